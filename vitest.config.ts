@@ -1,0 +1,28 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/flow/**', 'test/regression/**'],
+          environment: 'node',
+        },
+      },
+      {
+        test: {
+          name: 'flow',
+          include: ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts'],
+          globalSetup: ['test/support/global-services.ts'],
+          environment: 'node',
+          pool: 'forks',
+          maxWorkers: 2,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+})
