@@ -1,0 +1,264 @@
+/**
+ * What is stored in Elasticsearch: index names, document ids, the shape of every document and its mapping.
+ * The projector writes these and the API reads them; both know them from here only.
+ *
+ * `body` is what a client gets, as bytes: never indexed, always the document's last field, and `body_bytes` just before
+ * it says how long it is, so that a reader can cut it out of an answer without parsing it.
+ */
+import type { ParkCode } from './errors.ts'
+
+/** The indices of one generation, by kind. */
+export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
+export type Kind = (typeof kinds)[number]
+
+/** The kinds that lists search, and that are therefore refreshed before their position is published. */
+export const listKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
+export type ListKind = (typeof listKinds)[number]
+
+export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
+export const controlIndexOf = (prefix: string): string => `${prefix}-control`
+export const apiKeysIndexOf = (prefix: string): string => `${prefix}-api-keys`
+export const apiKeysParkedIndexOf = (prefix: string): string => `${prefix}-api-keys-parked`
+export const templateNameOf = (prefix: string): string => `${prefix}-no-auto-create`
+
+/** The stream of API keys has a source and a position like a generation of events has; this is its name. */
+export const API_KEYS_GENERATION = 'api-keys'
+export const FIRST_GENERATION = 'g1'
+
+/** Ids of the documents of the control index. */
+export const LIVE_ID = 'live'
+export const generationId = (generation: string): string => `generation:${generation}`
+export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
+
+/** Ids of the projected documents. The organization is part of every one: a document of another cannot even be named. */
+export const recordId = (org: string, id: string): string => `${org}:${id}`
+export const versionId = (org: string, id: string, seq: number): string => `${org}:${id}:${seq}`
+export const chainId = (org: string, rep: string, period: string): string => `${org}:${rep}:${period}`
+export const parkedId = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
+
+// --- documents of a generation. `seq` is the offset of the event that made the record, `at` that event's time in
+// milliseconds as the highest so far in its partition, `until_seq` the offset of the event that replaced it.
+
+/** A version of a rep or a period: id `versionId`. The list is in order of `first_seq`. */
+export type VersionDocument = {
+  org_id: string
+  first_seq: number
+  seq: number
+  until_seq: number
+  at: number
+  hash: string
+  body_bytes: number
+  body: unknown
+}
+
+/** Which versions of a rep or a period there are: id `recordId`, in the same index, without `seq`, so never listed. */
+export type HeadDocument = { org_id: string; body_bytes: number; body: HeadBody }
+export type HeadBody = { versions: { seq: number; hash: string }[] }
+
+/** A payout: id `recordId`. Its body has no `superseded_by_id`: that is put in on the way out, null unless until_seq < W. */
+export type PayoutDocument = {
+  org_id: string
+  seq: number
+  until_seq: number
+  superseded_by_id: string | null
+  at: number
+  rep_id: string
+  period_id: string
+  hash: string
+  body_bytes: number
+  body: unknown
+}
+
+/** The trace of a payout: id `recordId` of the payout; body `{calculation_trace_recorded, calculation_trace}`. */
+export type StatementDocument = { org_id: string; seq: number; body_bytes: number; body: unknown }
+
+/** A payroll record or a void: id `recordId`. */
+export type PayrollDocument = {
+  org_id: string
+  seq: number
+  at: number
+  rep_id: string
+  period_id: string
+  reverses_id: string | null
+  hash: string
+  body_bytes: number
+  body: unknown
+}
+
+/** The payouts and payroll records of one (rep, period), in order: who is current, what is voided, as of any offset. */
+export type ChainDocument = { org_id: string; body_bytes: number; body: ChainBody }
+export type ChainBody = {
+  payouts: { seq: number; id: string }[]
+  payroll: { seq: number; id: string; reverses_id: string | null; amount: string; currency: string }[]
+}
+
+/** A record that was refused: id `parkedId`. Only values that passed their grammar are indexed; the bytes are in the body. */
+export type ParkedDocument = {
+  code: ParkCode
+  org_id?: string
+  type?: string
+  event_id?: string
+  topic: string
+  partition: number
+  offset: number
+  at: number
+  body_bytes: number
+  /** base64; null where the record had none. */
+  body: { key: string | null; headers: [string, string | null][]; value: string | null }
+}
+
+// --- documents of the API key index
+
+/** What a request is checked against: id is the SHA-256 of the key text, 64 lower-case hex. */
+export type ApiKeyDocument = { key_id: string; org_id: string; permissions: string[]; revoked: boolean }
+
+/** What a key event is decided on: id `recordId(org, key id)`. */
+export type ApiKeyHeadDocument = {
+  org_id: string
+  body: {
+    secret_sha256: string
+    hash: string
+    created_seq: number
+    revoked_seq: number | null
+    revoked_hash: string | null
+  }
+}
+
+// --- documents of the control index: `kind` and a body that is not indexed
+
+/** Which generation the API reads. */
+export type LiveDocument = { kind: 'live'; body: { generation: string } }
+
+/** What a generation was projected from, and under which rules. */
+export type GenerationDocument = {
+  kind: 'generation'
+  body: { generation: string; topic: string; cluster_id: string; partitions: number; rules_version: number }
+}
+
+/**
+ * How far one partition is published. Everything at an offset below `position` is applied, a duplicate or parked, and
+ * searchable; `time` (milliseconds, the projector's clock) is an instant up to which everything published is included.
+ */
+export type PositionDocument = {
+  kind: 'position'
+  body: {
+    position: number
+    /** The last record read (not a control record), so that a recreated topic is recognized; null before the first. */
+    last: { offset: number; sha256: string } | null
+    /** The highest record time so far in the partition, milliseconds; 0 before the first record. */
+    at: number
+    time: number
+    /** API keys only: they are served once `position` has reached this offset. */
+    serve_from: number
+  }
+}
+
+// --- mappings and settings
+
+const long = { type: 'long' } as const
+const keyword = { type: 'keyword' } as const
+/** Kept in the document, never searched: no index structure is built. */
+const kept = { type: 'keyword', index: false, doc_values: false } as const
+const keptLong = { type: 'long', index: false, doc_values: false } as const
+const body = { type: 'object', enabled: false } as const
+
+const versions = {
+  org_id: keyword,
+  first_seq: long,
+  seq: long,
+  until_seq: long,
+  at: long,
+  hash: kept,
+  body_bytes: keptLong,
+  body,
+}
+
+const parked = {
+  code: keyword,
+  org_id: keyword,
+  type: keyword,
+  event_id: keyword,
+  topic: keyword,
+  partition: long,
+  offset: long,
+  at: long,
+  body_bytes: keptLong,
+  body,
+}
+
+const properties = {
+  reps: versions,
+  periods: versions,
+  payouts: {
+    org_id: keyword,
+    seq: long,
+    until_seq: long,
+    superseded_by_id: kept,
+    at: long,
+    rep_id: keyword,
+    period_id: keyword,
+    hash: kept,
+    body_bytes: keptLong,
+    body,
+  },
+  statements: { org_id: keyword, seq: long, body_bytes: keptLong, body },
+  payroll_files: {
+    org_id: keyword,
+    seq: long,
+    at: long,
+    rep_id: keyword,
+    period_id: keyword,
+    reverses_id: keyword,
+    hash: kept,
+    body_bytes: keptLong,
+    body,
+  },
+  chains: { org_id: keyword, body_bytes: keptLong, body },
+  parked,
+} as const satisfies Record<Kind, object>
+
+/** The order in which a list is walked: organization, then this field. Its index is sorted the same way. */
+export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
+
+export type IndexDefinition = {
+  mappings: { dynamic: 'strict'; properties: Record<string, object> }
+  settings: Record<string, unknown>
+}
+
+const definition = (fields: Record<string, object>, sort?: string, shards = 1): IndexDefinition => ({
+  mappings: { dynamic: 'strict', properties: fields },
+  settings: {
+    number_of_shards: shards,
+    // One copy where there is a second node to hold it, and a green index where there is none.
+    auto_expand_replicas: '0-1',
+    // We refresh ourselves, before a position is published; a timer would only add work.
+    refresh_interval: '-1',
+    ...(sort === undefined ? {} : { sort: { field: ['org_id', sort], order: ['asc', 'asc'] } }),
+  },
+})
+
+/** The indices of one generation: name → mapping and settings. */
+export const generationIndices = (
+  prefix: string,
+  generation: string,
+  shards: number,
+): Record<string, IndexDefinition> =>
+  Object.fromEntries(
+    kinds.map(kind => [
+      indexOf(prefix, generation, kind),
+      definition(properties[kind], (listOrder as Partial<Record<Kind, string>>)[kind], shards),
+    ]),
+  )
+
+/** The indices that all generations share: control, API keys and what was parked of the API key topic. */
+export const commonIndices = (prefix: string): Record<string, IndexDefinition> => ({
+  [controlIndexOf(prefix)]: definition({ kind: keyword, body }),
+  [apiKeysIndexOf(prefix)]: definition({
+    key_id: keyword,
+    org_id: keyword,
+    permissions: keyword,
+    revoked: { type: 'boolean' },
+    body,
+  }),
+  [apiKeysParkedIndexOf(prefix)]: definition(parked),
+})

@@ -1,0 +1,28 @@
+/**
+ * Which partition an organization's events are in: `(murmur2(key) & 0x7fffffff) % partitions`, what Java and kafkajs
+ * publishers do by default. The projector refuses a record that is elsewhere; the API reads that partition's position.
+ */
+export const partitionOf = (org: string, partitions: number): number =>
+  (murmur2(Buffer.from(org)) & 0x7fffffff) % partitions
+
+const M = 0x5bd1e995
+const SEED = 0x9747b28c
+
+/** MurmurHash2, 32 bit, with Kafka's seed. */
+export const murmur2 = (bytes: Uint8Array): number => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const whole = bytes.length & ~3
+  let hash = SEED ^ bytes.length
+
+  for (let i = 0; i < whole; i += 4) {
+    let word = Math.imul(view.getInt32(i, true), M)
+    word = Math.imul(word ^ (word >>> 24), M)
+    hash = Math.imul(hash, M) ^ word
+  }
+
+  for (let i = bytes.length - 1; i >= whole; i--) hash ^= view.getUint8(i) << ((i - whole) * 8)
+  if (bytes.length > whole) hash = Math.imul(hash, M)
+
+  hash = Math.imul(hash ^ (hash >>> 13), M)
+  return hash ^ (hash >>> 15)
+}

@@ -1,0 +1,158 @@
+/**
+ * Every setting of both processes: its name in the environment, what it must be, and what it is when absent.
+ * A wrong or missing one stops the start with one message that lists every problem.
+ */
+
+type Reader<Value> = {
+  /** In words, for the message: what the value must be. */
+  readonly expected: string
+  /** The value, or undefined when the text is not one. */
+  readonly read: (text: string) => Value | undefined
+}
+type Setting<Value> = Reader<Value> & {
+  readonly absent: { readonly value: Value } | 'required'
+  /** The value is never shown, also not in the message that refuses it. */
+  readonly secret?: true
+}
+
+const text = (expected: string, grammar: RegExp): Reader<string> => ({
+  expected,
+  read: value => (grammar.test(value) ? value : undefined),
+})
+const integer = (min: number, max: number): Reader<number> => ({
+  expected: `a whole number from ${min} to ${max}`,
+  read: value => (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined),
+})
+const oneOf = <const Values extends readonly string[]>(values: Values): Reader<Values[number]> => ({
+  expected: `one of ${values.join(', ')}`,
+  read: value => values.find(candidate => candidate === value),
+})
+const listOf = (item: Reader<string>): Reader<string[]> => ({
+  expected: `${item.expected}, or several separated by commas`,
+  read: value => {
+    const items = value.split(',').map(part => item.read(part.trim()))
+    return items.every(part => part !== undefined) ? items : undefined
+  },
+})
+const url = (protocols: readonly string[]): Reader<string> => ({
+  expected: `an address that begins with ${protocols.map(protocol => `${protocol}//`).join(' or ')}`,
+  read: value => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined),
+})
+
+const required = <Value>(reader: Reader<Value>): Setting<Value> => ({ ...reader, absent: 'required' })
+const optional = <Value>(reader: Reader<Value>): Setting<Value | undefined> => ({
+  ...reader,
+  absent: { value: undefined },
+})
+const withDefault = <Value>(reader: Reader<Value>, value: Value): Setting<Value> => ({ ...reader, absent: { value } })
+const secret = <Value>(setting: Setting<Value>): Setting<Value> => ({ ...setting, secret: true })
+
+const broker = text('host:port', /^[^\s:,/]+:\d{1,5}$/)
+const topic = text('a topic name: 1 to 249 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,249}$/)
+const anything = text('a text that is not empty', /^.+$/)
+const port = integer(0, 65_535)
+
+export const kafkaSettings = {
+  KAFKA_BROKERS: required(listOf(broker)),
+  KAFKA_EVENTS_TOPIC: withDefault(topic, 'commission.events'),
+  KAFKA_API_KEYS_TOPIC: withDefault(topic, 'commission.api-keys'),
+  KAFKA_SSL: withDefault(oneOf(['true', 'false']), 'false'),
+  KAFKA_SSL_CA_FILE: optional(anything),
+  KAFKA_SASL_MECHANISM: optional(oneOf(['plain', 'scram-sha-256', 'scram-sha-512'])),
+  KAFKA_SASL_USERNAME: optional(anything),
+  KAFKA_SASL_PASSWORD: secret(optional(anything)),
+}
+
+export const elasticsearchSettings = {
+  ELASTICSEARCH_URL: required(listOf(url(['http:', 'https:']))),
+  ELASTICSEARCH_API_KEY: secret(optional(anything)),
+  ELASTICSEARCH_CA_FILE: optional(anything),
+  ELASTICSEARCH_INDEX_PREFIX: withDefault(
+    text('1 to 100 of a-z 0-9 -, beginning with a letter', /^[a-z][a-z0-9-]{0,99}$/),
+    'commission',
+  ),
+}
+
+export const logSettings = {
+  LOG_LEVEL: withDefault(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info'),
+}
+
+export const topicSettings = {
+  KAFKA_EVENTS_PARTITIONS: withDefault(integer(1, 1_000), 6),
+  KAFKA_REPLICATION_FACTOR: optional(integer(1, 100)),
+}
+
+export const projectorSettings = {
+  ...kafkaSettings,
+  ...elasticsearchSettings,
+  ...logSettings,
+  KAFKA_GROUP_ID: withDefault(text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/), 'commission-projector'),
+  PROJECTOR_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
+  PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
+  ELASTICSEARCH_SHARDS: withDefault(integer(1, 64), 1),
+}
+
+export const apiSettings = {
+  ...elasticsearchSettings,
+  ...logSettings,
+  API_HOST: withDefault(anything, '127.0.0.1'),
+  API_PORT: withDefault(port, 8080),
+  API_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
+  API_ADMIN_PORT: withDefault(port, 9464),
+  RATE_LIMIT_REQUESTS: withDefault(integer(1, 100_000_000), 600),
+  RATE_LIMIT_WINDOW_SECONDS: withDefault(integer(1, 86_400), 60),
+  REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
+}
+
+type Settings = Record<string, Setting<unknown>>
+export type Read<Names extends Settings> = {
+  [Name in keyof Names]: Names[Name] extends Setting<infer Value> ? Value : never
+}
+
+/** A setting that is wrong or missing. */
+export type Problem = { readonly name: string; readonly expected: string; readonly got: string }
+
+/** Stops a start: the message lists every problem, one a line, and never the value of a secret. */
+export class SettingsError extends Error {
+  override name = 'SettingsError'
+  readonly problems: readonly Problem[]
+  constructor(problems: readonly Problem[]) {
+    const lines = problems.map(({ name, expected, got }) => `  ${name}: expected ${expected}; got ${got}`)
+    super(`${problems.length === 1 ? 'A setting is' : `${problems.length} settings are`} wrong:\n${lines.join('\n')}`)
+    this.problems = problems
+  }
+}
+
+/**
+ * Reads the named settings from an environment. An empty value counts as absent.
+ * @throws SettingsError that lists every problem
+ */
+export const readSettings = <Names extends Settings>(
+  names: Names,
+  environment: Readonly<Record<string, string | undefined>>,
+): Read<Names> => {
+  const problems: Problem[] = []
+  const values = Object.entries(names).map(([name, setting]) => {
+    const given = environment[name]
+    if (given === undefined || given === '') {
+      if (setting.absent !== 'required') return [name, setting.absent.value]
+      problems.push({ name, expected: setting.expected, got: 'nothing' })
+      return [name, undefined]
+    }
+    const value = setting.read(given)
+    if (value === undefined) {
+      const got = setting.secret ? 'a value that is not shown' : JSON.stringify(given)
+      problems.push({ name, expected: setting.expected, got })
+    }
+    return [name, value]
+  })
+
+  if (environment.KAFKA_SASL_MECHANISM && 'KAFKA_SASL_MECHANISM' in names) {
+    for (const name of ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD']) {
+      if (environment[name]) continue
+      problems.push({ name, expected: 'a value, because KAFKA_SASL_MECHANISM is set', got: 'nothing' })
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems)
+  return Object.fromEntries(values) as Read<Names>
+}

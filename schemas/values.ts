@@ -1,0 +1,105 @@
+/**
+ * The values of the contract: ids, money, currency, instants, dates, time zones and texts.
+ * Each is a TypeBox schema (JSON Schema for ajv and the documents, and the TypeScript type from the same line);
+ * what a schema cannot say is a format, checked by the functions at the end.
+ */
+import Type, { type Static, type TSchema } from 'typebox'
+import { MONEY_FRACTION_DIGITS_MAX, MONEY_INTEGER_DIGITS_MAX, TEXT_LENGTH_MAX } from './limits.ts'
+import { timezones } from './timezones.ts'
+
+export const idPrefixes = ['org', 'rep', 'period', 'payout', 'payroll', 'deal', 'line', 'key'] as const
+export type IdPrefix = (typeof idPrefixes)[number]
+
+/** An id: its prefix, an underscore and 1 to 64 of `0-9A-Za-z`. Nothing is read out of an id but its prefix. */
+export const idPattern = (prefix: IdPrefix): string => `^${prefix}_[0-9A-Za-z]{1,64}$`
+export const Id = (prefix: IdPrefix) =>
+  Type.String({ pattern: idPattern(prefix), description: `An opaque id: \`${prefix}_\` and 1 to 64 of 0-9A-Za-z.` })
+
+const idGrammars = Object.fromEntries(idPrefixes.map(prefix => [prefix, new RegExp(idPattern(prefix))])) as Record<
+  IdPrefix,
+  RegExp
+>
+export const isId = (prefix: IdPrefix, value: unknown): value is string =>
+  typeof value === 'string' && idGrammars[prefix].test(value)
+
+export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+
+/** An amount as a decimal string, never a number, and never minus zero. The characters that came in are the ones that go out. */
+export const moneyPattern =
+  `^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]{0,${MONEY_INTEGER_DIGITS_MAX - 1}})` +
+  `(?:\\.[0-9]{1,${MONEY_FRACTION_DIGITS_MAX}})?$`
+export const Money = Type.String({
+  pattern: moneyPattern,
+  description: 'A decimal amount as a string, at the precision it was recorded to. Parse it into a decimal type.',
+  examples: ['1234.5000'],
+})
+
+export const Currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'A currency code.', examples: ['EUR'] })
+
+/** RFC 3339 with an upper-case T and Z or ±hh:mm, seconds to 59 and at most 9 fraction digits. */
+export const Instant = Type.String({
+  format: 'date-time',
+  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
+  description: 'An RFC 3339 instant, returned with the characters it was published with.',
+  examples: ['2026-02-01T08:30:00Z'],
+})
+
+export const CalendarDate = Type.String({
+  format: 'date',
+  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+  description: 'A calendar date, YYYY-MM-DD.',
+  examples: ['2024-02-29'],
+})
+
+export const Timezone = Type.String({
+  format: 'timezone',
+  description: 'An IANA time zone name (zone or link, case-sensitive).',
+  examples: ['Europe/Berlin'],
+})
+
+export const Text = Type.String({
+  format: 'text',
+  maxLength: TEXT_LENGTH_MAX,
+  description: `Up to ${TEXT_LENGTH_MAX} code points of well-formed Unicode; may be empty.`,
+})
+
+export type Money = Static<typeof Money>
+
+const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether `YYYY-MM-DD` is a day that exists in the Gregorian calendar. */
+export const isCalendarDate = (text: string): boolean => {
+  const fields = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
+  if (!fields) return false
+  const [year, month, day] = [Number(fields[1]), Number(fields[2]), Number(fields[3])]
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
+  const days = month === 2 && leap ? 29 : daysOfMonth[month - 1]
+  return days !== undefined && day >= 1 && day <= days
+}
+
+const instantFields = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:Z|([+-])(\d{2}):(\d{2}))$/
+
+/**
+ * Nanoseconds since 1970 of an RFC 3339 instant, exact; undefined when the text is none.
+ * Date alone would do neither: it drops what is below a millisecond and accepts February 30th.
+ */
+export const instantToNanoseconds = (text: string): bigint | undefined => {
+  const fields = instantFields.exec(text)
+  if (!fields) return undefined
+  const [, date = '', hour, minute, second, fraction = '', sign, offsetHour = '00', offsetMinute = '00'] = fields
+  if (!isCalendarDate(date) || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
+  if (Number(offsetHour) > 23 || Number(offsetMinute) > 59) return undefined
+  const milliseconds = Date.parse(`${date}T${hour}:${minute}:${second}Z`)
+  const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * 60_000 * (sign === '-' ? -1 : 1)
+  return BigInt(milliseconds - offset) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
+}
+
+const isText = (text: string): boolean => text.isWellFormed()
+
+/** What the formats named in the schemas mean. ajv is given exactly these. */
+export const formats = {
+  'date-time': (text: string): boolean => instantToNanoseconds(text) !== undefined,
+  date: isCalendarDate,
+  timezone: (text: string): boolean => timezones.has(text),
+  text: isText,
+}
