@@ -89,7 +89,7 @@ export type PayrollDocument = {
 export type ChainDocument = { org_id: string; body_bytes: number; body: ChainBody }
 export type ChainBody = {
   payouts: { seq: number; id: string }[]
-  payroll: { seq: number; id: string; reverses_id: string | null; amount: string; currency: string }[]
+  payroll: { seq: number; id: string; reverses_id: string | null }[]
 }
 
 /** A record that was refused: id `parkedId`. Only values that passed their grammar are indexed; the bytes are in the body. */
@@ -110,18 +110,20 @@ export type ParkedDocument = {
 // --- documents of the API key index
 
 /** What a request is checked against: id is the SHA-256 of the key text, 64 lower-case hex. */
-export type ApiKeyDocument = { key_id: string; org_id: string; permissions: string[]; revoked: boolean }
+export type ApiKeyDocument = {
+  key_id: string
+  org_id: string
+  permissions: string[]
+  revoked: boolean
+  body_bytes: number
+  body: { created_seq: number }
+}
 
 /** What a key event is decided on: id `recordId(org, key id)`. */
 export type ApiKeyHeadDocument = {
   org_id: string
-  body: {
-    secret_sha256: string
-    hash: string
-    created_seq: number
-    revoked_seq: number | null
-    revoked_hash: string | null
-  }
+  body_bytes: number
+  body: { secret_sha256: string; hash: string; created_seq: number; revoked_seq: number | null }
 }
 
 // --- documents of the control index: `kind` and a body that is not indexed
@@ -258,6 +260,7 @@ export const commonIndices = (prefix: string): Record<string, IndexDefinition> =
     org_id: keyword,
     permissions: keyword,
     revoked: { type: 'boolean' },
+    body_bytes: keptLong,
     body,
   }),
   [apiKeysParkedIndexOf(prefix)]: definition(parked),

@@ -21,7 +21,10 @@ export const TraceStep = Type.Object({
   name: Text,
   strategy: Text,
   strategy_version: Text,
-  inputs: Type.Record(Type.String(), Text, {
+  // Not Type.Record: its pattern `^.*$` would let a key with a line break past the check of its value.
+  inputs: Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    additionalProperties: Text,
     propertyNames: Text,
     description: 'What the step was given: names and values as text.',
   }),

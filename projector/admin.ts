@@ -1,0 +1,60 @@
+/**
+ * The projector's admin port, never a public one: `/livez`, `/readyz` (200 or 503 with the reasons), `/metrics` for
+ * Prometheus, and `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked.
+ */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { Registry } from 'prom-client'
+import { StopError } from './failures.ts'
+import type { Health } from './health.ts'
+import type { PartitionStatus } from './status.ts'
+
+export type AdminSteps = {
+  readonly health: Health
+  readonly registry: Registry
+  /** Undefined when Kafka or Elasticsearch does not answer. */
+  readonly status: () => Promise<PartitionStatus[] | undefined>
+}
+
+type Answer = { readonly code: number; readonly type?: string; readonly body: string }
+
+/** @throws StopError `port_unavailable` */
+export const startAdmin = async (host: string, port: number, steps: AdminSteps): Promise<Server> => {
+  const server = createServer((request, response) => {
+    answer(request.url ?? '', steps)
+      .catch((): Answer => ({ code: 500, body: '{}' }))
+      .then(({ code, type = 'application/json', body }) => {
+        response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+        response.end(body)
+      })
+  })
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new StopError('port_unavailable', `${host}:${port} (${code})`, { host, port })
+  }
+  return server
+}
+
+const answer = async (url: string, { health, registry, status }: AdminSteps): Promise<Answer> => {
+  switch (url) {
+    case '/livez':
+      return { code: 200, body: JSON.stringify({ live: true }) }
+    case '/readyz': {
+      const reasons = health.reasons()
+      const ready = Object.keys(reasons).length === 0
+      return { code: ready ? 200 : 503, body: JSON.stringify({ ready, reasons }) }
+    }
+    case '/metrics':
+      return { code: 200, type: registry.contentType, body: await registry.metrics() }
+    case '/status': {
+      const partitions = await status()
+      if (partitions === undefined) return { code: 503, body: JSON.stringify({ error: 'not known now' }) }
+      return { code: 200, body: JSON.stringify({ partitions }) }
+    }
+    default:
+      return { code: 404, body: JSON.stringify({ paths: ['/livez', '/readyz', '/metrics', '/status'] }) }
+  }
+}

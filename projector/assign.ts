@@ -1,0 +1,118 @@
+/**
+ * From an assignment to partitions that flow. For each partition that the group gives us: read our own published position,
+ * identify the source, read the last record again that we know and compare it, then go on exactly there.
+ *
+ *   positioned ──(nothing read before)──────────────► reading
+ *       └──► verifying ──(the last record is the same)──► reading
+ *
+ * Promises: no record is projected before its source is identified; never Kafka's committed offset, always our own position.
+ */
+import type { Consumption } from './consume.ts'
+import { StopError } from './failures.ts'
+import type { Batch, PartitionFlow } from './flow.ts'
+import type { PublishedPosition } from './publish.ts'
+import { hashOf } from './source.ts'
+
+export type AssignSteps = {
+  readonly topic: string
+  readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
+  /** The published position, once the source is known to be the right one and to hold it. */
+  readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
+  readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
+  readonly fail: (error: unknown) => void
+}
+
+type Assigned = {
+  readonly abort: AbortController
+  phase: 'positioning' | 'verifying' | 'reading'
+  last: { readonly offset: number; readonly sha256: string } | null
+  flow: PartitionFlow | undefined
+}
+
+export class Assignment {
+  readonly #steps: AssignSteps
+  #partitions = new Map<number, Assigned>()
+  #joined = false
+
+  constructor(steps: AssignSteps) {
+    this.#steps = steps
+  }
+
+  /** The partitions that flow now. */
+  flows(): [partition: number, flow: PartitionFlow][] {
+    return [...this.#partitions].flatMap(([partition, { flow }]) => (flow ? [[partition, flow]] : []))
+  }
+
+  /** Whether we are in the group and read all that is ours; nothing may be ours. */
+  get isReading(): boolean {
+    return this.#joined && [...this.#partitions.values()].every(({ phase }) => phase === 'reading')
+  }
+
+  /** What was ours before ends here: another process may own it now, and what we know of it may no longer be all. */
+  assigned(partitions: readonly number[]): void {
+    this.close()
+    this.#joined = true
+    for (const partition of partitions) {
+      const abort = new AbortController()
+      const assigned: Assigned = { abort, phase: 'positioning', last: null, flow: undefined }
+      this.#partitions.set(partition, assigned)
+      this.#begin(partition, assigned).catch(error => {
+        if (!abort.signal.aborted) this.#steps.fail(error)
+      })
+    }
+  }
+
+  batch(partition: number, batch: Batch): void {
+    const assigned = this.#partitions.get(partition)
+    if (assigned === undefined || assigned.phase === 'positioning') return
+    try {
+      if (assigned.phase === 'verifying') this.#verify(partition, assigned, batch)
+      // A batch from elsewhere: fetched before a seek, or after the client lost its place. It is read again from ours.
+      else if (assigned.flow?.take(batch) === 'gap') this.#seek(partition, assigned.flow.progress.readTo)
+    } catch (error) {
+      this.#steps.fail(error)
+    }
+  }
+
+  /** The client is out of the group, for now or for good. */
+  close(): void {
+    this.#joined = false
+    for (const { abort, flow } of this.#partitions.values()) {
+      flow?.close()
+      abort.abort()
+    }
+    this.#partitions = new Map()
+  }
+
+  async #begin(partition: number, assigned: Assigned): Promise<void> {
+    const { signal } = assigned.abort
+    const published = await this.#steps.position(partition, signal)
+    signal.throwIfAborted()
+    const { position, last } = published.current()
+    assigned.flow = this.#steps.startFlow(partition, published, signal)
+    assigned.last = last
+    assigned.phase = last === null ? 'reading' : 'verifying'
+    this.#seek(partition, last?.offset ?? position)
+    this.#steps.consumption()?.resume(partition)
+  }
+
+  #verify(partition: number, assigned: Assigned, { from, end, records }: Batch): void {
+    const { last, flow } = assigned
+    if (last === null || flow === undefined || end <= last.offset) return
+    const record = records[0]
+    if (from > last.offset && record?.offset !== last.offset) return this.#seek(partition, last.offset)
+    if (record?.offset !== last.offset || hashOf(record) !== last.sha256) {
+      throw new StopError('source_changed', 'the last record read is not the one that is there now', {
+        topic: this.#steps.topic,
+        partition,
+        offset: last.offset,
+      })
+    }
+    assigned.phase = 'reading'
+    this.#seek(partition, flow.progress.readTo)
+  }
+
+  #seek(partition: number, offset: number): void {
+    this.#steps.consumption()?.seek(partition, offset)
+  }
+}

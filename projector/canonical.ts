@@ -1,0 +1,51 @@
+/**
+ * In: an event that keeps its schema. Out: the same event with its known fields only, each in the schema's order and
+ * free-form maps in the order of their keys, so that the same event is the same text however it was written.
+ */
+import type { TSchema } from 'typebox'
+import { type AnyEvent, eventSchemas } from '../schemas/events.ts'
+
+export const canonical = <Event extends AnyEvent>(event: Event): Event =>
+  ({
+    type: event.type,
+    data: pickers[event.type](event.data),
+  }) as Event
+
+type Picker = (value: unknown) => unknown
+
+/** A function that copies what the schema knows. Schemas are closed JSON Schema, so their own shape says how. */
+const pickerOf = (schema: TSchema): Picker => {
+  if ('additionalProperties' in schema) return sortedMap
+  if ('properties' in schema) return objectPicker(schema.properties as Record<string, TSchema>)
+  if ('items' in schema) {
+    const item = pickerOf(schema.items as TSchema)
+    return item === asItIs ? asItIs : value => (value as unknown[]).map(item)
+  }
+  if ('anyOf' in schema) {
+    const pickers = (schema.anyOf as TSchema[]).map(pickerOf)
+    const notPlain = pickers.find(picker => picker !== asItIs)
+    return notPlain === undefined ? asItIs : value => (value === null ? null : notPlain(value))
+  }
+  return asItIs
+}
+
+const asItIs: Picker = value => value
+
+const objectPicker = (properties: Record<string, TSchema>): Picker => {
+  const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
+  return value => {
+    const picked: Record<string, unknown> = {}
+    for (const [name, pick] of fields) picked[name] = pick((value as Record<string, unknown>)[name])
+    return picked
+  }
+}
+
+/** Keys are the publisher's, `__proto__` included: Object.fromEntries defines it like any other. */
+const sortedMap: Picker = value =>
+  Object.fromEntries(Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+const pickers = Object.fromEntries(
+  Object.values(eventSchemas).flatMap(schemas =>
+    Object.entries(schemas).map(([type, schema]) => [type, pickerOf(schema)]),
+  ),
+) as Record<AnyEvent['type'], Picker>

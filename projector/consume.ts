@@ -1,0 +1,125 @@
+/**
+ * The only file that knows the Kafka client's consumer. In: a topic and a group. Out: batches as they were read, each with
+ * the offset it was fetched at and where it ends. Promises: the handler returns at once, so that one slow partition never
+ * stalls the others; nothing is committed or resolved on its own; no error of ours ever escapes into the client.
+ *
+ * The client's traps, and what is done about each:
+ * - It never prefetches: the next fetch waits for the handler. So the handler only takes the batch.
+ * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked for.
+ * - Batches of only control or aborted records never reach the handler: the end-of-batch event tells of them.
+ * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
+ */
+import { type Consumer, type EachBatchPayload, type IHeaders, type Kafka, KafkaJSError } from 'kafkajs'
+import type { RawRecord } from './decode.ts'
+import type { Batch } from './flow.ts'
+import {
+  FETCH_BYTES,
+  FETCH_PARTITION_BYTES,
+  FETCH_WAIT_MS,
+  HEARTBEAT_INTERVAL_MS,
+  REBALANCE_TIMEOUT_MS,
+  SESSION_TIMEOUT_MS,
+} from './limits.ts'
+
+export type Handlers = {
+  /** These partitions are ours from now on, and no others. All are paused until they are sought and resumed. */
+  readonly onAssigned: (partitions: readonly number[]) => void
+  readonly onBatch: (partition: number, batch: Batch) => void
+  /** The client lost its way and starts again by itself. */
+  readonly onTrouble: (name: string) => void
+  /** The client gave up. */
+  readonly onStopped: (error: Error) => void
+}
+
+export type Consumption = {
+  readonly seek: (partition: number, offset: number) => void
+  readonly pause: (partition: number) => void
+  readonly resume: (partition: number) => void
+  readonly commit: (partition: number, position: number) => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Joins the group and begins to read. @throws what the client throws when Kafka is away */
+export const consume = async (kafka: Kafka, topic: string, groupId: string, handlers: Handlers): Promise<Consumption> => {
+  const consumer = kafka.consumer({
+    groupId,
+    sessionTimeout: SESSION_TIMEOUT_MS,
+    heartbeatInterval: HEARTBEAT_INTERVAL_MS,
+    rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+    maxBytesPerPartition: FETCH_PARTITION_BYTES,
+    maxBytes: FETCH_BYTES,
+    maxWaitTimeInMs: FETCH_WAIT_MS,
+    allowAutoTopicCreation: false,
+    readUncommitted: false,
+  })
+  listen(consumer, topic, handlers)
+  try {
+    await consumer.connect()
+    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: 1,
+      eachBatch: async payload => takeBatch(payload, handlers),
+    })
+  } catch (error) {
+    await consumer.disconnect().catch(() => undefined)
+    throw error
+  }
+
+  return {
+    seek: (partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
+    pause: partition => consumer.pause([{ topic, partitions: [partition] }]),
+    resume: partition => consumer.resume([{ topic, partitions: [partition] }]),
+    commit: (partition, position) => consumer.commitOffsets([{ topic, partition, offset: String(position) }]),
+    stop: () => consumer.disconnect(),
+  }
+}
+
+const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => {
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    const partitions = payload.memberAssignment[topic] ?? []
+    consumer.pause([{ topic, partitions }])
+    handlers.onAssigned(partitions)
+  })
+  consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
+    if (payload.batchSize > 0 || payload.firstOffset === null) return
+    const end = Number(payload.lastOffset) + 1
+    handlers.onBatch(payload.partition, { from: Number(payload.firstOffset), end, records: [] })
+  })
+  consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
+    if (restart) handlers.onTrouble(error instanceof KafkaJSError ? error.name : 'Error')
+    else handlers.onStopped(error)
+  })
+}
+
+/** The batch as the client has it; its published type lacks the offset it was fetched at. */
+type FetchedBatch = EachBatchPayload['batch'] & { readonly fetchedOffset: string }
+
+const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handlers): void => {
+  const { fetchedOffset, partition, messages } = batch as FetchedBatch
+  const last = messages.at(-1)
+  if (last === undefined) return
+  // Of a batch that is not empty this is its last raw record, control records included.
+  const end = Number(batch.lastOffset()) + 1
+  handlers.onBatch(partition, { from: Number(fetchedOffset), end, records: messages.map(toRecord) })
+  resolveOffset(last.offset)
+}
+
+type Message = EachBatchPayload['batch']['messages'][number]
+
+const toRecord = ({ offset, timestamp, key, value, headers }: Message): RawRecord => ({
+  offset: Number(offset),
+  timestamp: Number(timestamp),
+  key,
+  value,
+  headers: headers === undefined ? [] : toHeaders(headers),
+})
+
+/** The client keeps a repeated header as a list, and one named like a member of Object.prototype with that member in front. */
+const toHeaders = (headers: IHeaders): RawRecord['headers'] =>
+  Object.entries(headers).flatMap(([name, values]) =>
+    (Array.isArray(values) ? values : [values]).flatMap((value): RawRecord['headers'] =>
+      value === null || Buffer.isBuffer(value) ? [[name, value]] : [],
+    ),
+  )

@@ -1,0 +1,91 @@
+/**
+ * In: a Kafka record. Out: its CloudEvents envelope (type, id, data) or `undecodable`.
+ * Promises: only strict UTF-8 and strict JSON pass; binary and structured mode are both read; what is not a CloudEvents
+ * attribute is ignored. Wrong bytes are an answer, never an exception.
+ */
+import { isUtf8 } from 'node:buffer'
+import { DATA_DEPTH_MAX } from '../schemas/limits.ts'
+import { isCalendarDate } from '../schemas/values.ts'
+import { parseStrictJson } from './json.ts'
+
+/** A record as it was read. `timestamp` is in milliseconds since 1970; the offset is the record's own. */
+export type RawRecord = {
+  readonly offset: number
+  readonly timestamp: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  /** In the order they came; a repeated name has several. */
+  readonly headers: readonly (readonly [name: string, value: Buffer | null])[]
+}
+
+/** What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON. */
+export type Envelope = { readonly type: string; readonly id: string; readonly data: unknown }
+
+export const decode = (record: RawRecord): Envelope | 'undecodable' => {
+  const { value } = record
+  if (value === null || !isUtf8(value)) return 'undecodable'
+  const contentType = onlyHeader(record, 'content-type')
+  if (contentType === 'invalid') return 'undecodable'
+  if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(record, value)
+  if (isMediaType(contentType, 'application/cloudevents+json')) return decodeStructured(value)
+  return 'undecodable'
+}
+
+const decodeBinary = (record: RawRecord, value: Buffer): Envelope | 'undecodable' => {
+  const attributes: Record<string, unknown> = {}
+  for (const name of ['specversion', 'id', 'type', 'source', 'time']) {
+    const header = onlyHeader(record, `ce_${name}`)
+    if (header === 'invalid') return 'undecodable'
+    if (header !== undefined) attributes[name] = header
+  }
+  const parsed = parseStrictJson(value, DATA_DEPTH_MAX)
+  return parsed ? envelope(attributes, parsed.value) : 'undecodable'
+}
+
+/** The envelope's own object is level 0 of nesting: the data object inside it is level 1, as in binary mode. */
+const decodeStructured = (value: Buffer): Envelope | 'undecodable' => {
+  const parsed = parseStrictJson(value, DATA_DEPTH_MAX + 1)
+  if (typeof parsed?.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) return 'undecodable'
+  // In the JSON format a null attribute is one that is not set.
+  const attributes: Record<string, unknown> = { __proto__: null }
+  for (const [name, value] of Object.entries(parsed.value)) if (value !== null) attributes[name] = value
+  const { datacontenttype } = attributes
+  if (datacontenttype !== undefined) {
+    if (typeof datacontenttype !== 'string' || !isMediaType(datacontenttype, 'application/json')) return 'undecodable'
+  }
+  return envelope(attributes, attributes.data)
+}
+
+const envelope = (attributes: Record<string, unknown>, data: unknown): Envelope | 'undecodable' => {
+  const { specversion, id, type, source, time } = attributes
+  if (specversion !== '1.0' || !isAttribute(id) || !isAttribute(type) || !isUriReference(source)) return 'undecodable'
+  if (time !== undefined && !isTimestamp(time)) return 'undecodable'
+  return { type, id, data }
+}
+
+/** A CloudEvents string: not empty, no control characters, no lone surrogates. */
+const isAttribute = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value)
+
+/** A URI-reference by its characters (RFC 3986); what it names is the publisher's business. */
+const isUriReference = (value: unknown): boolean =>
+  typeof value === 'string' && /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(value)
+
+const timeOfDay = /^T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i
+
+/** RFC 3339 as CloudEvents has it: any case of T and Z, any number of fraction digits, a leap second allowed. */
+const isTimestamp = (value: unknown): boolean =>
+  typeof value === 'string' && isCalendarDate(value.slice(0, 10)) && timeOfDay.test(value.slice(10))
+
+const isMediaType = (text: string, type: string): boolean => text.split(';', 1)[0]?.trim().toLowerCase() === type
+
+/** The text of a header that stands once; `invalid` when it is repeated, null or not UTF-8. */
+const onlyHeader = ({ headers }: RawRecord, name: string): string | undefined | 'invalid' => {
+  let found: Buffer | null | undefined
+  for (const [candidate, value] of headers) {
+    if (candidate !== name) continue
+    if (found !== undefined || value === null || !isUtf8(value)) return 'invalid'
+    found = value
+  }
+  return found?.toString('utf8') ?? undefined
+}

@@ -1,0 +1,260 @@
+/**
+ * The flow of a record, from the batch it was read in to the position that lets readers see it, for one partition:
+ *
+ *   decode → validate → load → project | write → refresh → publish → commit
+ *
+ * The first half takes one batch after the other, because each decision needs those before it. The second half overlaps:
+ * while one batch is written the next is decided, and several writes are under way. Its steps keep their order, because
+ * each line makes true what the next one claims: only what is written can be made searchable, only what is searchable may
+ * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
+ */
+import type { ParkCode } from '../schemas/errors.ts'
+import { type RawRecord, decode } from './decode.ts'
+import { BATCH_BYTES, PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
+import { Cache, load, type PlacedEvent, type ReadDocuments } from './load.ts'
+import { type Judged, project, type Projection } from './project.ts'
+import type { PublishedPosition } from './publish.ts'
+import type { Refresh } from './refresh.ts'
+import { hashOf } from './source.ts'
+import type { Change, Place } from './state.ts'
+import { type Source, validate } from './validate.ts'
+
+/** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
+export type Batch = { readonly from: number; readonly end: number; readonly records: readonly RawRecord[] }
+
+export type Steps = {
+  readonly source: Source & { readonly topic: string }
+  readonly read: ReadDocuments
+  readonly write: (changes: readonly Change[]) => Promise<void>
+  readonly refresh: Refresh
+  /** The indices of these places that lists search, and that must be refreshed before a position is published. */
+  readonly searched: (places: ReadonlySet<Place>) => string[]
+  readonly published: PublishedPosition
+  readonly commit: (position: number) => void
+  /** Whether more is read than may be in flight. */
+  readonly onPressure: (full: boolean) => void
+  readonly onProjected: (counts: Projection['counts'], parkedCodes: readonly ParkCode[]) => void
+  readonly onPublished: (position: number) => void
+  /** An error that cannot be tried again. Nothing of this partition goes on after it. */
+  readonly fail: (error: unknown) => void
+}
+
+/** How far one partition is: each is the next offset, and each is at most the one before it. */
+export type Progress = {
+  readonly readTo: number
+  readonly writtenTo: number
+  readonly searchableTo: number
+  readonly end: number
+  readonly farBehind: boolean
+}
+
+type Written = {
+  readonly end: number
+  readonly last: { readonly offset: number; readonly sha256: string } | null
+  readonly at: number
+  readonly places: ReadonlySet<Place>
+  readonly done: Promise<void>
+  isDone: boolean
+}
+
+/** All of the partition up to `end` was there at `time`: true of the position once it has reached `end`. */
+type Seen = { readonly end: number; readonly time: number }
+
+export class PartitionFlow {
+  readonly #steps: Steps
+  readonly #farBehindRecords: number
+  readonly #cache = new Cache()
+  readonly #read: Batch[] = []
+  readonly #written: Written[] = []
+  #seen: Seen[] = []
+  #bytes = 0
+  #readTo: number
+  #writtenTo: number
+  #at: number
+  #end: number
+  #closed = false
+  #deciding: Promise<void> | undefined
+  #publishing: Promise<void> | undefined
+
+  constructor(steps: Steps, farBehindRecords: number) {
+    const { position, at } = steps.published.current()
+    this.#steps = steps
+    this.#farBehindRecords = farBehindRecords
+    this.#readTo = position
+    this.#writtenTo = position
+    this.#end = position
+    this.#at = at
+  }
+
+  get progress(): Progress {
+    const searchableTo = this.#steps.published.current().position
+    const farBehind = this.#end - this.#readTo > this.#farBehindRecords
+    return { readTo: this.#readTo, writtenTo: this.#writtenTo, searchableTo, end: this.#end, farBehind }
+  }
+
+  /** Takes a batch that begins exactly where the last one ended; anything else is a gap, and is not taken. */
+  take(batch: Batch): 'taken' | 'gap' {
+    if (this.#closed || batch.from !== this.#readTo) return 'gap'
+    this.#readTo = batch.end
+    this.#read.push(batch)
+    this.#addBytes(bytesOf(batch))
+    this.#keepDeciding()
+    return 'taken'
+  }
+
+  /** At `time` the partition held everything before `end` and nothing after. */
+  sawEnd(end: number, time: number): void {
+    this.#end = Math.max(end, this.#readTo)
+    // The oldest is the next to come true, the latest the most worth: what lies between can be spared.
+    this.#seen = [...this.#seen.slice(0, 1), { end, time }]
+    if (this.#steps.published.current().position >= end && !this.#closed) this.#publishTime()
+  }
+
+  /** Resolves when everything taken is published, or when it never will be. */
+  async settled(): Promise<void> {
+    for (let busy = this.#deciding ?? this.#publishing; busy; busy = this.#deciding ?? this.#publishing) await busy
+  }
+
+  /** Takes nothing more and publishes nothing more. The caller aborts what is under way. */
+  close(): void {
+    this.#closed = true
+    this.#read.length = 0
+  }
+
+  // What arrives while a loop is on its way out is seen by the look after it: nothing waits for a next arrival.
+  #keepDeciding(): void {
+    this.#deciding ??= this.#run(() => this.#decideAll()).then(() => {
+      this.#deciding = undefined
+      if (this.#read.length > 0 && !this.#closed) this.#keepDeciding()
+    })
+  }
+
+  #keepPublishing(): void {
+    this.#publishing ??= this.#run(() => this.#publishAll()).then(() => {
+      this.#publishing = undefined
+      if (this.#written.length > 0 && !this.#closed) this.#keepPublishing()
+    })
+  }
+
+  async #decideAll(): Promise<void> {
+    for (let batch = this.#nextBatch(); batch && !this.#closed; batch = this.#nextBatch()) {
+      const { changes, at } = await this.#decide(batch)
+      while (this.#written.filter(({ isDone }) => !isDone).length >= WRITES_IN_FLIGHT_PER_PARTITION) {
+        await this.#written.find(({ isDone }) => !isDone)?.done
+      }
+      if (this.#closed) return
+      this.#at = at
+      this.#startWriting(batch, changes, at)
+    }
+  }
+
+  async #decide({ records }: Batch): Promise<Projection> {
+    const { source, read, onProjected } = this.#steps
+    const judged = records.map(record => judge(record, source))
+    const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
+      typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: record.timestamp }],
+    )
+    const state = await load(events, this.#cache, read)
+    const projection = project(judged, state, source, this.#at)
+    this.#cache.decided(projection.changes)
+    onProjected(projection.counts, projection.parkedCodes)
+    return projection
+  }
+
+  #startWriting(batch: Batch, changes: readonly Change[], at: number): void {
+    const lastRecord = batch.records.at(-1)
+    const written: Written = {
+      end: batch.end,
+      last: lastRecord ? { offset: lastRecord.offset, sha256: hashOf(lastRecord) } : null,
+      at,
+      places: new Set(changes.map(({ place }) => place)),
+      done: this.#run(async () => {
+        await this.#steps.write(changes)
+        this.#cache.acknowledged(changes)
+        written.isDone = true
+        this.#addBytes(-bytesOf(batch))
+      }),
+      isDone: false,
+    }
+    this.#written.push(written)
+    this.#keepPublishing()
+  }
+
+  async #publishAll(): Promise<void> {
+    for (let first = this.#written[0]; first && !this.#closed; first = this.#written[0]) {
+      await first.done
+      const unfinished = this.#written.findIndex(({ isDone }) => !isDone)
+      const group = this.#written.splice(0, unfinished === -1 ? this.#written.length : unfinished)
+      const last = group.at(-1)
+      if (last === undefined || this.#closed) return
+      this.#writtenTo = last.end
+
+      const indices = this.#steps.searched(new Set(group.flatMap(({ places }) => [...places])))
+      if (indices.length > 0) await this.#steps.refresh(indices, this.progress.farBehind)
+      await this.#publish(last.end, group.findLast(written => written.last !== null)?.last ?? null, last.at)
+      this.#steps.commit(last.end)
+    }
+  }
+
+  async #publish(position: number, last: Written['last'], at: number): Promise<void> {
+    if (this.#closed) return
+    const { published, onPublished } = this.#steps
+    const time = this.#timeReachedAt(position)
+    await published.advance({ position, last: last ?? published.current().last, at, ...(time !== undefined && { time }) })
+    onPublished(position)
+  }
+
+  #publishTime(): void {
+    const time = this.#timeReachedAt(this.#steps.published.current().position)
+    if (time !== undefined) void this.#run(() => this.#steps.published.advance({ time }))
+  }
+
+  #timeReachedAt(position: number): number | undefined {
+    const reached = this.#seen.findLast(({ end }) => end <= position)
+    if (reached !== undefined) this.#seen = this.#seen.filter(({ time }) => time > reached.time)
+    return reached?.time
+  }
+
+  #nextBatch(): Batch | undefined {
+    const first = this.#read.shift()
+    if (first === undefined) return undefined
+    const records = [...first.records]
+    let { end } = first
+    let bytes = bytesOf(first)
+    for (let next = this.#read[0]; next && bytes + bytesOf(next) <= BATCH_BYTES; next = this.#read[0]) {
+      this.#read.shift()
+      for (const record of next.records) records.push(record)
+      bytes += bytesOf(next)
+      end = next.end
+    }
+    return { from: first.from, end, records }
+  }
+
+  #addBytes(bytes: number): void {
+    const before = this.#bytes
+    this.#bytes += bytes
+    if (before <= PARTITION_BYTES_IN_FLIGHT && this.#bytes > PARTITION_BYTES_IN_FLIGHT) this.#steps.onPressure(true)
+    if (before > PARTITION_BYTES_IN_FLIGHT / 2 && this.#bytes <= PARTITION_BYTES_IN_FLIGHT / 2) this.#steps.onPressure(false)
+  }
+
+  /** Carries a step out. Its failure ends the partition, unless it was closed: then nobody waits for it any more. */
+  async #run(step: () => Promise<void>): Promise<void> {
+    try {
+      await step()
+    } catch (error) {
+      if (this.#closed) return
+      this.close()
+      this.#steps.fail(error)
+    }
+  }
+}
+
+/** What can be said of a record without looking at any other. */
+const judge = (record: RawRecord, source: Source): Judged => {
+  const envelope = decode(record)
+  if (envelope === 'undecodable') return { record, envelope: undefined, verdict: 'record_undecodable' }
+  return { record, envelope, verdict: validate(envelope, record, source) }
+}
+
+const bytesOf = ({ records }: Batch): number =>
+  records.reduce((sum, { key, value }) => sum + (key?.length ?? 0) + (value?.length ?? 0) + 100, 0)

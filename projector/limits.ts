@@ -1,0 +1,58 @@
+/**
+ * Every limit of the projector: what it counts, its unit, and why it is what it is.
+ */
+
+const MiB = 1024 * 1024
+
+/** Bytes asked of one partition in one fetch. A larger record still comes, alone. */
+export const FETCH_PARTITION_BYTES = 1 * MiB
+/** Bytes asked of all partitions in one fetch. */
+export const FETCH_BYTES = 8 * MiB
+/** Milliseconds a fetch waits for something new. kafkajs's default of 5,000 makes every seek and stop take that long. */
+export const FETCH_WAIT_MS = 200
+
+/** Milliseconds without a heartbeat after which the group gives our partitions to others. */
+export const SESSION_TIMEOUT_MS = 15_000
+export const HEARTBEAT_INTERVAL_MS = 3_000
+export const REBALANCE_TIMEOUT_MS = 30_000
+
+/** Bytes of records read and not yet published, per partition: above it the partition is paused, below half it resumes. */
+export const PARTITION_BYTES_IN_FLIGHT = 8 * MiB
+/** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
+export const BATCH_BYTES = 2 * MiB
+/** Batches of one partition that may be written at the same time. */
+export const WRITES_IN_FLIGHT_PER_PARTITION = 3
+/** Bulk requests under way at the same time, over all partitions: two keep Elasticsearch busy, more only queue there. */
+export const BULKS_IN_FLIGHT = 3
+/** Bytes and documents of one bulk request. Elasticsearch refuses above 100 MB; measured best at 500 to 2,000 documents. */
+export const BULK_BYTES = 8 * MiB
+export const BULK_DOCUMENTS = 2_000
+/** Ids of one multi-get. */
+export const MGET_IDS = 1_000
+/** Bytes of documents, as stored, that one multi-get for comparing may bring. */
+export const COMPARE_IDS = 100
+
+/** Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again. */
+export const CACHE_BYTES_PER_PARTITION = 8 * MiB
+
+/** Milliseconds an Elasticsearch request may take before it is tried again. */
+export const ELASTICSEARCH_TIMEOUT_MS = 30_000
+/** Waiting before a retry: doubled each time from the first to the last, then a random half of it. Milliseconds. */
+export const RETRY_FIRST_MS = 50
+export const RETRY_LAST_MS = 5_000
+
+/** Milliseconds between two refreshes while a partition is far behind: nobody waits for single records then. */
+export const REFRESH_BEHIND_MS = 1_000
+/** Records behind the end of its partition from which on it counts as far behind. */
+export const FAR_BEHIND_RECORDS = 5_000
+
+/** Milliseconds between two looks at the ends of the partitions; the contract lets Projection-Time stand still for 1,000. */
+export const ENDS_INTERVAL_MS = 400
+/** Milliseconds between two identifications of the source. */
+export const IDENTIFY_INTERVAL_MS = 10_000
+/** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */
+export const COMMIT_INTERVAL_MS = 1_000
+/** Milliseconds between two lines that say where each partition stands. */
+export const REPORT_INTERVAL_MS = 30_000
+/** Milliseconds a clean stop may take before it is cut. */
+export const STOP_TIMEOUT_MS = 9_000

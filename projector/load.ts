@@ -1,0 +1,83 @@
+/**
+ * In: the valid events of a batch. Out: the state they touch, complete: every document a rule may ask for, or that there
+ * is none. Promises: read after every write of the batches before was decided; what is not yet acknowledged comes from the
+ * cache, the rest by realtime multi-get. Can go wrong: Elasticsearch away (tried again), an index gone (stops).
+ */
+import { LRUCache } from 'lru-cache'
+import { CACHE_BYTES_PER_PARTITION } from './limits.ts'
+import { rulesOf } from './rules/rules.ts'
+import { type AnyDraft, type Change, type Key, keyOf, State } from './state.ts'
+import type { ValidEvent } from './validate.ts'
+
+/** Reads documents by key; null where there is none. */
+export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyDraft | null>>
+
+export type PlacedEvent = { readonly event: ValidEvent; readonly seq: number; readonly at: number }
+
+export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<State> => {
+  const state = new State()
+  await fill(state, new Set(events.flatMap(({ event }) => rulesOf(event).needs(event.data))), cache, read)
+  const next = events.flatMap(({ event, seq, at }) =>
+    rulesOf(event).needsNext({ data: event.data, hash: event.hash, seq, at }, state),
+  )
+  await fill(state, new Set(next), cache, read)
+  return state
+}
+
+const fill = async (state: State, keys: Set<Key>, cache: Cache, read: ReadDocuments): Promise<void> => {
+  const missing: Key[] = []
+  for (const key of keys) {
+    if (state.has(key)) continue
+    const cached = cache.get(key)
+    if (cached === undefined) missing.push(key)
+    else state.set(key, cached)
+  }
+  if (missing.length === 0) return
+  for (const [key, draft] of await read(missing)) {
+    state.set(key, draft)
+    if (draft !== null) cache.keep(key, draft)
+  }
+}
+
+/**
+ * What this process knows of one partition: what it decided and is not yet acknowledged (never dropped), and what it
+ * decided or read lately (bounded). Valid as long as every record of the partition is projected here, in order: it is
+ * thrown away with the assignment.
+ */
+export class Cache {
+  readonly #pending = new Map<Key, Change>()
+  readonly #known = new LRUCache<Key, AnyDraft>({
+    maxSize: CACHE_BYTES_PER_PARTITION,
+    sizeCalculation: (draft, key) => key.length + sizeOf(draft),
+  })
+
+  get(key: Key): AnyDraft | undefined {
+    return this.#pending.get(key)?.draft ?? this.#known.get(key)
+  }
+
+  keep(key: Key, draft: AnyDraft): void {
+    this.#known.set(key, draft)
+  }
+
+  decided(changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (change.place !== 'parked' && change.place !== 'statements') this.#pending.set(keyOf(change.place, change.id), change)
+    }
+  }
+
+  acknowledged(changes: readonly Change[]): void {
+    for (const change of changes) {
+      const key = keyOf(change.place, change.id)
+      if (this.#pending.get(key) !== change) continue
+      this.#pending.delete(key)
+      this.#known.set(key, change.draft)
+    }
+  }
+}
+
+/** Bytes, roughly: enough to keep the cache within its bound. */
+const sizeOf = (draft: AnyDraft): number => {
+  const { versions, payouts, payroll, line_items } = draft.body as Partial<Record<string, unknown[]>>
+  const items = [versions, payouts, payroll, line_items].reduce((sum, list) => sum + (list?.length ?? 0), 0)
+  return 500 + items * 300
+}

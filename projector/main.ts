@@ -1,0 +1,63 @@
+/** The projector process: reads the settings, builds the clients, runs until a signal, chooses the exit code. */
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { pino } from 'pino'
+import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
+import { registerCodecs } from './codecs.ts'
+import { elasticsearchConfig, kafkaConfig } from './config.ts'
+import { createElasticsearch } from './elasticsearch.ts'
+import { nameOf, StopError } from './failures.ts'
+import { STOP_TIMEOUT_MS } from './limits.ts'
+import { runProjector } from './projector.ts'
+
+const main = async (): Promise<number> => {
+  const settings = readSettings(projectorSettings, process.env)
+  const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } })
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      log.info({ signal }, 'stopping')
+      stopping.abort()
+      setTimeout(() => {
+        log.error('not stopped in time')
+        process.exit(1)
+      }, STOP_TIMEOUT_MS).unref()
+    })
+  }
+
+  registerCodecs()
+  const kafka = new kafkajs.Kafka(kafkaConfig(settings, 'commission-projector', readFileSync))
+  const client = new Client(elasticsearchConfig(settings, readFileSync))
+  try {
+    await runProjector(settings, {
+      kafka,
+      elasticsearch: createElasticsearch(client),
+      log,
+      now: Date.now,
+      patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
+      signal: stopping.signal,
+    })
+    return 0
+  } catch (error) {
+    if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)
+    // The message of another's error can quote what it was given; where it came from cannot.
+    else log.fatal({ code: 'defect', error: nameOf(error), frames: framesOf(error) }, 'stopped by a defect')
+    return 1
+  } finally {
+    await client.close().catch(() => undefined)
+  }
+}
+
+const framesOf = (error: unknown): string[] =>
+  error instanceof Error ? (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line)).map(line => line.trim()) : []
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(`${error instanceof SettingsError ? error.message : nameOf(error)}\n`)
+  process.exitCode = 1
+}
+// What is left of connections must not keep a stopped process alive.
+process.exit()

@@ -1,0 +1,135 @@
+/**
+ * Before the first record: the indices are there and are what this version writes, and a projection exists with a position
+ * for every partition. Creates what is missing at a first start only; what was there once and is gone is refused, because
+ * an empty index must never pass for an empty organization. Two first starts at once agree: everything is created or found.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import {
+  commonIndices,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  generationIndices,
+  type IndexDefinition,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+  templateNameOf,
+} from '../schemas/documents.ts'
+import type { Answer, Request } from './elasticsearch.ts'
+import { StopError } from './failures.ts'
+import { RULES_VERSION } from './rules/rules.ts'
+import { assertSameSource, type Ends, type Identity } from './source.ts'
+
+export type PrepareSteps = {
+  /** Sends a request until it is answered. */
+  readonly request: (request: Request) => Promise<Answer>
+  readonly prefix: string
+  readonly shards: number
+}
+
+/** The template that keeps Elasticsearch from creating an index by itself, and the indices all generations share. */
+export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<void> => {
+  const { status } = await request({
+    method: 'PUT',
+    path: `/_index_template/${templateNameOf(prefix)}`,
+    // A longer prefix is the more specific one: its template wins over that of a prefix it begins with.
+    body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
+  })
+  if (status !== 200) throw new StopError('index_unsuitable', `the index template is answered ${status}`)
+
+  const control = controlIndexOf(prefix)
+  const exists = (await request({ method: 'HEAD', path: `/${control}` })).status === 200
+  if (!exists) for (const [name, definition] of Object.entries(commonIndices(prefix))) await create(name, definition, request)
+  for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
+}
+
+/** Which generation is live; undefined before the first start. */
+export const readLive = async ({ request, prefix }: PrepareSteps): Promise<string | undefined> =>
+  (await readControl<LiveDocument>(LIVE_ID, request, prefix))?.generation
+
+/**
+ * A projection of a source under the present rules, with a position for every partition.
+ * @param indexed whether it has indices of its own (the stream of API keys has not)
+ * @throws StopError `source_changed`, `rules_changed`, `index_missing`, `index_unsuitable`
+ */
+export const prepareGeneration = async (
+  generation: string,
+  source: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>,
+  ends: Ends,
+  indexed: boolean,
+  steps: PrepareSteps,
+): Promise<Identity> => {
+  const { request, prefix, shards } = steps
+  const indices = indexed ? generationIndices(prefix, generation, shards) : {}
+  let identity = await readControl<GenerationDocument>(generationId(generation), request, prefix)
+
+  if (identity === undefined) {
+    for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
+    for (const { partition, end } of ends) {
+      // API keys are served once the position is where the topic ended now: an older revocation must not be missed.
+      const body = { position: 0, last: null, at: 0, time: 0, serve_from: indexed ? 0 : end }
+      await createControl(positionId(generation, partition), { kind: 'position', body } satisfies PositionDocument, steps)
+    }
+    // After its positions: a generation that is there has them all.
+    const body = { generation, ...source, rules_version: RULES_VERSION }
+    await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
+    identity = await readControl<GenerationDocument>(generationId(generation), request, prefix)
+  }
+  if (identity === undefined) throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+
+  assertSameSource(identity, source)
+  if (identity.rules_version !== RULES_VERSION) {
+    const detail = `generation ${generation} has version ${identity.rules_version}, this program ${RULES_VERSION}; rebuild it`
+    throw new StopError('rules_changed', detail)
+  }
+  for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
+  return identity
+}
+
+/** Makes a generation the live one, if none is. */
+export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> =>
+  createControl(LIVE_ID, { kind: 'live', body: { generation } } satisfies LiveDocument, steps)
+
+const readControl = async <Document extends { body: unknown }>(
+  id: string,
+  request: PrepareSteps['request'],
+  prefix: string,
+): Promise<Document['body'] | undefined> => {
+  const { status, body } = await request({ method: 'GET', path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}` })
+  if (status === 200) return (body as { _source: Document })._source.body
+  if (status === 404 && (body as { found?: boolean }).found === false) return undefined
+  throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
+}
+
+const createControl = async (id: string, document: object, { request, prefix }: PrepareSteps): Promise<void> => {
+  const path = `/${controlIndexOf(prefix)}/_create/${encodeURIComponent(id)}`
+  const { status } = await request({ method: 'PUT', path, body: document })
+  if (status !== 201 && status !== 409) throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
+}
+
+const create = async (name: string, { mappings, settings }: IndexDefinition, request: PrepareSteps['request']): Promise<void> => {
+  const { status } = await request({
+    method: 'PUT',
+    path: `/${name}`,
+    query: { wait_for_active_shards: 1 },
+    body: { mappings, settings: { index: settings } },
+  })
+  // 400: it exists already; whether it is the right one is verified next.
+  if (status !== 200 && status !== 400) throw new StopError('index_unsuitable', `creating ${name} is answered ${status}`)
+}
+
+/** The settings that decisions and order stand on; the number of copies is the operator's. */
+const verified = ['refresh_interval', 'sort'] as const
+
+const verify = async (name: string, { mappings, settings }: IndexDefinition, request: PrepareSteps['request']): Promise<void> => {
+  const { status, body } = await request({ method: 'GET', path: `/${name}`, query: { flat_settings: false } })
+  if (status !== 200) throw new StopError('index_missing', name, { status })
+  const got = (body as Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>)[name]
+  if (got === undefined || !isDeepStrictEqual(got.mappings, mappings)) throw new StopError('index_unsuitable', `${name}: another mapping`)
+  for (const setting of verified) {
+    if (isDeepStrictEqual(got.settings.index[setting], settings[setting])) continue
+    throw new StopError('index_unsuitable', `${name}: another ${setting}`)
+  }
+}

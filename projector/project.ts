@@ -1,0 +1,97 @@
+/**
+ * In: the judged records of a batch, in order, and the state they touch. Out: what each one did, and the documents that
+ * are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before it.
+ */
+import { parkedId } from '../schemas/documents.ts'
+import type { ParkCode } from '../schemas/errors.ts'
+import { isId } from '../schemas/values.ts'
+import type { Envelope, RawRecord } from './decode.ts'
+import type { Decision } from './rules/decision.ts'
+import { rulesOf } from './rules/rules.ts'
+import type { Change, Draft, State } from './state.ts'
+import type { ParkedDocument } from '../schemas/documents.ts'
+import type { ValidEvent } from './validate.ts'
+
+/** A record and what could be said of it without looking at any other. */
+export type Judged = {
+  readonly record: RawRecord
+  readonly envelope: Envelope | undefined
+  readonly verdict: ValidEvent | ParkCode
+}
+
+export type Projection = {
+  /** One per document: the last change is the whole document. */
+  readonly changes: readonly Change[]
+  readonly counts: Readonly<Record<Decision['outcome'], number>>
+  readonly parkedCodes: readonly ParkCode[]
+  /** The highest record time up to the end of the batch, milliseconds. */
+  readonly at: number
+}
+
+export const project = (
+  judged: readonly Judged[],
+  state: State,
+  place: { readonly topic: string; readonly partition: number },
+  atBefore: number,
+): Projection => {
+  const changes = new Map<string, Change>()
+  const counts = { applied: 0, duplicate: 0, parked: 0 }
+  const parkedCodes: ParkCode[] = []
+  let at = atBefore
+
+  for (const item of judged) {
+    at = Math.max(at, item.record.timestamp)
+    const decision = decide(item, state, at)
+    counts[decision.outcome]++
+    if (decision.outcome === 'applied') {
+      state.apply(decision.changes)
+      for (const change of decision.changes) changes.set(`${change.place}/${change.id}`, change)
+    } else if (decision.outcome === 'parked') {
+      const change = park(item, decision.code, place, at)
+      changes.set(`${change.place}/${change.id}`, change)
+      parkedCodes.push(decision.code)
+    }
+  }
+  return { changes: [...changes.values()], counts, parkedCodes, at }
+}
+
+const decide = ({ verdict, record }: Judged, state: State, at: number): Decision => {
+  if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }
+  return rulesOf(verdict).decide({ data: verdict.data, hash: verdict.hash, seq: record.offset, at }, state)
+}
+
+/** The record whole. Only what passed its grammar stands beside it as a field. */
+const park = (
+  { record, envelope }: Judged,
+  code: ParkCode,
+  { topic, partition }: { readonly topic: string; readonly partition: number },
+  at: number,
+): Change => {
+  const { offset, key, headers, value } = record
+  const org = orgOf(envelope?.data, key)
+  const draft: Draft<ParkedDocument> = {
+    code,
+    ...(org !== undefined && { org_id: org }),
+    ...(envelope && isShort(envelope.type) && { type: envelope.type }),
+    ...(envelope && isShort(envelope.id) && { event_id: envelope.id }),
+    topic,
+    partition,
+    offset,
+    at,
+    body: {
+      key: key && key.toString('base64'),
+      headers: headers.map(([name, header]) => [name, header && header.toString('base64')]),
+      value: value && value.toString('base64'),
+    },
+  }
+  return { place: 'parked', id: parkedId(topic, partition, offset), version: offset, draft }
+}
+
+/** Characters of a CloudEvents attribute that is kept as a field; a longer one stays in the headers. */
+const SHORT = 256
+const isShort = (attribute: string): boolean => attribute.length <= SHORT
+
+const orgOf = (data: unknown, key: Buffer | null): string | undefined => {
+  const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
+  return [named, key?.toString('utf8')].find(candidate => isId('org', candidate)) as string | undefined
+}

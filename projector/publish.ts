@@ -1,0 +1,79 @@
+/**
+ * Moves the published position of a partition: the point up to which readers may see.
+ * In: a position that is searchable, or an instant at which the partition was seen to hold nothing more. Out: nothing, once
+ * Elasticsearch has it. Promises: a position and its time never go back, whoever else writes them: the document is
+ * replaced only as it was last seen, and what another owner wrote meanwhile is merged, never overwritten.
+ */
+import type { PositionDocument } from '../schemas/documents.ts'
+import { positionId } from '../schemas/documents.ts'
+import type { Answer, Request } from './elasticsearch.ts'
+import { StopError } from './failures.ts'
+
+export type Position = PositionDocument['body']
+
+export type PositionSteps = {
+  readonly index: string
+  readonly generation: string
+  /** Tries until it is answered. */
+  readonly request: (request: Request) => Promise<Answer>
+}
+
+/** The published position of one partition, as this process last saw it. */
+export type PublishedPosition = {
+  readonly current: () => Position
+  /** Publishes what is further than what is published. Calls are carried out one after the other, the latest whole. */
+  readonly advance: (further: Partial<Position>) => Promise<void>
+}
+
+export const readPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
+  const path = `/${steps.index}/_doc/${encodeURIComponent(positionId(steps.generation, partition))}`
+  let stored = await readStored(path, steps)
+  let wanted = stored.position
+  let running: Promise<void> = Promise.resolve()
+
+  const writeWanted = async (): Promise<void> => {
+    while (!isReached(stored.position, wanted)) {
+      const target = merge(stored.position, wanted)
+      const { status, body } = await steps.request({
+        method: 'PUT',
+        path,
+        query: { if_seq_no: stored.seqNo, if_primary_term: stored.primaryTerm },
+        body: { kind: 'position', body: target } satisfies PositionDocument,
+      })
+      if (status === 200) stored = { position: target, ...versionOf(body as Versioned) }
+      // Another owner was there first, or an earlier try of ours got through although its answer was lost.
+      else if (status === 409) stored = await readStored(path, steps)
+      else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
+    }
+  }
+
+  return {
+    current: () => stored.position,
+    advance: further => {
+      wanted = merge(wanted, { ...wanted, ...further })
+      running = running.catch(() => undefined).then(writeWanted)
+      return running
+    },
+  }
+}
+
+type Versioned = { readonly _seq_no: number; readonly _primary_term: number }
+type Stored = { readonly position: Position; readonly seqNo: number; readonly primaryTerm: number }
+
+const versionOf = ({ _seq_no, _primary_term }: Versioned) => ({ seqNo: _seq_no, primaryTerm: _primary_term })
+
+const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<Stored> => {
+  const { status, body } = await request({ method: 'GET', path })
+  if (status !== 200) throw new StopError('index_missing', `a position of ${generation} in ${index}`, { status })
+  const found = body as Versioned & { _source: PositionDocument }
+  return { position: found._source.body, ...versionOf(found) }
+}
+
+/** Of two views of one partition, what both know. The last record and its time belong to the further position. */
+const merge = (a: Position, b: Position): Position => {
+  const further = b.position > a.position ? b : a
+  return { ...further, time: Math.max(a.time, b.time), serve_from: Math.max(a.serve_from, b.serve_from) }
+}
+
+const isReached = (stored: Position, wanted: Position): boolean =>
+  stored.position >= wanted.position && stored.time >= wanted.time && stored.serve_from >= wanted.serve_from

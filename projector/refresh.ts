@@ -1,0 +1,56 @@
+/**
+ * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call has
+ * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next.
+ */
+import type { Answer, Request } from './elasticsearch.ts'
+import { Unavailable } from './elasticsearch.ts'
+import { StopError } from './failures.ts'
+import { REFRESH_BEHIND_MS } from './limits.ts'
+
+export type Refresh = (indices: readonly string[], behind: boolean) => Promise<void>
+
+export type RefreshSteps = {
+  /** Tries until it works or cannot. */
+  readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
+  readonly send: (request: Request) => Promise<Answer>
+  readonly now: () => number
+  readonly sleep: (milliseconds: number) => Promise<void>
+}
+
+type Round = { readonly indices: Set<string>; behind: boolean; readonly hurry: () => void; readonly done: Promise<void> }
+
+export const createRefresh = (steps: RefreshSteps): Refresh => {
+  let running: Promise<void> = Promise.resolve()
+  let lastBegan = Number.NEGATIVE_INFINITY
+  let next: Round | undefined
+
+  const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
+    await before.catch(() => undefined)
+    if (round().behind) await Promise.race([hurried, steps.sleep(Math.max(0, lastBegan + REFRESH_BEHIND_MS - steps.now()))])
+    // Who asks from here on has missed this round: its writes may not have been acknowledged when it begins.
+    next = undefined
+    lastBegan = steps.now()
+    await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
+  }
+
+  return (indices, behind) => {
+    if (next === undefined) {
+      const { promise: hurried, resolve: hurry } = Promise.withResolvers<void>()
+      const round: Round = { indices: new Set(), behind, hurry, done: Promise.resolve().then(() => run(() => round, hurried, before)) }
+      const before = running
+      next = round
+      running = round.done
+    }
+    for (const index of indices) next.indices.add(index)
+    next.behind &&= behind
+    if (!behind) next.hurry()
+    return next.done
+  }
+}
+
+const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {
+  const { status, body } = await send({ method: 'POST', path: `/${indices.join(',')}/_refresh` })
+  if (status === 404) throw new StopError('index_missing', `one of ${indices.join(', ')}, while refreshing`)
+  const failed = (body as { _shards?: { failed?: unknown } } | undefined)?._shards?.failed
+  if (status !== 200 || failed !== 0) throw new Unavailable(status)
+}

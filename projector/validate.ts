@@ -1,0 +1,79 @@
+/**
+ * In: an envelope and the record it came in. Out: an event that keeps every rule that needs no other record, or the code
+ * of the first rule it breaks.
+ * Promises: the data carries exactly the known fields, in canonical order; the same event always has the same hash.
+ */
+import { hash } from 'node:crypto'
+import type { ParkCode } from '../schemas/errors.ts'
+import type {
+  AnyEvent,
+  LineItem,
+  PayoutCalculatedData,
+  PayoutRecordedData,
+  Stream,
+  TraceStep,
+} from '../schemas/events.ts'
+import { partitionOf } from '../schemas/partition.ts'
+import { isEventType, matchesSchema } from '../schemas/validate.ts'
+import { instantToNanoseconds } from '../schemas/values.ts'
+import { canonical } from './canonical.ts'
+import type { Envelope, RawRecord } from './decode.ts'
+import { addUpTo } from './money.ts'
+
+/** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
+export type ValidEvent = AnyEvent & { readonly hash: string }
+
+/** Where a record was read. */
+export type Source = { readonly stream: Stream; readonly partition: number; readonly partitions: number }
+
+export const validate = (envelope: Envelope, record: RawRecord, source: Source): ValidEvent | ParkCode => {
+  if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
+  if (!matchesSchema(source.stream, envelope)) return 'data_invalid'
+  const event = canonical(envelope)
+  if (!keepsValueRules(event)) return 'data_invalid'
+  if (record.key === null || record.key.compare(Buffer.from(event.data.org_id)) !== 0) return 'org_mismatch'
+  if (partitionOf(event.data.org_id, source.partitions) !== source.partition) return 'partition_mismatch'
+  if (
+    isPayout(event) &&
+    !addUpTo(
+      event.data.line_items.map(line => line.amount),
+      event.data.net_amount,
+    )
+  ) {
+    return 'lines_do_not_sum'
+  }
+  return { ...event, hash: hash('sha256', `${event.type}\n${JSON.stringify(event.data)}`, 'base64url') }
+}
+
+type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecordedData }>
+const isPayout = (event: AnyEvent): event is PayoutEvent =>
+  event.type === 'commission.payout.calculated.v1' || event.type === 'commission.payout.recorded.v1'
+
+/** The rules of the data that span several fields. */
+const keepsValueRules = (event: AnyEvent): boolean => {
+  switch (event.type) {
+    case 'commission.payout.calculated.v1':
+      return haveOwnIds(event.data.line_items) && countUp(event.data.calculation_trace)
+    case 'commission.payout.recorded.v1':
+      return haveOwnIds(event.data.line_items)
+    case 'commission.period.recorded.v1':
+      return isBefore(event.data.starts_at, event.data.ends_at)
+    case 'commission.rep.recorded.v1':
+    case 'commission.payroll.recorded.v1':
+    case 'commission.payroll.voided.v1':
+    case 'commission.api_key.created.v1':
+    case 'commission.api_key.revoked.v1':
+      return true
+    default:
+      return event satisfies never
+  }
+}
+
+const haveOwnIds = (lines: readonly LineItem[]): boolean => new Set(lines.map(line => line.id)).size === lines.length
+
+const countUp = (steps: readonly TraceStep[]): boolean => steps.every(({ step }, index) => step === index + 1)
+
+const isBefore = (start: string, end: string): boolean => {
+  const [from, to] = [instantToNanoseconds(start), instantToNanoseconds(end)]
+  return from !== undefined && to !== undefined && from < to
+}

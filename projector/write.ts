@@ -1,0 +1,134 @@
+/**
+ * In: the changes of a batch. Out: nothing, once every document is in Elasticsearch at its version or a later one.
+ * Promises: each document whole, with the offset as its external version, so that a repeated or late write changes
+ * nothing; every item's answer is looked at, by its place and id; what failed for now is tried again, alone, for ever.
+ * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { type Answer, type Place as DocumentPlace, errorType, type Found, type Request } from './elasticsearch.ts'
+import { StopError } from './failures.ts'
+import { BULK_BYTES, BULK_DOCUMENTS, COMPARE_IDS } from './limits.ts'
+import type { Change, Place } from './state.ts'
+
+/** A document ready to be sent: `line` is its source, one line of JSON. */
+type Write = { readonly index: string; readonly id: string; readonly version: number; readonly line: string }
+
+export type WriteSteps = {
+  readonly indexOf: (place: Place) => string
+  /** Both try until they are answered. */
+  readonly request: (request: Request) => Promise<Answer>
+  readonly multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>
+  /** Waits before items that failed for now are sent again. */
+  readonly pause: (attempt: number) => Promise<void>
+  readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
+}
+
+export const write = async (changes: readonly Change[], steps: WriteSteps): Promise<void> => {
+  const writes = changes.map(change => render(change, steps.indexOf))
+  for (const part of split(writes)) await writeAll(part, steps)
+}
+
+/** Our own fields first, `body_bytes` and `body` last: what the API relies on to cut the body out. */
+const render = ({ place, id, version, draft }: Change, indexOf: WriteSteps['indexOf']): Write => {
+  const { body, ...fields } = draft
+  const text = JSON.stringify(body)
+  const line = `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(text)},"body":${text}}`
+  return { index: indexOf(place), id, version, line }
+}
+
+function* split(writes: readonly Write[]): Generator<Write[]> {
+  let part: Write[] = []
+  let bytes = 0
+  for (const item of writes) {
+    if (part.length > 0 && (bytes + item.line.length > BULK_BYTES || part.length === BULK_DOCUMENTS)) {
+      yield part
+      part = []
+      bytes = 0
+    }
+    part.push(item)
+    bytes += item.line.length
+  }
+  if (part.length > 0) yield part
+}
+
+const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<void> => {
+  let waiting = writes
+  for (let attempt = 0; waiting.length > 0; attempt++) {
+    if (attempt > 0) {
+      steps.count('retried', waiting.length)
+      await steps.pause(attempt)
+    }
+    waiting = await writeOnce(waiting, steps)
+  }
+}
+
+/** Sends the documents in one request, or in two where one is too large. Returns those that are to be sent again. */
+const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+  const { status, body } = await steps.request({
+    method: 'POST',
+    path: '/_bulk',
+    query: { filter_path: 'items.*._id,items.*._index,items.*.status,items.*.error.type' },
+    bulk: writes.map(bulkLines).join(''),
+  })
+  if (status === 413 && writes.length > 1) {
+    const half = writes.length >> 1
+    return [...(await writeOnce(writes.slice(0, half), steps)), ...(await writeOnce(writes.slice(half), steps))]
+  }
+  if (status !== 200) throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
+
+  const outcomes = itemOutcomes(writes, body)
+  const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
+  const stale = of('stale')
+  steps.count('written', of('written').length)
+  steps.count('stale', stale.length)
+  return [...of('retry'), ...(await compare(stale, steps))]
+}
+
+const bulkLines = ({ index, id, version, line }: Write): string =>
+  `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n${line}\n`
+
+type Outcome = 'written' | 'stale' | 'retry'
+
+const retriable = new Set([429, 502, 503, 504])
+
+/** What became of each document. An answer that does not speak of exactly these, in this order, is not believed. */
+const itemOutcomes = (writes: readonly Write[], body: unknown): Outcome[] => {
+  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
+  if (!Array.isArray(items) || items.length !== writes.length) {
+    throw new StopError('write_refused', 'the answer to a bulk request has another number of items', { sent: writes.length })
+  }
+  return writes.map(({ index, id }, place) => {
+    const item: unknown = items[place]?.index
+    const { _index, _id, status } = (item ?? {}) as Record<string, unknown>
+    if (_index !== index || _id !== id || typeof status !== 'number') {
+      throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
+    }
+    if (status === 200 || status === 201) return 'written'
+    if (status === 409) return 'stale'
+    const type = errorType(item)
+    if (retriable.has(status) || type === 'cluster_block_exception') return 'retry'
+    if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
+    throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
+  })
+}
+
+/**
+ * What Elasticsearch would not overwrite: the same version must be the same document, a later one is a later state, an
+ * earlier one means that the write has yet to happen.
+ */
+const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+  const again: Write[] = []
+  for (let from = 0; from < writes.length; from += COMPARE_IDS) {
+    const part = writes.slice(from, from + COMPARE_IDS)
+    const docs = part.map(({ index, id }) => ({ _index: index, _id: id }))
+    const found = await steps.multiGet(docs)
+    for (const [place, item] of part.entries()) {
+      const stored = found[place]
+      if (!stored?.found || stored._version < item.version) again.push(item)
+      else if (stored._version === item.version && !isDeepStrictEqual(stored._source, JSON.parse(item.line))) {
+        throw new StopError('content_differs', 'same version, other content', { index: item.index, version: item.version })
+      }
+    }
+  }
+  return again
+}
