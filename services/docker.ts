@@ -1,0 +1,137 @@
+/** Kafka and Elasticsearch as Docker containers, by testcontainers, whose reaper removes them when this process is gone. */
+import type { GenericContainer, StartedTestContainer } from 'testcontainers'
+import { elasticsearchHealth, elasticsearchHeap, elasticsearchSettings, elasticsearchVersion } from './elasticsearch.ts'
+import { kafkaAddresses, kafkaHeap, kafkaServes, kafkaSettings, kafkaVersion } from './kafka.ts'
+import { freePort } from './ports.ts'
+import type { Service, ServiceOptions } from './service.ts'
+
+export const kafkaImage = `apache/kafka:${kafkaVersion}`
+export const elasticsearchImage = `docker.elastic.co/elasticsearch/elasticsearch:${elasticsearchVersion}`
+
+/** How long a container may take until it serves, once its image is there. */
+const startMs = 180_000
+/** How long it may take to end when asked to. */
+const stopSeconds = 30
+
+type Testcontainers = typeof import('testcontainers')
+type Client = Awaited<ReturnType<Testcontainers['getContainerRuntimeClient']>>
+
+/** An engine that answers. */
+export type Docker = { readonly testcontainers: Testcontainers; readonly client: Client }
+
+/** The engine of the environment, or undefined when none answers. */
+export const findDocker = async (): Promise<Docker | undefined> => {
+  // A third of a second to load, and of no use to whoever runs without Docker.
+  const testcontainers = await import('testcontainers')
+  try {
+    return { testcontainers, client: await testcontainers.getContainerRuntimeClient() }
+  } catch {
+    return undefined
+  }
+}
+
+/** Runs Kafka in a container. */
+export const startKafkaContainer = async (docker: Docker, options: ServiceOptions = {}): Promise<Service> => {
+  const { GenericContainer, Wait } = docker.testcontainers
+  // Clients are told where to come to before the container runs, so its port is chosen here.
+  const port = await freePort()
+  const address = `${docker.client.info.containerRuntime.host}:${port}`
+  const listen = { host: '', port: 9092, controller: 9093 }
+  const settings = { ...kafkaSettings, ...kafkaAddresses(listen, address), ...options.settings }
+  const container = new GenericContainer(kafkaImage)
+    .withExposedPorts({ container: listen.port, host: port })
+    .withEnvironment({ ...asKafkaEnvironment(settings), KAFKA_HEAP_OPTS: heapOptions(options.heap ?? kafkaHeap) })
+    .withWaitStrategy(Wait.forLogMessage(kafkaServes))
+  return startContainer(docker, { name: 'kafka', address, container })
+}
+
+/** Runs Elasticsearch in a container, without security, as in the other ways. */
+export const startElasticsearchContainer = async (docker: Docker, options: ServiceOptions = {}): Promise<Service> => {
+  const { GenericContainer, Wait } = docker.testcontainers
+  const port = await freePort()
+  const settings = { ...elasticsearchSettings, 'xpack.security.enabled': 'false', ...options.settings }
+  const container = new GenericContainer(elasticsearchImage)
+    .withExposedPorts({ container: 9200, host: port })
+    .withEnvironment({ ...settings, ES_JAVA_OPTS: heapOptions(options.heap ?? elasticsearchHeap) })
+    .withWaitStrategy(
+      Wait.forHttp(elasticsearchHealth, 9200).forStatusCodeMatching(status => status === 200 || status === 408),
+    )
+  const address = `http://${docker.client.info.containerRuntime.host}:${port}`
+  return startContainer(docker, { name: 'elasticsearch', address, container })
+}
+
+/** The variable that the Kafka image makes this setting of. */
+export const kafkaVariable = (setting: string): string =>
+  `KAFKA_${setting.replaceAll('_', '___').replaceAll('-', '__').replaceAll('.', '_').toUpperCase()}`
+
+const asKafkaEnvironment = (settings: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(settings).map(([setting, value]) => [kafkaVariable(setting), value]))
+
+const heapOptions = (heap: string): string => `-Xms${heap} -Xmx${heap}`
+
+type Containerized = { readonly name: string; readonly address: string; readonly container: GenericContainer }
+
+const startContainer = async (docker: Docker, { name, address, container }: Containerized): Promise<Service> => {
+  const started = await container.withStartupTimeout(startMs).start()
+  return containerService(docker, { name, address, started })
+}
+
+type StartedContainer = { readonly name: string; readonly address: string; readonly started: StartedTestContainer }
+
+const containerService = ({ client }: Docker, { name, address, started }: StartedContainer): Service => {
+  const engine = client.container
+  const container = engine.getById(started.getId())
+  const death = Promise.withResolvers<Error>()
+  let running = false
+  let frozen = false
+
+  const watch = (): void => {
+    running = true
+    void container.wait().then(
+      ({ StatusCode: code }) => running && death.resolve(new Error(`${name}: its container ended with ${code}`)),
+      () => undefined,
+    )
+  }
+  const thaw = async (): Promise<void> => {
+    if (!frozen) return
+    frozen = false
+    await container.unpause()
+  }
+  const end = async (how: () => Promise<unknown>): Promise<void> => {
+    if (!running) return
+    running = false
+    await thaw()
+    await how()
+  }
+  const stop = () => end(() => engine.stop(container, { timeout: stopSeconds }))
+  watch()
+  return {
+    name,
+    address,
+    died: death.promise,
+    pid: undefined,
+    stop,
+    kill: () =>
+      end(async () => {
+        const ended = container.wait({ condition: 'not-running' })
+        await container.kill({ signal: 'SIGKILL' })
+        await ended
+      }),
+    freeze: async () => {
+      if (frozen || !running) return
+      frozen = true
+      await container.pause()
+    },
+    thaw,
+    restart: async () => {
+      await stop()
+      await started.restart()
+      watch()
+    },
+    [Symbol.asyncDispose]: async () => {
+      running = false
+      await thaw()
+      await started.stop({ timeout: 0, remove: true, removeVolumes: true })
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Finds what the JVM way needs: a JDK that Elasticsearch runs on, and Maven. Says where it looked and what it saw, so that
+ * a message can tell what is missing. Starts nothing: a JDK's version is read from its `release` file.
+ */
+import { globSync } from 'node:fs'
+import { access, constants, readFile, realpath } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import type { Environment } from './service.ts'
+
+/** Elasticsearch 9 is compiled for this Java; Kafka 4 is content with 17. */
+export const oldestJava = 21
+
+export type Jdk = { readonly home: string; readonly version: number }
+export type JdkSearch = {
+  readonly jdk: Jdk | undefined
+  readonly lookedAt: readonly string[]
+  readonly tooOld: readonly Jdk[]
+}
+
+const folders = [
+  '/usr/lib/jvm/*',
+  '/Library/Java/JavaVirtualMachines/*/Contents/Home',
+  '/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home',
+]
+
+/** The first JDK that is new enough: what the environment names, then where systems install them, then `java` on the PATH. */
+export const findJdk = async (environment: Environment, installed: readonly string[] = folders): Promise<JdkSearch> => {
+  const named = ['ES_JAVA_HOME', 'JAVA_HOME'].flatMap(name => environment[name] || [])
+  const found = globSync([...installed])
+  const lookedAt = ['ES_JAVA_HOME', 'JAVA_HOME', ...installed, 'java on the PATH']
+  const homes = new Set([...named, ...found.sort().reverse(), ...(await homeOfJavaOnPath(environment))])
+
+  const jdks = (await Promise.all([...homes].map(readJdk))).filter(jdk => jdk !== undefined)
+  return {
+    jdk: jdks.find(({ version }) => version >= oldestJava),
+    lookedAt,
+    tooOld: jdks.filter(({ version }) => version < oldestJava),
+  }
+}
+
+/** The path of a program on the PATH of that environment, or undefined. */
+export const findOnPath = async (program: string, environment: Environment): Promise<string | undefined> => {
+  for (const folder of (environment.PATH ?? '').split(delimiter).filter(Boolean)) {
+    const file = join(folder, program)
+    if (await isExecutable(file)) return file
+  }
+  return undefined
+}
+
+/** The Java version that a JDK's `release` file states, as a number: 21 for `JAVA_VERSION="21.0.4"`. */
+export const javaVersion = (release: string): number | undefined => {
+  const version = /^JAVA_VERSION="(\d+)/m.exec(release)?.[1]
+  return version === undefined ? undefined : Number(version)
+}
+
+const readJdk = async (home: string): Promise<Jdk | undefined> => {
+  // A JRE has no javac, and the launchers are compiled here.
+  if (!(await isExecutable(join(home, 'bin', 'javac')))) return undefined
+  const release = await readFile(join(home, 'release'), 'utf8').catch(() => '')
+  const version = javaVersion(release)
+  return version === undefined ? undefined : { home, version }
+}
+
+const homeOfJavaOnPath = async (environment: Environment): Promise<string[]> => {
+  const java = await findOnPath('java', environment)
+  return java === undefined ? [] : [dirname(dirname(await realpath(java)))]
+}
+
+const isExecutable = (file: string): Promise<boolean> =>
+  access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,16 @@
+import kafka.Kafka;
+import kafka.tools.StorageTool;
+
+/** Formats the storage where it is new and runs one Kafka node: KafkaNode FOLDER PROPERTIES_FILE. */
+public final class KafkaNode {
+    /** Any 16 bytes in base64url, but not beginning with '-', which the tool would read as an option. */
+    private static final String CLUSTER_ID = "Y29tbWlzc2lvbi1ub2RlMQ";
+
+    public static void main(String[] args) {
+        Lifeline.hold(args[0]);
+        String[] format = {"format", "--ignore-formatted", "--cluster-id", CLUSTER_ID, "--config", args[1]};
+        int failed = StorageTool.execute(format, System.out);
+        if (failed != 0) System.exit(failed);
+        Kafka.main(new String[] {args[1]});
+    }
+}
