@@ -1,6 +1,6 @@
 /** From settings to the options of the clients. Each default that could surprise is said explicitly. */
 import type { ClientOptions } from '@elastic/elasticsearch'
-import { type KafkaConfig, logLevel, type SASLOptions } from 'kafkajs'
+import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
 import type { elasticsearchSettings, kafkaSettings, Read } from '../schemas/settings.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
@@ -14,7 +14,7 @@ export const kafkaConfig = (
   clientId,
   brokers: settings.KAFKA_BROKERS,
   // The client's own lines quote addresses and errors in many forms; what matters is said by us, once.
-  logLevel: logLevel.NOTHING,
+  logLevel: kafkajs.logLevel.NOTHING,
   connectionTimeout: 3_000,
   requestTimeout: 30_000,
   retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },

@@ -9,7 +9,7 @@
  * - Batches of only control or aborted records never reach the handler: the end-of-batch event tells of them.
  * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
  */
-import { type Consumer, type EachBatchPayload, type IHeaders, type Kafka, KafkaJSError } from 'kafkajs'
+import kafkajs, { type Consumer, type EachBatchPayload, type IHeaders, type Kafka } from 'kafkajs'
 import type { RawRecord } from './decode.ts'
 import type { Batch } from './flow.ts'
 import {
@@ -88,7 +88,7 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
     handlers.onBatch(payload.partition, { from: Number(payload.firstOffset), end, records: [] })
   })
   consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
-    if (restart) handlers.onTrouble(error instanceof KafkaJSError ? error.name : 'Error')
+    if (restart) handlers.onTrouble(error instanceof kafkajs.KafkaJSError ? error.name : 'Error')
     else handlers.onStopped(error)
   })
 }

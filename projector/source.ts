@@ -4,7 +4,7 @@
  * before anything is written.
  */
 import { createHash } from 'node:crypto'
-import { type Admin, ConfigResourceTypes, KafkaJSError } from 'kafkajs'
+import kafkajs, { type Admin } from 'kafkajs'
 import type { GenerationDocument } from '../schemas/documents.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import type { RawRecord } from './decode.ts'
@@ -36,7 +36,7 @@ export const describeSource = async (
 }
 
 export const isUnknownTopic = (error: unknown): boolean =>
-  error instanceof KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
+  error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
 /** @throws StopError `source_changed` that names what differs */
 export const assertSameSource = (expected: Identity, got: Omit<Identity, 'generation' | 'rules_version'>): void => {
@@ -71,7 +71,7 @@ export const assertNotTruncated = (topic: string, partition: number, position: n
 export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string): Promise<string[]> => {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }],
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
   })
   const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
   const demands = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
