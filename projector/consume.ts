@@ -40,7 +40,12 @@ export type Consumption = {
 }
 
 /** Joins the group and begins to read. @throws what the client throws when Kafka is away */
-export const consume = async (kafka: Kafka, topic: string, groupId: string, handlers: Handlers): Promise<Consumption> => {
+export const consume = async (
+  kafka: Kafka,
+  topic: string,
+  groupId: string,
+  handlers: Handlers,
+): Promise<Consumption> => {
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,

@@ -39,8 +39,19 @@ const answered = new Set([400, 404, 409, 413])
 
 export const createElasticsearch = (client: Client): Elasticsearch => ({
   send: async ({ method, path, query, body, bulk }, signal) => {
-    const params = { method, path, ...(query && { querystring: query }), ...(body && { body }), ...(bulk && { bulkBody: bulk }) }
-    const options = { meta: true, maxRetries: 0, requestTimeout: ELASTICSEARCH_TIMEOUT_MS, ...(signal && { signal }) } as const
+    const params = {
+      method,
+      path,
+      ...(query && { querystring: query }),
+      ...(body && { body }),
+      ...(bulk && { bulkBody: bulk }),
+    }
+    const options = {
+      meta: true,
+      maxRetries: 0,
+      requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
+      ...(signal && { signal }),
+    } as const
     try {
       const { statusCode, body: answer } = await client.transport.request(params, options)
       return { status: statusCode, body: answer }
@@ -68,7 +79,12 @@ export const errorType = (answer: unknown): string | undefined => {
 
 export type Place = { readonly _index: string; readonly _id: string }
 /** A document as a realtime multi-get answers it. */
-export type Found = { readonly _id: string; readonly found: boolean; readonly _version: number; readonly _source: unknown }
+export type Found = {
+  readonly _id: string
+  readonly found: boolean
+  readonly _version: number
+  readonly _source: unknown
+}
 
 /**
  * Reads documents by id, in the order asked, as last written whether searchable or not.

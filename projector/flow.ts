@@ -9,10 +9,10 @@
  * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
  */
 import type { ParkCode } from '../schemas/errors.ts'
-import { type RawRecord, decode } from './decode.ts'
+import { decode, type RawRecord } from './decode.ts'
 import { BATCH_BYTES, PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
 import { Cache, load, type PlacedEvent, type ReadDocuments } from './load.ts'
-import { type Judged, project, type Projection } from './project.ts'
+import { type Judged, type Projection, project } from './project.ts'
 import type { PublishedPosition } from './publish.ts'
 import type { Refresh } from './refresh.ts'
 import { hashOf } from './source.ts'
@@ -200,7 +200,12 @@ export class PartitionFlow {
     if (this.#closed) return
     const { published, onPublished } = this.#steps
     const time = this.#timeReachedAt(position)
-    await published.advance({ position, last: last ?? published.current().last, at, ...(time !== undefined && { time }) })
+    await published.advance({
+      position,
+      last: last ?? published.current().last,
+      at,
+      ...(time !== undefined && { time }),
+    })
     onPublished(position)
   }
 
@@ -234,7 +239,8 @@ export class PartitionFlow {
     const before = this.#bytes
     this.#bytes += bytes
     if (before <= PARTITION_BYTES_IN_FLIGHT && this.#bytes > PARTITION_BYTES_IN_FLIGHT) this.#steps.onPressure(true)
-    if (before > PARTITION_BYTES_IN_FLIGHT / 2 && this.#bytes <= PARTITION_BYTES_IN_FLIGHT / 2) this.#steps.onPressure(false)
+    if (before > PARTITION_BYTES_IN_FLIGHT / 2 && this.#bytes <= PARTITION_BYTES_IN_FLIGHT / 2)
+      this.#steps.onPressure(false)
   }
 
   /** Carries a step out. Its failure ends the partition, unless it was closed: then nobody waits for it any more. */

@@ -61,7 +61,8 @@ export class Cache {
 
   decided(changes: readonly Change[]): void {
     for (const change of changes) {
-      if (change.place !== 'parked' && change.place !== 'statements') this.#pending.set(keyOf(change.place, change.id), change)
+      if (change.place !== 'parked' && change.place !== 'statements')
+        this.#pending.set(keyOf(change.place, change.id), change)
     }
   }
 

@@ -51,7 +51,12 @@ const main = async (): Promise<number> => {
 }
 
 const framesOf = (error: unknown): string[] =>
-  error instanceof Error ? (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line)).map(line => line.trim()) : []
+  error instanceof Error
+    ? (error.stack ?? '')
+        .split('\n')
+        .filter(line => /^\s+at /.test(line))
+        .map(line => line.trim())
+    : []
 
 try {
   process.exitCode = await main()

@@ -41,7 +41,8 @@ export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<
 
   const control = controlIndexOf(prefix)
   const exists = (await request({ method: 'HEAD', path: `/${control}` })).status === 200
-  if (!exists) for (const [name, definition] of Object.entries(commonIndices(prefix))) await create(name, definition, request)
+  if (!exists)
+    for (const [name, definition] of Object.entries(commonIndices(prefix))) await create(name, definition, request)
   for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
 }
 
@@ -70,14 +71,19 @@ export const prepareGeneration = async (
     for (const { partition, end } of ends) {
       // API keys are served once the position is where the topic ended now: an older revocation must not be missed.
       const body = { position: 0, last: null, at: 0, time: 0, serve_from: indexed ? 0 : end }
-      await createControl(positionId(generation, partition), { kind: 'position', body } satisfies PositionDocument, steps)
+      await createControl(
+        positionId(generation, partition),
+        { kind: 'position', body } satisfies PositionDocument,
+        steps,
+      )
     }
     // After its positions: a generation that is there has them all.
     const body = { generation, ...source, rules_version: RULES_VERSION }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
     identity = await readControl<GenerationDocument>(generationId(generation), request, prefix)
   }
-  if (identity === undefined) throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+  if (identity === undefined)
+    throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
 
   assertSameSource(identity, source)
   if (identity.rules_version !== RULES_VERSION) {
@@ -97,7 +103,10 @@ const readControl = async <Document extends { body: unknown }>(
   request: PrepareSteps['request'],
   prefix: string,
 ): Promise<Document['body'] | undefined> => {
-  const { status, body } = await request({ method: 'GET', path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}` })
+  const { status, body } = await request({
+    method: 'GET',
+    path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`,
+  })
   if (status === 200) return (body as { _source: Document })._source.body
   if (status === 404 && (body as { found?: boolean }).found === false) return undefined
   throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
@@ -106,10 +115,15 @@ const readControl = async <Document extends { body: unknown }>(
 const createControl = async (id: string, document: object, { request, prefix }: PrepareSteps): Promise<void> => {
   const path = `/${controlIndexOf(prefix)}/_create/${encodeURIComponent(id)}`
   const { status } = await request({ method: 'PUT', path, body: document })
-  if (status !== 201 && status !== 409) throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
+  if (status !== 201 && status !== 409)
+    throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
 }
 
-const create = async (name: string, { mappings, settings }: IndexDefinition, request: PrepareSteps['request']): Promise<void> => {
+const create = async (
+  name: string,
+  { mappings, settings }: IndexDefinition,
+  request: PrepareSteps['request'],
+): Promise<void> => {
   const { status } = await request({
     method: 'PUT',
     path: `/${name}`,
@@ -117,17 +131,23 @@ const create = async (name: string, { mappings, settings }: IndexDefinition, req
     body: { mappings, settings: { index: settings } },
   })
   // 400: it exists already; whether it is the right one is verified next.
-  if (status !== 200 && status !== 400) throw new StopError('index_unsuitable', `creating ${name} is answered ${status}`)
+  if (status !== 200 && status !== 400)
+    throw new StopError('index_unsuitable', `creating ${name} is answered ${status}`)
 }
 
 /** The settings that decisions and order stand on; the number of copies is the operator's. */
 const verified = ['refresh_interval', 'sort'] as const
 
-const verify = async (name: string, { mappings, settings }: IndexDefinition, request: PrepareSteps['request']): Promise<void> => {
+const verify = async (
+  name: string,
+  { mappings, settings }: IndexDefinition,
+  request: PrepareSteps['request'],
+): Promise<void> => {
   const { status, body } = await request({ method: 'GET', path: `/${name}`, query: { flat_settings: false } })
   if (status !== 200) throw new StopError('index_missing', name, { status })
   const got = (body as Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>)[name]
-  if (got === undefined || !isDeepStrictEqual(got.mappings, mappings)) throw new StopError('index_unsuitable', `${name}: another mapping`)
+  if (got === undefined || !isDeepStrictEqual(got.mappings, mappings))
+    throw new StopError('index_unsuitable', `${name}: another mapping`)
   for (const setting of verified) {
     if (isDeepStrictEqual(got.settings.index[setting], settings[setting])) continue
     throw new StopError('index_unsuitable', `${name}: another ${setting}`)

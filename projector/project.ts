@@ -2,6 +2,8 @@
  * In: the judged records of a batch, in order, and the state they touch. Out: what each one did, and the documents that
  * are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before it.
  */
+
+import type { ParkedDocument } from '../schemas/documents.ts'
 import { parkedId } from '../schemas/documents.ts'
 import type { ParkCode } from '../schemas/errors.ts'
 import { isId } from '../schemas/values.ts'
@@ -9,7 +11,6 @@ import type { Envelope, RawRecord } from './decode.ts'
 import type { Decision } from './rules/decision.ts'
 import { rulesOf } from './rules/rules.ts'
 import type { Change, Draft, State } from './state.ts'
-import type { ParkedDocument } from '../schemas/documents.ts'
 import type { ValidEvent } from './validate.ts'
 
 /** A record and what could be said of it without looking at any other. */

@@ -87,7 +87,9 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   signal.addEventListener('abort', () => ended.resolve(), { once: true })
 
   const report = setInterval(() => {
-    for (const { topic, partition, readTo, writtenTo, searchableTo, committedTo, end } of streams.flatMap(s => s.status())) {
+    for (const { topic, partition, readTo, writtenTo, searchableTo, committedTo, end } of streams.flatMap(s =>
+      s.status(),
+    )) {
       log.info({ topic, partition, readTo, writtenTo, searchableTo, committedTo, lag: end - searchableTo }, 'position')
     }
   }, REPORT_INTERVAL_MS)
@@ -158,7 +160,10 @@ const prepare = async (
       groupId: `${settings.KAFKA_GROUP_ID}-${generation}`,
       controlIndex,
       indexOf: place => (place === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, place)),
-      searched: places => [...places].flatMap(place => (searchedKinds.has(place) && place !== 'api-keys' ? [indexOf(prefix, generation, place)] : [])),
+      searched: places =>
+        [...places].flatMap(place =>
+          searchedKinds.has(place) && place !== 'api-keys' ? [indexOf(prefix, generation, place)] : [],
+        ),
     },
   ]
 }

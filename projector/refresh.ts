@@ -17,7 +17,12 @@ export type RefreshSteps = {
   readonly sleep: (milliseconds: number) => Promise<void>
 }
 
-type Round = { readonly indices: Set<string>; behind: boolean; readonly hurry: () => void; readonly done: Promise<void> }
+type Round = {
+  readonly indices: Set<string>
+  behind: boolean
+  readonly hurry: () => void
+  readonly done: Promise<void>
+}
 
 export const createRefresh = (steps: RefreshSteps): Refresh => {
   let running: Promise<void> = Promise.resolve()
@@ -26,7 +31,8 @@ export const createRefresh = (steps: RefreshSteps): Refresh => {
 
   const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round().behind) await Promise.race([hurried, steps.sleep(Math.max(0, lastBegan + REFRESH_BEHIND_MS - steps.now()))])
+    if (round().behind)
+      await Promise.race([hurried, steps.sleep(Math.max(0, lastBegan + REFRESH_BEHIND_MS - steps.now()))])
     // Who asks from here on has missed this round: its writes may not have been acknowledged when it begins.
     next = undefined
     lastBegan = steps.now()
@@ -36,7 +42,12 @@ export const createRefresh = (steps: RefreshSteps): Refresh => {
   return (indices, behind) => {
     if (next === undefined) {
       const { promise: hurried, resolve: hurry } = Promise.withResolvers<void>()
-      const round: Round = { indices: new Set(), behind, hurry, done: Promise.resolve().then(() => run(() => round, hurried, before)) }
+      const round: Round = {
+        indices: new Set(),
+        behind,
+        hurry,
+        done: Promise.resolve().then(() => run(() => round, hurried, before)),
+      }
       const before = running
       next = round
       running = round.done

@@ -10,7 +10,10 @@ import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import type { RawRecord } from './decode.ts'
 import { StopError } from './failures.ts'
 
-export type SourceAdmin = Pick<Admin, 'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs'>
+export type SourceAdmin = Pick<
+  Admin,
+  'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs'
+>
 
 /** What a projection remembers of its source. */
 export type Identity = GenerationDocument['body']
@@ -64,7 +67,12 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
 export const assertNotTruncated = (topic: string, partition: number, position: number, ends: Ends): void => {
   const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
   if (end >= position) return
-  throw new StopError('records_deleted', 'the partition ends before what was already read', { topic, partition, position, end })
+  throw new StopError('records_deleted', 'the partition ends before what was already read', {
+    topic,
+    partition,
+    position,
+    end,
+  })
 }
 
 /** Settings of a topic that would lose records are refused. @returns warnings about those that only weaken a promise */
@@ -82,7 +90,9 @@ export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string)
 
   const warnings: string[] = []
   if (values.get('message.timestamp.type') !== 'LogAppendTime') {
-    warnings.push('message.timestamp.type is not LogAppendTime: looking back by time trusts the clocks of the publishers')
+    warnings.push(
+      'message.timestamp.type is not LogAppendTime: looking back by time trusts the clocks of the publishers',
+    )
   }
   if (Number(values.get('max.message.bytes')) < TOPIC_MESSAGE_BYTES_MAX) {
     warnings.push(`max.message.bytes is below ${TOPIC_MESSAGE_BYTES_MAX}: the largest records cannot be published`)

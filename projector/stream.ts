@@ -7,7 +7,15 @@ import type { Kafka } from 'kafkajs'
 import type { Stream } from '../schemas/events.ts'
 import { Assignment } from './assign.ts'
 import { type Consumption, consume } from './consume.ts'
-import { type Answer, type Elasticsearch, keepTrying, multiGet, type Patience, type Request, Unavailable } from './elasticsearch.ts'
+import {
+  type Answer,
+  type Elasticsearch,
+  keepTrying,
+  multiGet,
+  type Patience,
+  type Request,
+  Unavailable,
+} from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow } from './flow.ts'
 import type { Health } from './health.ts'
@@ -127,11 +135,7 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   }
 }
 
-const statusOf = (
-  assignment: Assignment,
-  topic: string,
-  committedTo: (partition: number) => number,
-): StreamStatus[] =>
+const statusOf = (assignment: Assignment, topic: string, committedTo: (partition: number) => number): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {
     const { readTo, writtenTo, searchableTo, end } = flow.progress
     return { topic, partition, readTo, writtenTo, searchableTo, committedTo: committedTo(partition), end }
@@ -186,7 +190,9 @@ const createCommitter = (consumption: () => Consumption | undefined, now: () => 
   const committed = new Map<number, { readonly position: number; readonly at: number }>()
   const commit = async (partition: number, position: number): Promise<void> => {
     committed.set(partition, { position, at: now() })
-    await consumption()?.commit(partition, position).catch(() => undefined)
+    await consumption()
+      ?.commit(partition, position)
+      .catch(() => undefined)
   }
   return {
     committedTo: (partition: number): number => committed.get(partition)?.position ?? 0,

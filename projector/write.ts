@@ -74,7 +74,8 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
     const half = writes.length >> 1
     return [...(await writeOnce(writes.slice(0, half), steps)), ...(await writeOnce(writes.slice(half), steps))]
   }
-  if (status !== 200) throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
+  if (status !== 200)
+    throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
 
   const outcomes = itemOutcomes(writes, body)
   const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
@@ -95,7 +96,9 @@ const retriable = new Set([429, 502, 503, 504])
 const itemOutcomes = (writes: readonly Write[], body: unknown): Outcome[] => {
   const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
   if (!Array.isArray(items) || items.length !== writes.length) {
-    throw new StopError('write_refused', 'the answer to a bulk request has another number of items', { sent: writes.length })
+    throw new StopError('write_refused', 'the answer to a bulk request has another number of items', {
+      sent: writes.length,
+    })
   }
   return writes.map(({ index, id }, place) => {
     const item: unknown = items[place]?.index
@@ -126,7 +129,10 @@ const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Wri
       const stored = found[place]
       if (!stored?.found || stored._version < item.version) again.push(item)
       else if (stored._version === item.version && !isDeepStrictEqual(stored._source, JSON.parse(item.line))) {
-        throw new StopError('content_differs', 'same version, other content', { index: item.index, version: item.version })
+        throw new StopError('content_differs', 'same version, other content', {
+          index: item.index,
+          version: item.version,
+        })
       }
     }
   }

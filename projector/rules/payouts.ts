@@ -32,7 +32,12 @@ const decide = (event: Placed<Data>, state: State): Decision => {
   if (data.supersedes_id !== current) return parked('supersedes_mismatch')
   if (chain.payouts.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
 
-  const change = (place: Change['place'], id: string, draft: Change['draft']): Change => ({ place, id, version: seq, draft })
+  const change = (place: Change['place'], id: string, draft: Change['draft']): Change => ({
+    place,
+    id,
+    version: seq,
+    draft,
+  })
   const changes = [
     change('payouts', recordId(org_id, data.id), payoutDraft(event)),
     change('statements', recordId(org_id, data.id), { org_id, seq, body: traceOf(data) }),

@@ -1,6 +1,7 @@
 /** Payroll records: money that has left, one payment per (rep, period) at a time, and the voids that reverse one. */
-import { chainId, recordId } from '../../schemas/documents.ts'
+
 import type { PayrollDocument } from '../../schemas/documents.ts'
+import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayrollRecordedData, PayrollVoidedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
 import { addUpTo } from '../money.ts'
@@ -83,7 +84,17 @@ const apply = (
   const chain = chainBefore(state.chain(chainId(org_id, rep_id, period_id)), seq)
   if (chain.payroll.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
 
-  const body: PayrollBody = { id, rep_id, period_id, payout_id, reverses_id, amount, currency, destination, recorded_at }
+  const body: PayrollBody = {
+    id,
+    rep_id,
+    period_id,
+    payout_id,
+    reverses_id,
+    amount,
+    currency,
+    destination,
+    recorded_at,
+  }
   const record: Draft<PayrollDocument> = { org_id, seq, at, rep_id, period_id, reverses_id, hash, body }
   const changes: Change[] = [
     { place: 'payroll_files', id: recordId(org_id, id), version: seq, draft: record },

@@ -17,7 +17,8 @@ export const repRules: Rules<RepData> = {
 export const periodRules: Rules<PeriodData> = {
   needs: data => needs('periods', data),
   needsNext: (event, state) => needsNext('periods', event, state),
-  decide: (event, state) => decide('periods', event, state, before => onlyNameDiffers(before as PeriodBody, event.data)),
+  decide: (event, state) =>
+    decide('periods', event, state, before => onlyNameDiffers(before as PeriodBody, event.data)),
 }
 
 const needs = (place: Versioned, data: Data) => [keyOf(place, recordId(data.org_id, data.id))]
