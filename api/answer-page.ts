@@ -1,0 +1,105 @@
+/**
+ * In: documents and the position they were read at. Out: the answer: bytes, entity tag, projection time; or 304.
+ * Promises: bodies are copied byte for byte; `superseded_by_id` is put in where a reader at this position may know it; the
+ *   tag depends on what is answered, on nothing else, and gives no offset away.
+ */
+import { hash } from 'node:crypto'
+import type { ListKind } from '../schemas/documents.ts'
+import { type Cut, numberOf, textOf } from './cut-documents.ts'
+import { NOT_MODIFIED, OK } from './failures.ts'
+import { isReplaced, type Position } from './position.ts'
+import type { Page } from './read-list.ts'
+import type { Found, FoundStatement } from './read-record.ts'
+import type { Context } from './request.ts'
+
+const END = Buffer.from('}')
+const NOT_REPLACED = Buffer.from(',"superseded_by_id":null}')
+const LIST = Buffer.from('{"data":[')
+const RECORD = Buffer.from('{"data":')
+const COMMA = 0x2c
+
+export const answerList = (ctx: Context, kind: ListKind, page: Page, startingAfter: string | undefined): void => {
+  const last = page.cuts.at(-1)
+  const nextCursor = last ? idOf(last) : (startingAfter ?? '')
+  const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)
+  const hashes = page.cuts.map(contentHash).join()
+  const etag = entityTag(kind, page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
+  // A list holds only what is current at its position.
+  const ending = kind === 'payouts' ? NOT_REPLACED : END
+  answer(ctx, page.position, etag, () => joined(LIST, page.cuts, ending, tail))
+}
+
+export const answerRecord = (ctx: Context, kind: Exclude<ListKind, 'payouts'>, { cut, position }: Found): void => {
+  answer(ctx, position, entityTag(`one of ${kind}`, position, contentHash(cut)), () => joined(RECORD, [cut], END, END))
+}
+
+export const answerPayout = (ctx: Context, { cut, position }: Found): void => {
+  const replacement = replacementOf(cut, position)
+  const etag = entityTag('one of payouts', position, `${contentHash(cut)} ${replacement}`)
+  answer(ctx, position, etag, () => joined(RECORD, [cut], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
+}
+
+export const answerStatement = (ctx: Context, { cut, trace, position }: FoundStatement): void => {
+  const replacement = replacementOf(cut, position)
+  // The content hash is of the whole event, the trace included.
+  const etag = entityTag('statement', position, `${contentHash(cut)} ${replacement}`)
+  answer(ctx, position, etag, () => {
+    const fields = trace.bytes.subarray(trace.bodyStart + 1, trace.bodyEnd)
+    const ending = Buffer.concat([Buffer.from(`,"superseded_by_id":${replacement},`), fields])
+    return joined(RECORD, [cut], ending, END)
+  })
+}
+
+/** The id of the payout that replaced this one, as JSON. */
+const replacementOf = (cut: Cut, position: Position): string =>
+  JSON.stringify(isReplaced(numberOf(cut, 'until_seq'), position) ? textOf(cut, 'superseded_by_id') : null)
+
+/** The record's id: a document's is `org:id`, or `org:id:offset` of a version. */
+const idOf = (cut: Cut): string => cut.id.split(':')[0] ?? ''
+
+const HASH = Buffer.from('"hash":"')
+const QUOTE = 0x22
+const contentHash = ({ bytes, start }: Cut): string => {
+  const from = bytes.indexOf(HASH, start) + HASH.length
+  return bytes.toString('latin1', from, bytes.indexOf(QUOTE, from))
+}
+
+const entityTag = (what: string, position: Position, content: string): string =>
+  `"${hash('sha256', `${what} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
+
+const answer = (ctx: Context, position: Position, etag: string, body: () => Buffer): void => {
+  ctx.set('ETag', etag)
+  ctx.set('Projection-Time', new Date(position.time).toISOString())
+  if (isNotModified(ctx.get('If-None-Match'), etag)) answerNotModified(ctx)
+  else {
+    ctx.status = OK
+    ctx.set('Content-Type', 'application/json; charset=utf-8')
+    ctx.body = body()
+  }
+}
+
+/** Whether `If-None-Match` names this tag: `*` names any, weak tags count. */
+export const isNotModified = (header: string, etag: string): boolean =>
+  header !== '' && (header.trim() === '*' || [...header.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag))
+
+export const answerNotModified = (ctx: Context): void => {
+  ctx.status = NOT_MODIFIED
+  ctx.body = null
+  ctx.state.uncount?.()
+}
+
+/** Head, bodies with their closing brace replaced, separated by commas, and tail, in one buffer. */
+const joined = (head: Buffer, cuts: readonly Cut[], ending: Buffer, tail: Buffer): Buffer => {
+  let length = head.length + tail.length + Math.max(0, cuts.length - 1)
+  for (const cut of cuts) length += cut.bodyEnd - 1 - cut.bodyStart + ending.length
+  const bytes = Buffer.allocUnsafe(length)
+  let at = head.copy(bytes)
+  for (const [place, cut] of cuts.entries()) {
+    if (place > 0) bytes[at++] = COMMA
+    at += cut.bytes.copy(bytes, at, cut.bodyStart, cut.bodyEnd - 1)
+    at += ending.copy(bytes, at)
+  }
+  at += tail.copy(bytes, at)
+  if (at !== length) throw new Error('a page is not as long as its parts')
+  return bytes
+}

@@ -1,0 +1,60 @@
+/** The flow of a request: one step a line, in order. What is looked at first answers first. */
+import Koa from 'koa'
+import { openapi } from '../schemas/openapi.ts'
+import { answerErrors, type ObserveRequest } from './answer-errors.ts'
+import { authenticate } from './authenticate.ts'
+import { describe } from './describe.ts'
+import type { Elasticsearch } from './elasticsearch.ts'
+import { identifyRequest } from './identify-request.ts'
+import { createKeyLookUp } from './keys.ts'
+import { limitRate, type Rate } from './limit-rate.ts'
+import type { Log } from './log.ts'
+import { createPositionReader } from './position.ts'
+import { createReadList } from './read-list.ts'
+import { createReadRecords } from './read-record.ts'
+import { createReadiness, type NotReady } from './ready.ts'
+import { refuseEarly } from './refuse-early.ts'
+import type { State, Step } from './request.ts'
+import { createRoutes, findRoute, requireRoute } from './routes.ts'
+import type { RequestListener } from './server.ts'
+
+export type ApiParts = {
+  readonly elasticsearch: Elasticsearch
+  readonly prefix: string
+  readonly rate: Rate
+  readonly log: Log
+  readonly observe: ObserveRequest
+  readonly rateLimited: () => void
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
+  readonly newRequestId: () => string
+}
+
+export type Api = { readonly listener: RequestListener; readonly notReady: NotReady }
+
+export const createApi = (parts: ApiParts): Api => {
+  const { prefix, log, now } = parts
+  const { search, multiGet } = parts.elasticsearch
+  const { readAt, lookAtPositions } = createPositionReader(prefix, multiGet)
+  const keys = createKeyLookUp(prefix, multiGet, now)
+  const router = createRoutes(createReadList(prefix, search, readAt), createReadRecords(prefix, multiGet, readAt))
+
+  const steps = [
+    answerErrors(log, parts.observe, now),
+    identifyRequest(parts.newRequestId),
+    refuseEarly,
+    findRoute(router),
+    describe(JSON.stringify(openapi)),
+    authenticate(keys.lookUp),
+    limitRate(parts.rate, now, parts.rateLimited),
+    requireRoute,
+    router.routes() as unknown as Step,
+  ]
+  const app = new Koa<State>({ env: 'production' })
+  for (const step of steps) app.use(step)
+  // What fails after the last step is a connection that broke while an answer was on its way.
+  app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
+  return { listener: app.callback(), notReady: createReadiness([lookAtPositions, keys.look]) }
+}
+
+const codeOf = ({ code }: { code?: unknown }) => ({ code: typeof code === 'string' ? code : 'unknown' })

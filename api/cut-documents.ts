@@ -1,0 +1,180 @@
+/**
+ * In: the bytes of an answer of Elasticsearch to a search or a multi-get, and what was asked.
+ * Out: where in these bytes each document and its body lie. Nothing is copied and no body is parsed.
+ * Promises: a document is what was asked for (index and id, or index and organization), complete, and nothing follows that
+ *   was overlooked; `_source` is what the projector wrote, byte for byte (schemas/documents.ts: `body_bytes`, then `body`, last).
+ * Can go wrong: an answer that is partial, timed out, or of another form than this is `unavailable`, never something short.
+ */
+import { unavailable } from './failures.ts'
+
+/** A document's place in the bytes of an answer: `start` is its opening brace, `end` the place after its closing one. */
+export type Cut = {
+  readonly bytes: Buffer
+  readonly id: string
+  readonly start: number
+  /** Where the fields before `body_bytes` end, and where the body begins and ends. All `end` in a small document. */
+  readonly headerEnd: number
+  readonly bodyStart: number
+  readonly bodyEnd: number
+  readonly end: number
+}
+
+/**
+ * What a multi-get asks for. A record says how long its body is and is never looked through; a small document (of the
+ * control or the API key index) is parsed as a whole.
+ */
+export type DocumentName = { readonly index: string; readonly id: string; readonly form: 'record' | 'small' }
+
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACE = 0x7b
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+
+const SOURCE = Buffer.from('"_source":{')
+const BODY_BYTES = Buffer.from(',"body_bytes":')
+const BODY = Buffer.from(',"body":')
+const HITS = Buffer.from('"hits":[')
+const SEARCH_END = Buffer.from(']}}')
+const DOCS = Buffer.from('{"docs":[')
+const DOCS_END = Buffer.from(']}')
+const MISSING = Buffer.from('"found":false}')
+const FOUND = Buffer.from('"found":true,')
+const VERSION = Buffer.from('"_version":')
+
+const malformed = (what: string) => unavailable(`elasticsearch_malformed_${what}`)
+
+const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean =>
+  bytes.length >= at + expected.length && bytes.compare(expected, 0, expected.length, at, at + expected.length) === 0
+
+/**
+ * The documents of a search, in order.
+ * @param index the one index that was searched
+ * @param org the organization every hit must be of: its id stands in every document's id
+ */
+export const cutSearch = (bytes: Buffer, index: string, org: string): Cut[] => {
+  const hits = bytes.indexOf(HITS)
+  if (hits === -1) throw malformed('head')
+  requireComplete(bytes.toString('latin1', 0, hits))
+
+  const expected = Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`)
+  const cuts: Cut[] = []
+  let at = hits + HITS.length
+  while (bytes[at] === OPEN_BRACE) {
+    if (!startsWith(bytes, at, expected)) throw malformed('hit')
+    const idStart = at + expected.length
+    const id = bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
+    const source = bytes.indexOf(SOURCE, idStart)
+    if (source === -1) throw malformed('hit')
+    const cut = cutRecord(bytes, id, source + SOURCE.length - 1)
+    cuts.push(cut)
+    // After the source only the sort values, numbers and our own ids, and the brace that ends the hit.
+    at = bytes.indexOf(CLOSE_BRACE, cut.end) + 1
+    if (at === 0) throw malformed('hit')
+    if (bytes[at] !== COMMA) break
+    at++
+  }
+  if (!startsWith(bytes, at, SEARCH_END) || bytes.length !== at + SEARCH_END.length) throw malformed('end')
+  return cuts
+}
+
+/** A search that timed out or lost a shard answers with what it has; that is never a page. */
+const requireComplete = (head: string): void => {
+  const answer = parsed(`${head}"hits":[]}}`, 'head') as Record<string, unknown>
+  if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')
+  const shards = answer._shards as Record<string, unknown> | undefined
+  if (shards?.failed !== 0 || shards.successful !== shards.total || shards.total === 0) {
+    throw unavailable('elasticsearch_partial')
+  }
+}
+
+/** The documents of a multi-get in the order they were asked for; undefined where there is none. */
+export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut | undefined)[] => {
+  if (!startsWith(bytes, 0, DOCS)) throw malformed('head')
+  let at = DOCS.length
+  const cuts = names.map((name, place) => {
+    if (place > 0 && bytes[at++] !== COMMA) throw malformed('document')
+    const expected = Buffer.from(`{"_index":${JSON.stringify(name.index)},"_id":${JSON.stringify(name.id)},`)
+    if (!startsWith(bytes, at, expected)) throw malformed('document')
+    at += expected.length
+    if (startsWith(bytes, at, MISSING)) {
+      at += MISSING.length
+      return undefined
+    }
+    // Anything else than a version here is an error in place of a document: its shard could not be read.
+    if (!startsWith(bytes, at, VERSION)) throw unavailable('elasticsearch_partial')
+    const source = bytes.indexOf(SOURCE, at)
+    const found = bytes.indexOf(FOUND, at)
+    if (found === -1 || source !== found + FOUND.length) throw malformed('document')
+    const start = source + SOURCE.length - 1
+    const cut = name.form === 'record' ? cutRecord(bytes, name.id, start) : cutSmall(bytes, name.id, start)
+    at = cut.end + 1
+    if (bytes[cut.end] !== CLOSE_BRACE) throw malformed('document')
+    return cut
+  })
+  if (!startsWith(bytes, at, DOCS_END) || bytes.length !== at + DOCS_END.length) throw malformed('end')
+  return cuts
+}
+
+const cutRecord = (bytes: Buffer, id: string, start: number): Cut => {
+  const headerEnd = bytes.indexOf(BODY_BYTES, start)
+  const body = headerEnd === -1 ? -1 : bytes.indexOf(BODY, headerEnd)
+  const digits = bytes.toString('latin1', headerEnd + BODY_BYTES.length, body === -1 ? undefined : body)
+  if (body === -1 || !/^[1-9][0-9]{0,8}$/.test(digits)) throw malformed('record')
+  const bodyStart = body + BODY.length
+  const bodyEnd = bodyStart + Number(digits)
+  // What was cut must be an object and the last field: then its length was the right one.
+  if (bytes[bodyStart] !== OPEN_BRACE || bytes[bodyEnd - 1] !== CLOSE_BRACE || bytes[bodyEnd] !== CLOSE_BRACE) {
+    throw malformed('record')
+  }
+  return { bytes, id, start, headerEnd, bodyStart, bodyEnd, end: bodyEnd + 1 }
+}
+
+const cutSmall = (bytes: Buffer, id: string, start: number): Cut => {
+  let depth = 0
+  let quoted = false
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (quoted) {
+      if (byte === BACKSLASH) at++
+      else if (byte === QUOTE) quoted = false
+    } else if (byte === QUOTE) quoted = true
+    else if (byte === OPEN_BRACE) depth++
+    else if (byte === CLOSE_BRACE && --depth === 0) {
+      const end = at + 1
+      return { bytes, id, start, headerEnd: end, bodyStart: end, bodyEnd: end, end }
+    }
+  }
+  throw malformed('document')
+}
+
+/** A small document, parsed. What is in it is for the caller to check. */
+export const smallDocument = (cut: Cut): unknown => parsed(cut.bytes.toString('utf8', cut.start, cut.end), 'document')
+
+/** The body of a record, parsed: for what is small and not passed on. */
+export const bodyOf = (cut: Cut): unknown => parsed(cut.bytes.toString('utf8', cut.bodyStart, cut.bodyEnd), 'record')
+
+/** A whole number among the fields before a record's body. */
+export const numberOf = (cut: Cut, field: string): number => {
+  const value = headerOf(cut)[field]
+  if (!Number.isSafeInteger(value)) throw malformed('record')
+  return value as number
+}
+
+/** A text, or null, among the fields before a record's body. */
+export const textOf = (cut: Cut, field: string): string | null => {
+  const value = headerOf(cut)[field]
+  if (typeof value !== 'string' && value !== null) throw malformed('record')
+  return value
+}
+
+const headerOf = (cut: Cut): Record<string, unknown> =>
+  parsed(`${cut.bytes.toString('utf8', cut.start, cut.headerEnd)}}`, 'record') as Record<string, unknown>
+
+const parsed = (text: string, what: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw malformed(what)
+  }
+}

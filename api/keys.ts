@@ -1,0 +1,84 @@
+/**
+ * In: the text of an API key. Out: whose it is and what it may, or that it is none.
+ * Promises: what is believed is at most KEY_BELIEVED_FOR old; an unknown and a revoked key are the same to a caller.
+ * Can go wrong: keys that are not read completely yet, or cannot be read → `unavailable`, never "unknown". That is not remembered.
+ */
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import {
+  API_KEYS_GENERATION,
+  type ApiKeyDocument,
+  apiKeysIndexOf,
+  controlIndexOf,
+  type PositionDocument,
+  positionId,
+} from '../schemas/documents.ts'
+import { type Cut, cutMultiGet, type DocumentName, smallDocument } from './cut-documents.ts'
+import type { MultiGet } from './elasticsearch.ts'
+import { unavailable } from './failures.ts'
+import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from './limits.ts'
+
+/** Whose key it is. `id` is the key's id, unique within its organization only. */
+export type KeyHolder = { readonly org: string; readonly id: string; readonly mayRead: boolean }
+export type Keys = {
+  readonly lookUp: LookUpKey
+  /** Fails with `unavailable` unless keys are served. */
+  readonly look: (signal: AbortSignal) => Promise<void>
+}
+export type LookUpKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
+
+export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => number): Keys => {
+  const options = { max: KEYS_REMEMBERED, ttl: KEY_BELIEVED_FOR, ttlResolution: 0, perf: { now } }
+  const known = new LRUCache<string, KeyHolder>(options)
+  const unknown = new LRUCache<string, true>(options)
+  const position: DocumentName = {
+    index: controlIndexOf(prefix),
+    id: positionId(API_KEYS_GENERATION, 0),
+    form: 'small',
+  }
+
+  const lookUp: LookUpKey = async (key, signal) => {
+    const digest = hash('sha256', key, 'hex')
+    const remembered = known.get(digest)
+    if (remembered) return remembered
+    if (unknown.get(digest)) return 'unknown'
+
+    const asked = now()
+    const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
+    const [document, served] = cutMultiGet(await multiGet(names, signal), names)
+    requireServed(served)
+    const holder = document && holderOf(document)
+    // Counted from when it was asked: an answer that took long is old when it comes.
+    const ttl = Math.max(1, KEY_BELIEVED_FOR - (now() - asked))
+    if (holder === undefined) unknown.set(digest, true, { ttl })
+    else known.set(digest, holder, { ttl })
+    return holder ?? 'unknown'
+  }
+
+  const look = async (signal: AbortSignal) => {
+    const [served] = cutMultiGet(await multiGet([position], signal), [position])
+    requireServed(served)
+  }
+
+  return { lookUp, look }
+}
+
+/** Keys read from an empty or restored index would refuse keys that exist, or serve revoked ones. */
+const requireServed = (document: Cut | undefined): void => {
+  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
+    throw unavailable('no_key_position')
+  }
+  if (body.position < body.serve_from) throw unavailable('keys_not_read_yet')
+}
+
+const holderOf = (document: Cut): KeyHolder | undefined => {
+  const key = smallDocument(document) as Partial<ApiKeyDocument>
+  const { org_id, key_id, permissions, revoked } = key
+  if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
+    throw unavailable('key_malformed')
+  }
+  // Whatever is not plainly in force is not.
+  if (revoked !== false) return undefined
+  return { org: org_id, id: key_id, mayRead: permissions.includes('read') }
+}

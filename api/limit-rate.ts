@@ -1,0 +1,54 @@
+/**
+ * In: an authenticated request. Out: the same, counted, if its key may read and has requests left in the window.
+ * Promises: exact within this process; every answer from here on says what is left; a 304 gives its request back.
+ */
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { Refusal } from './failures.ts'
+import type { Context, Step } from './request.ts'
+
+export type Rate = { readonly requests: number; readonly windowSeconds: number }
+
+/** @param limited told of every request that was over the limit */
+export const limitRate = (rate: Rate, now: () => number, limited: () => void): Step => {
+  const limiter = new RateLimiterMemory({ points: rate.requests, duration: rate.windowSeconds })
+  const policy = `"default";q=${rate.requests};w=${rate.windowSeconds}`
+
+  return async (ctx, next) => {
+    const { key } = ctx.state
+    if (!key) throw new Error('limitRate needs an authenticated request')
+    const counted = await count(limiter, `${key.org}:${key.id}`)
+    const windowEnds = now() + counted.msBeforeNext
+    ctx.set('RateLimit-Policy', policy)
+    setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
+    // 403 comes before 429, and counts as every request does.
+    if (!key.mayRead) throw new Refusal('forbidden')
+    if (counted.consumedPoints > rate.requests) {
+      limited()
+      ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))
+      throw new Refusal('rate_limited')
+    }
+    ctx.state.uncount = () => {
+      // What was counted in a window that has ended is not given back in the next one.
+      const left = windowEnds - now()
+      if (left <= 0) return
+      void limiter.reward(`${key.org}:${key.id}`)
+      setLeft(ctx, counted.remainingPoints + 1, left)
+    }
+    await next()
+  }
+}
+
+const count = async (limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> => {
+  try {
+    return await limiter.consume(key)
+  } catch (over) {
+    if (over instanceof RateLimiterRes) return over
+    throw over
+  }
+}
+
+const setLeft = (ctx: Context, left: number, msBeforeNext: number): void =>
+  ctx.set('RateLimit', `"default";r=${left};t=${secondsUntil(msBeforeNext)}`)
+
+/** Whole seconds after which the window has surely ended: at least 1. */
+const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))

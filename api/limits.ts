@@ -1,0 +1,63 @@
+/**
+ * Every limit of the API, in one place: what it counts, in which unit, and why it is what it is.
+ * The relations between them are asserted in test/api/limits.test.ts.
+ */
+import { PAGE_BYTES_MAX, PAGE_LIMIT_MAX } from '../schemas/limits.ts'
+
+/** Characters of a request target. The longest that means something here is under 200. */
+export const TARGET_LENGTH_MAX = 4_096
+
+/** Bytes of a request's headers as they came, and how many there may be. */
+export const HEADERS_BYTES_MAX = 8 * 1024
+export const HEADERS_COUNT_MAX = 64
+
+/** Bytes of request line and headers at which Node's parser gives up: room to tell a long target from long headers. */
+export const PARSER_BYTES_MAX = 16 * 1024
+
+/** Bytes of a body that is merely left unread; a longer one is refused. No operation has a body. */
+export const BODY_BYTES_MAX = 64 * 1024
+
+/** Milliseconds until a request's headers are complete, until it is complete, and between two looks at the clock: 408 within 10 s. */
+export const HEADERS_TIME_MAX = 9_500
+export const REQUEST_TIME_MAX = 14_500
+export const TIMEOUT_CHECK_INTERVAL = 250
+
+/** Milliseconds a connection may idle between two requests: longer than the usual client keeps one. */
+export const KEEP_ALIVE_TIME = 65_000
+
+/** Connections at once; further ones are closed by the server. */
+export const CONNECTIONS_MAX = 10_000
+
+/** Milliseconds for all that one request asks of Elasticsearch, and what Elasticsearch is told so that it gives up before we do. */
+export const READ_TIME_MAX = 3_000
+export const SEARCH_TIME_MAX = 2_500
+
+/** Requests to Elasticsearch at once; beyond it a request is refused rather than queued. Below the client's 256 connections. */
+export const READS_IN_FLIGHT_MAX = 200
+
+/** Bytes of an answer of Elasticsearch that are collected: a page of records, and room for what is around them. */
+export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
+
+/** Bytes of a record at which a whole page of such records, and the one after it, still fits in a page. */
+export const SMALL_RECORD_BYTES = Math.floor(PAGE_BYTES_MAX / (PAGE_LIMIT_MAX + 1))
+
+/** Organizations of which is remembered how large their payouts are, and that they have records. */
+export const ORGANIZATIONS_REMEMBERED = 100_000
+
+/** Milliseconds a looked-up key is believed: revocation is effective within 5 s, of which the projector may need 3. */
+export const KEY_BELIEVED_FOR = 2_000
+
+/** Keys remembered, known and unknown ones apart: whoever tries keys cannot push out those that are. */
+export const KEYS_REMEMBERED = 10_000
+
+/** Seconds after which a client should try again when records cannot be read now. */
+export const UNAVAILABLE_RETRY_AFTER = 1
+
+/** Milliseconds for requests under way when the process is told to stop: it has 10 s in all. */
+export const STOP_TIME_MAX = 8_000
+
+/** Milliseconds a readiness check may take. */
+export const READY_TIME_MAX = 2_000
+
+/** Milliseconds between two looks whether the API has become ready, after a start that found it was not. */
+export const READY_INTERVAL = 1_000

@@ -1,0 +1,103 @@
+/**
+ * Starts one API process from the environment and stops it on SIGTERM or SIGINT.
+ * The only file that touches the process, its clock and the Elasticsearch client.
+ */
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Client } from '@elastic/elasticsearch'
+import { pino } from 'pino'
+import { apiSettings, readSettings, SettingsError } from '../schemas/settings.ts'
+import { createAdminServer } from './admin.ts'
+import { createApi } from './app.ts'
+import { clientOptions } from './client-options.ts'
+import { createElasticsearch, type Transport } from './elasticsearch.ts'
+import { STOP_TIME_MAX } from './limits.ts'
+import { createLog } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { sayWhenReady } from './ready.ts'
+import { closingConnections, createApiServer, ListenError, listen, stop } from './server.ts'
+
+const start = async (): Promise<void> => {
+  const settings = readSettings(apiSettings, process.env)
+  const stream = pino.destination({ sync: false })
+  const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
+  const metrics = createMetrics()
+  const now = () => performance.now()
+  const newRequestId = () => randomUUID()
+
+  const ca = readCa(settings.ELASTICSEARCH_CA_FILE)
+  const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, settings.ELASTICSEARCH_API_KEY, ca))
+  const elasticsearch = createElasticsearch({
+    transport: client.transport.request.bind(client.transport) as Transport,
+    answered: connection => client.connectionPool.markAlive(connection as never),
+    otherNodes: settings.ELASTICSEARCH_URL.length - 1,
+    observe: metrics.elasticsearch,
+    now,
+  })
+  const api = createApi({
+    elasticsearch,
+    prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
+    rate: { requests: settings.RATE_LIMIT_REQUESTS, windowSeconds: settings.RATE_LIMIT_WINDOW_SECONDS },
+    log,
+    observe: metrics.request,
+    rateLimited: metrics.rateLimited,
+    now,
+    newRequestId,
+  })
+
+  let stopping = false
+  const notReady = async () => (stopping ? ['stopping'] : api.notReady())
+  const server = createApiServer({
+    listener: closingConnections(api.listener, () => stopping),
+    newRequestId,
+    refused: (requestId, code) => {
+      metrics.refusedBytes(code)
+      log.refusedBytes(requestId, code)
+    },
+  })
+  const admin = createAdminServer({
+    notReady,
+    metrics: () => metrics.registry.metrics(),
+    metricsType: metrics.registry.contentType,
+  })
+  const port = await listen(server, settings.API_HOST, settings.API_PORT)
+  const adminPort = await listen(admin, settings.API_ADMIN_HOST, settings.API_ADMIN_PORT)
+  log.say('info', 'the API listens', { host: settings.API_HOST, port, admin_port: adminPort })
+
+  const waiting = new AbortController()
+  const end = async (signal: string) => {
+    if (stopping) return
+    stopping = true
+    waiting.abort()
+    log.say('info', 'stopping', { signal })
+    await Promise.all([stop(server, STOP_TIME_MAX), stop(admin, STOP_TIME_MAX)])
+    await client.close()
+    log.say('info', 'stopped')
+    stream.flushSync()
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal))
+  await sayWhenReady(notReady, log.say, waiting.signal)
+}
+
+const readCa = (file: string | undefined): string | undefined => {
+  if (file === undefined) return undefined
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    throw new SettingsError([{ name: 'ELASTICSEARCH_CA_FILE', expected: 'a file that can be read', got: file }])
+  }
+}
+
+/** What an operator reads when the process does not start: one message for what is known, the kind and place of what is not. */
+const complaint = (error: unknown): string => {
+  if (error instanceof SettingsError || error instanceof ListenError) return error.message
+  return error instanceof Error ? (error.stack ?? error.name) : 'unknown error'
+}
+
+if (import.meta.main) {
+  start().catch(error => {
+    process.stderr.write(`The API did not start. ${complaint(error)}\n`)
+    process.exit(1)
+  })
+}

@@ -1,0 +1,178 @@
+/**
+ * In: an organization, and the documents of it that a request reads by name. Out: the position up to which it may see, and
+ *   these documents.
+ * Promises: a document was read no earlier than the position; within this process no position and no time ever goes back.
+ * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
+ *
+ * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of the
+ * event that replaced it, and everything at an offset below `publishedTo` is searchable.
+ */
+import {
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+} from '../schemas/documents.ts'
+import { partitionOf } from '../schemas/partition.ts'
+import { type Cut, cutMultiGet, type DocumentName, smallDocument } from './cut-documents.ts'
+import type { MultiGet } from './elasticsearch.ts'
+import { unavailable } from './failures.ts'
+
+/** Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds. */
+export type Position = { readonly generation: Generation; readonly publishedTo: number; readonly time: number }
+export type Generation = {
+  readonly name: string
+  readonly source: string
+  readonly partitions: number
+  readonly rules: number
+}
+
+/** Made before `publishedTo`, whether replaced since or not. */
+export const isVisible = (seq: number, position: Position): boolean => seq < position.publishedTo
+
+/** Replaced as far as a reader at this position may know. */
+export const isReplaced = (untilSeq: number, position: Position): boolean => untilSeq < position.publishedTo
+
+/** The same two rules as filters of a search. */
+export const visibleFilter = (position: Position) => ({ range: { seq: { lt: position.publishedTo } } })
+export const currentFilters = (position: Position) => [
+  visibleFilter(position),
+  { range: { until_seq: { gte: position.publishedTo } } },
+]
+
+/**
+ * How a request reads documents together with the position. `at-position`: no earlier than it. `known-before`: the client
+ * can only know of them from an earlier answer, so that they were there before this request began.
+ */
+export type Freshness = 'at-position' | 'known-before'
+
+export type PositionReader = {
+  readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
+  /** The oldest time of all partitions of the generation. */
+  readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
+  /** Fails with `unavailable` unless a generation is live and has a position for every partition. */
+  readonly lookAtPositions: (signal: AbortSignal) => Promise<void>
+}
+export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
+export type ReadAt = { readonly position: Position; readonly documents: readonly (Cut | undefined)[] }
+
+type Reached = { readonly publishedTo: number; readonly time: number }
+const NOTHING_REACHED: Reached = { publishedTo: -1, time: 0 }
+
+export const createPositionReader = (prefix: string, multiGet: MultiGet): PositionReader => {
+  const index = controlIndexOf(prefix)
+  const control = (id: string): DocumentName => ({ index, id, form: 'small' })
+  const generations = new Map<string, Generation>()
+  const reached = new Map<string, Reached>()
+  let live: Generation | undefined
+
+  const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
+    cutMultiGet(await multiGet(names, signal), names)
+
+  const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
+    const known = generations.get(name)
+    if (known) return known
+    const [document] = await read([control(generationId(name))], signal)
+    const generation = asGeneration(name, document)
+    generations.set(name, generation)
+    return generation
+  }
+
+  const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
+    const [document] = await read([control(LIVE_ID)], signal)
+    return generationNamed(liveName(document), signal)
+  }
+
+  /** What has been read, unless it lies behind what this process had read before the request asked. */
+  const reach = (generation: Generation, partition: number, before: Reached, now: Reached): Reached => {
+    if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
+    const place = placeOf(generation, partition)
+    const highest = reached.get(place) ?? NOTHING_REACHED
+    const time = Math.max(before.time, now.time)
+    reached.set(place, {
+      publishedTo: Math.max(highest.publishedTo, now.publishedTo),
+      time: Math.max(highest.time, time),
+    })
+    return { publishedTo: now.publishedTo, time }
+  }
+
+  const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
+    let generation = live ?? (await liveGeneration(signal))
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const partition = partitionOf(org, generation.partitions)
+      const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
+      const names = documents(generation)
+      const [liveNow, positionNow, ...found] = await read(
+        [control(LIVE_ID), control(positionId(generation.name, partition)), ...names],
+        signal,
+      )
+      const name = liveName(liveNow)
+      if (name !== generation.name) {
+        generation = await generationNamed(name, signal)
+        continue
+      }
+      live = generation
+      const now = reach(generation, partition, before, asPosition(positionNow))
+      const position = { generation, publishedTo: now.publishedTo, time: now.time }
+      // One multi-get reads its documents in any order. Where the position has moved since this process last read it, a
+      // document may have been read before what the position covers was written: it is read again.
+      const moved = now.publishedTo !== before.publishedTo
+      const again = moved && freshness === 'at-position' && names.length > 0
+      return { position, documents: again ? await read(names, signal) : found }
+    }
+    throw unavailable('live_generation_changes')
+  }
+
+  const oldestTime: PositionReader['oldestTime'] = async (generation, signal) => {
+    const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
+    const before = partitions.map(partition => reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED)
+    const found = await read(
+      partitions.map(partition => control(positionId(generation.name, partition))),
+      signal,
+    )
+    const times = partitions.map(
+      partition =>
+        reach(generation, partition, before[partition] ?? NOTHING_REACHED, asPosition(found[partition])).time,
+    )
+    return Math.min(...times)
+  }
+
+  const lookAtPositions: PositionReader['lookAtPositions'] = async signal => {
+    await oldestTime(await liveGeneration(signal), signal)
+  }
+
+  return { readAt, oldestTime, lookAtPositions }
+}
+
+/** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */
+const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
+
+const liveName = (document: Cut | undefined): string => {
+  const name = document && (smallDocument(document) as Partial<LiveDocument>).body?.generation
+  if (typeof name !== 'string') throw unavailable('no_live_generation')
+  return name
+}
+
+const asGeneration = (name: string, document: Cut | undefined): Generation => {
+  const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
+  if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
+    throw unavailable('no_generation')
+  }
+  return {
+    name,
+    source: `${body.cluster_id}/${body.topic}/${body.partitions}`,
+    partitions: body.partitions,
+    rules: body.rules_version,
+  }
+}
+
+const asPosition = (document: Cut | undefined): Reached => {
+  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
+    throw unavailable('no_position')
+  }
+  return { publishedTo: body.position, time: body.time }
+}

@@ -1,0 +1,35 @@
+/**
+ * Whether the API can answer: Elasticsearch is there, a generation is live with all its positions, and keys are served.
+ * Out: the reasons why not, as words; empty when it can.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from './failures.ts'
+import { READY_INTERVAL, READY_TIME_MAX } from './limits.ts'
+import type { Log } from './log.ts'
+
+/** A look that fails with `unavailable` when what it looks at is not there. */
+export type Look = (signal: AbortSignal) => Promise<unknown>
+
+export type NotReady = () => Promise<readonly string[]>
+
+export const createReadiness =
+  (looks: readonly Look[]): NotReady =>
+  async () => {
+    const signal = AbortSignal.timeout(READY_TIME_MAX)
+    const found = await Promise.allSettled(looks.map(look => look(signal)))
+    const reasons = found.filter(one => one.status === 'rejected').map(({ reason }) => wordOf(reason))
+    return [...new Set(reasons)]
+  }
+
+const wordOf = (reason: unknown): string => (reason instanceof Refusal ? (reason.because ?? reason.code) : 'failed')
+
+/** After a start: says once that the API is not ready yet and why, and once that it is. It serves all the while. */
+export const sayWhenReady = async (notReady: NotReady, say: Log['say'], ending: AbortSignal): Promise<void> => {
+  for (let waited = 0; !ending.aborted; waited++) {
+    const reasons = await notReady()
+    if (reasons.length === 0) return say('info', 'ready')
+    if (waited === 0) say('warn', 'not ready yet; serving what can be known', { reasons: reasons.join(' ') })
+    await sleep(READY_INTERVAL, undefined, { signal: ending }).catch(() => undefined)
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * In: a request whose bytes were HTTP. Out: the same, small enough, with one host, and under the base path.
+ * Promises: what is refused here is refused before any key is looked at; no body is ever read.
+ */
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from './failures.ts'
+import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from './limits.ts'
+import { BASE_PATH, countHeader, type Step } from './request.ts'
+
+export const refuseEarly: Step = async (ctx, next) => {
+  const { req } = ctx
+  if ((req.url ?? '').length > TARGET_LENGTH_MAX) throw new Refusal('uri_too_long')
+  if (headersAreTooLarge(req.rawHeaders)) throw new Refusal('headers_too_large')
+  requireReadable(req)
+  if (req.headers.expect !== undefined && !isContinue(req.headers.expect)) throw new Refusal('expectation_failed')
+  if (Number(req.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw new Refusal('request_too_large')
+  // Whatever follows the headers is not read as the next request.
+  if (hasBody(req)) ctx.set('Connection', 'close')
+  const { path } = ctx.state
+  if (path !== BASE_PATH && !path.startsWith(`${BASE_PATH}/`)) throw new Refusal('not_found')
+  await next()
+}
+
+export const isContinue = (expect: string): boolean => expect.toLowerCase() === '100-continue'
+
+const headersAreTooLarge = (rawHeaders: readonly string[]): boolean => {
+  let bytes = 0
+  for (const text of rawHeaders) bytes += text.length + 2
+  return bytes > HEADERS_BYTES_MAX || rawHeaders.length / 2 > HEADERS_COUNT_MAX
+}
+
+const requireReadable = (req: IncomingMessage): void => {
+  const hosts = countHeader(req.rawHeaders, 'host')
+  if (hosts > 1) throw new Refusal('invalid_request', { message: 'The request has more than one Host header.' })
+  if (req.httpVersion === '1.1' && hosts === 0) {
+    throw new Refusal('invalid_request', { message: 'The request has no Host header.' })
+  }
+  if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') {
+    throw new Refusal('invalid_request', { message: 'The version of HTTP is not one that is spoken here.' })
+  }
+}
+
+const hasBody = (req: IncomingMessage): boolean =>
+  Number(req.headers['content-length'] ?? 0) > 0 || req.headers['transfer-encoding'] !== undefined

@@ -1,0 +1,129 @@
+/**
+ * In: connections. Out: requests for the app; for bytes that are none, for a connection that is silent, and for what HTTP has
+ *   besides requests (CONNECT, expectations), the refusal in the one shape, and the connection is closed.
+ * Promises: nothing is answered by Node itself: its own 400, 408, 413, 417 and 431 have no body and no request id.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { RefusalCode } from '../schemas/errors.ts'
+import { Refusal, refusalAnswer } from './failures.ts'
+import {
+  CONNECTIONS_MAX,
+  HEADERS_TIME_MAX,
+  KEEP_ALIVE_TIME,
+  PARSER_BYTES_MAX,
+  REQUEST_TIME_MAX,
+  TIMEOUT_CHECK_INTERVAL,
+} from './limits.ts'
+
+export type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
+
+type Parts = {
+  readonly listener: RequestListener
+  readonly newRequestId: () => string
+  /** Told of every refusal that never became a request of the app. */
+  readonly refused: (requestId: string, code: RefusalCode) => void
+}
+
+export const createApiServer = ({ listener, newRequestId, refused }: Parts): Server => {
+  const server = createServer(
+    {
+      maxHeaderSize: PARSER_BYTES_MAX,
+      headersTimeout: HEADERS_TIME_MAX,
+      requestTimeout: REQUEST_TIME_MAX,
+      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+      keepAliveTimeout: KEEP_ALIVE_TIME,
+      // The app looks at Host itself and answers in its own shape.
+      requireHostHeader: false,
+      noDelay: true,
+    },
+    listener,
+  )
+  server.maxConnections = CONNECTIONS_MAX
+  // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app counts.
+  server.maxHeadersCount = 0
+
+  const refuse = (socket: Duplex, code: RefusalCode) => {
+    const requestId = newRequestId()
+    refused(requestId, code)
+    closeWith(socket, code, requestId)
+  }
+
+  const answering = new WeakMap<Duplex, ServerResponse>()
+  server.prependListener('request', (req, res) => answering.set(req.socket, res))
+
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const code = codeOf(error)
+    const current = answering.get(socket)
+    // Bytes that are no request behind one that is: its answer comes first, or it would be taken for this one.
+    if (current && !current.writableFinished && !current.destroyed) {
+      current.once('close', () => refuse(socket, code))
+    } else refuse(socket, code)
+  })
+  server.on('connect', (_req, socket) => refuse(socket, 'invalid_request'))
+  // A final answer at once is also the answer to `Expect: 100-continue`: no body is read. Any other expectation is refused by the app.
+  server.on('checkContinue', listener)
+  server.on('checkExpectation', listener)
+  return server
+}
+
+/** What the parser's error means. */
+const codeOf = (error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RefusalCode => {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
+  if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'request_too_large'
+  if (error.code !== 'HPE_HEADER_OVERFLOW') return 'invalid_request'
+  // The parser counts the target among the headers: where the first line alone did not end, it was the target.
+  const packet = error.rawPacket?.subarray(0, PARSER_BYTES_MAX) ?? Buffer.alloc(0)
+  return packet.includes('\n') ? 'headers_too_large' : 'uri_too_long'
+}
+
+/** Writes a refusal where there is no request to answer, and ends the connection. */
+const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void => {
+  if (!socket.writable) return void socket.destroy()
+  const answer = refusalAnswer(new Refusal(code))
+  const lines = [
+    `HTTP/1.1 ${answer.status} ${code}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${answer.body.length}`,
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    ...Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`),
+    'Connection: close',
+  ]
+  socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), answer.body]), () => socket.destroy())
+}
+
+/** The address to listen on could not be had. */
+export class ListenError extends Error {
+  override name = 'ListenError'
+}
+
+export const listen = (server: Server, host: string, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? 'unknown error')
+      reject(new ListenError(`Cannot listen on ${host}:${port}: ${why}`))
+    })
+    server.listen(port, host, () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : port)
+    })
+  })
+
+/** Stops taking connections, lets requests under way be answered for `time` milliseconds, then ends what is left. */
+export const stop = async (server: Server, time: number): Promise<void> => {
+  const closed = new Promise<void>(resolve => void server.close(() => resolve()))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), time)
+  await closed
+  clearTimeout(timer)
+}
+
+/** While stopping, every answer says that its connection ends: a client that keeps it would hold the process. */
+export const closingConnections = (listener: RequestListener, stopping: () => boolean): RequestListener => {
+  return (req, res) => {
+    if (stopping()) res.setHeader('Connection', 'close')
+    listener(req, res)
+  }
+}

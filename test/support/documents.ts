@@ -1,0 +1,277 @@
+/**
+ * Writes documents into Elasticsearch in exactly the shape of schemas/documents.ts, without a projector: what the API is
+ * tested on. Every store has a prefix of its own, removed when the test ends.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  API_KEYS_GENERATION,
+  apiKeysIndexOf,
+  commonIndices,
+  controlIndexOf,
+  FIRST_GENERATION,
+  generationId,
+  generationIndices,
+  indexOf,
+  type Kind,
+  LIVE_ID,
+  positionId,
+  recordId,
+  versionId,
+} from '../../schemas/documents.ts'
+import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** A document with its body last, as the projector writes it: the fields, `body_bytes`, `body`. */
+export const documentText = (fields: object, body: string): string =>
+  `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(body)},"body":${body}}`
+
+export type Rep = { id: string; name?: string; status?: 'active' | 'departed' }
+export type Line = { id: string; amount: string; description?: string }
+export type Payout = {
+  id: string
+  rep?: string
+  period?: string
+  amount?: string
+  supersedes?: string | null
+  lines?: readonly Line[]
+  /** The trace, of a payout that was calculated. */
+  trace?: readonly { name: string; output_amount: string }[]
+}
+
+/** What is written with one offset; `until` and `by` say that something later replaced it. */
+export type Replaced = { until: number; by: string }
+
+export type Store = Awaited<ReturnType<typeof createStore>>
+
+export const createStore = async (url: string, options: { partitions?: number; shards?: number } = {}) => {
+  const prefix = `test-${randomBytes(6).toString('hex')}`
+  const partitions = options.partitions ?? 6
+  const generation = FIRST_GENERATION
+  let lines: string[] = []
+
+  const call = async (method: string, path: string, body?: string, type = 'application/json'): Promise<string> => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { 'content-type': type },
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await answer.text()
+    if (!answer.ok && answer.status !== 404) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+    return text
+  }
+  const put = (index: string, id: string, text: string) => {
+    lines.push(`${JSON.stringify({ index: { _index: index, _id: id } })}\n${text}\n`)
+  }
+  const putIn = (kind: Kind, id: string, fields: object, body: string) =>
+    put(indexOf(prefix, generation, kind), id, documentText(fields, body))
+
+  /** Writes what was put and makes it searchable. */
+  const flush = async () => {
+    for (let from = 0; from < lines.length; from += 1_000) {
+      const text = await call(
+        'POST',
+        '/_bulk?filter_path=errors',
+        lines.slice(from, from + 1_000).join(''),
+        'application/x-ndjson',
+      )
+      if (!text.includes('"errors":false')) throw new Error(`bulk: ${text}`)
+    }
+    lines = []
+    await call('POST', `/${prefix}-*/_refresh`)
+  }
+
+  const indices = { ...generationIndices(prefix, generation, options.shards ?? 1), ...commonIndices(prefix) }
+  for (const [name, definition] of Object.entries(indices)) await call('PUT', `/${name}`, JSON.stringify(definition))
+
+  const control = controlIndexOf(prefix)
+  const putPosition = (name: string, partition: number, position: number, time: number, serveFrom = 0) =>
+    put(
+      control,
+      positionId(name, partition),
+      JSON.stringify({ kind: 'position', body: { position, last: null, at: 0, time, serve_from: serveFrom } }),
+    )
+
+  put(control, LIVE_ID, JSON.stringify({ kind: 'live', body: { generation } }))
+  put(
+    control,
+    generationId(generation),
+    JSON.stringify({
+      kind: 'generation',
+      body: { generation, topic: 'commission.events', cluster_id: 'test', partitions, rules_version: 1 },
+    }),
+  )
+  for (let partition = 0; partition < partitions; partition++) putPosition(generation, partition, 0, 1_700_000_000_000)
+  putPosition(API_KEYS_GENERATION, 0, 0, 1_700_000_000_000)
+  await flush()
+
+  return {
+    url,
+    prefix,
+    generation,
+    call,
+    put,
+    putIn,
+    flush,
+
+    /** Moves the published position of an organization's partition. */
+    publish: async (org: string, position: number, time = 1_700_000_000_000 + position) => {
+      putPosition(generation, partitionOf(org, partitions), position, time)
+      await flush()
+    },
+
+    putPosition,
+
+    /** A key of an organization; gives the text that a client sends. */
+    key: async (
+      org: string,
+      more: { permissions?: string[]; revoked?: boolean; text?: string } = {},
+    ): Promise<string> => {
+      const text = more.text ?? `ck_${randomBytes(24).toString('hex')}`
+      const fields = {
+        key_id: `key_${sha256(text).slice(0, 12)}`,
+        org_id: org,
+        permissions: more.permissions ?? ['read'],
+        revoked: more.revoked ?? false,
+      }
+      put(apiKeysIndexOf(prefix), sha256(text), documentText(fields, '{"created_seq":0}'))
+      await flush()
+      return text
+    },
+
+    /** The versions of a rep, each with its offset; the last is current. */
+    rep: (org: string, id: string, versions: readonly { seq: number; name: string; status?: string }[]) => {
+      const bodies = versions.map(({ name, status }) =>
+        JSON.stringify({ id, name, email: null, status: status ?? 'active', started_on: null, departed_on: null }),
+      )
+      putVersions(
+        'reps',
+        org,
+        id,
+        versions.map(({ seq }) => seq),
+        bodies,
+      )
+    },
+
+    period: (org: string, id: string, versions: readonly { seq: number; name: string }[]) => {
+      const bodies = versions.map(({ name }) =>
+        JSON.stringify({
+          id,
+          kind: 'month',
+          name,
+          timezone: 'Europe/Berlin',
+          starts_at: '2026-01-01T00:00:00+01:00',
+          ends_at: '2026-02-01T00:00:00+01:00',
+        }),
+      )
+      putVersions(
+        'periods',
+        org,
+        id,
+        versions.map(({ seq }) => seq),
+        bodies,
+      )
+    },
+
+    payout: (org: string, seq: number, payout: Payout, replaced?: Replaced) => {
+      const { body, statement } = payoutBodies(payout)
+      const fields = {
+        org_id: org,
+        seq,
+        until_seq: replaced?.until ?? UNTIL_FOREVER,
+        superseded_by_id: replaced?.by ?? null,
+        at: seq,
+        rep_id: payout.rep ?? 'rep_1',
+        period_id: payout.period ?? 'period_1',
+        hash: sha256(body + statement),
+      }
+      putIn('payouts', recordId(org, payout.id), fields, body)
+      putIn('statements', recordId(org, payout.id), { org_id: org, seq }, statement)
+    },
+
+    payroll: (org: string, seq: number, id: string, amount: string, reverses: string | null = null) => {
+      const body = JSON.stringify({
+        id,
+        rep_id: 'rep_1',
+        period_id: 'period_1',
+        payout_id: null,
+        reverses_id: reverses,
+        amount,
+        currency: 'EUR',
+        destination: { type: 'other', label: '' },
+        recorded_at: '2026-02-01T08:30:00Z',
+      })
+      const fields = {
+        org_id: org,
+        seq,
+        at: seq,
+        rep_id: 'rep_1',
+        period_id: 'period_1',
+        reverses_id: reverses,
+        hash: sha256(body),
+      }
+      putIn('payroll_files', recordId(org, id), fields, body)
+    },
+
+    remove: () => call('DELETE', `/${[...Object.keys(indices)].join(',')}`),
+  }
+
+  function putVersions(
+    kind: 'reps' | 'periods',
+    org: string,
+    id: string,
+    seqs: readonly number[],
+    bodies: readonly string[],
+  ) {
+    const first = seqs[0] ?? 0
+    for (const [place, body] of bodies.entries()) {
+      const seq = seqs[place] ?? 0
+      const fields = {
+        org_id: org,
+        first_seq: first,
+        seq,
+        until_seq: seqs[place + 1] ?? UNTIL_FOREVER,
+        at: seq,
+        hash: sha256(body),
+      }
+      putIn(kind, versionId(org, id, seq), fields, body)
+    }
+    const head = { versions: seqs.map((seq, place) => ({ seq, hash: sha256(bodies[place] ?? '') })) }
+    putIn(kind, recordId(org, id), { org_id: org }, JSON.stringify(head))
+  }
+}
+
+/** The bodies of a payout and of its statement, as the projector builds them. */
+export const payoutBodies = (payout: Payout): { body: string; statement: string } => {
+  const { lines = [{ id: 'line_1', amount: payout.amount ?? '0' }], trace } = payout
+  const body = JSON.stringify({
+    id: payout.id,
+    rep_id: payout.rep ?? 'rep_1',
+    period_id: payout.period ?? 'period_1',
+    net_amount: payout.amount ?? '0',
+    earned_amount: payout.amount ?? '0',
+    currency: 'EUR',
+    supersedes_id: payout.supersedes ?? null,
+    calculated_at: trace ? '2026-02-01T08:30:00Z' : null,
+    recorded_at: trace ? null : '2026-02-01T08:30:00Z',
+    line_items: lines.map(({ id, amount, description }) => ({
+      id,
+      category: 'earned',
+      description: description ?? '',
+      amount,
+      deal_id: null,
+    })),
+  })
+  const steps = (trace ?? []).map(({ name, output_amount }, place) => ({
+    step: place + 1,
+    name,
+    strategy: 'flat',
+    strategy_version: '1',
+    inputs: {},
+    output_amount,
+    deal_id: null,
+  }))
+  const statement = JSON.stringify({ calculation_trace_recorded: trace !== undefined, calculation_trace: steps })
+  return { body, statement }
+}
