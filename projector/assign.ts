@@ -40,7 +40,9 @@ export class Assignment {
 
   /** The partitions that flow now. */
   flows(): [partition: number, flow: PartitionFlow][] {
-    return [...this.#partitions].flatMap(([partition, { flow }]) => (flow ? [[partition, flow]] : []))
+    return [...this.#partitions].flatMap(([partition, { flow, phase }]) =>
+      flow && phase === 'reading' ? [[partition, flow]] : [],
+    )
   }
 
   /** Whether we are in the group and read all that is ours; nothing may be ours. */
@@ -96,11 +98,15 @@ export class Assignment {
     this.#steps.consumption()?.resume(partition)
   }
 
-  #verify(partition: number, assigned: Assigned, { from, end, records }: Batch): void {
+  #verify(partition: number, assigned: Assigned, { from, records }: Batch): void {
     const { last, flow } = assigned
-    if (last === null || flow === undefined || end <= last.offset) return
+    if (last === null || flow === undefined) return
+    if (from !== last.offset) {
+      // Fetched before the seek.
+      this.#seek(partition, last.offset)
+      return
+    }
     const record = records[0]
-    if (from > last.offset && record?.offset !== last.offset) return this.#seek(partition, last.offset)
     if (record?.offset !== last.offset || hashOf(record) !== last.sha256) {
       throw new StopError('source_changed', 'the last record read is not the one that is there now', {
         topic: this.#steps.topic,

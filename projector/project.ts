@@ -80,13 +80,15 @@ const park = (
     offset,
     at,
     body: {
-      key: key && key.toString('base64'),
-      headers: headers.map(([name, header]) => [name, header && header.toString('base64')]),
-      value: value && value.toString('base64'),
+      key: base64(key),
+      headers: headers.map(([name, header]) => [name, base64(header)]),
+      value: base64(value),
     },
   }
   return { place: 'parked', id: parkedId(topic, partition, offset), version: offset, draft }
 }
+
+const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))
 
 /** Characters of a CloudEvents attribute that is kept as a field; a longer one stays in the headers. */
 const SHORT = 256

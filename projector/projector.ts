@@ -68,9 +68,13 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     const both = await prepare(settings, admin, health, context)
     for (const options of both) {
       prepared.push({ identity: options.identity, parkedIndex: options.indexOf('parked') })
+      // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
+      const streamAdmin = kafka.admin()
+      stack.defer(() => streamAdmin.disconnect().catch(() => undefined))
+      await kafkaAnswers(() => streamAdmin.connect(), health, context)
       const stream = await startStream(options, {
         kafka,
-        admin,
+        admin: streamAdmin,
         elasticsearch,
         patience,
         now,
@@ -104,8 +108,9 @@ const prepare = async (
   settings: Settings,
   admin: SourceAdmin & { connect(): Promise<void> },
   health: Health,
-  { elasticsearch, patience, signal, log }: Context,
+  context: Context,
 ): Promise<StreamOptions[]> => {
+  const { elasticsearch, patience, signal, log } = context
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
   const ask: PrepareSteps['request'] = request =>
     keepTrying(() => elasticsearch.send(request, signal), signal, {
@@ -113,17 +118,13 @@ const prepare = async (
       onTrouble: trouble => health.set('elasticsearch', trouble?.message),
     })
   const steps: PrepareSteps = { request: ask, prefix, shards: settings.ELASTICSEARCH_SHARDS }
-  const kafkaAnswers = <Result>(attempt: () => Promise<Result>): Promise<Result> =>
-    keepTrying(() => attempt().catch(asUnavailable), signal, {
-      ...patience,
-      onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
-    })
+  const ready = <Result>(attempt: () => Promise<Result>): Promise<Result> => kafkaAnswers(attempt, health, context)
 
-  await kafkaAnswers(() => admin.connect())
+  await ready(() => admin.connect())
   const described = async (topic: string) => {
-    const source = await kafkaAnswers(() => describeSource(admin, topic))
-    for (const warning of await kafkaAnswers(() => checkTopicConfiguration(admin, topic))) log.warn({ topic }, warning)
-    return { source, ends: await kafkaAnswers(() => fetchEnds(admin, topic)) }
+    const source = await ready(() => describeSource(admin, topic))
+    for (const warning of await ready(() => checkTopicConfiguration(admin, topic))) log.warn({ topic }, warning)
+    return { source, ends: await ready(() => fetchEnds(admin, topic)) }
   }
   const events = await described(settings.KAFKA_EVENTS_TOPIC)
   const apiKeys = await described(settings.KAFKA_API_KEYS_TOPIC)
@@ -167,6 +168,17 @@ const prepare = async (
     },
   ]
 }
+
+/** Asks Kafka until it answers. @throws StopError for what no patience helps against */
+const kafkaAnswers = <Result>(
+  attempt: () => Promise<Result>,
+  health: Health,
+  { signal, patience }: Context,
+): Promise<Result> =>
+  keepTrying(() => attempt().catch(asUnavailable), signal, {
+    ...patience,
+    onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
+  })
 
 const asUnavailable = (error: unknown): never => {
   if (error instanceof StopError) throw error

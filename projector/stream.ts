@@ -38,6 +38,7 @@ import {
   assertSameSource,
   checkTopicConfiguration,
   describeSource,
+  type Ends,
   fetchEnds,
   type Identity,
   type SourceAdmin,
@@ -88,10 +89,11 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   const stopping = new AbortController()
   let consumption: Consumption | undefined
   const committer = createCommitter(() => consumption, context.now)
+  const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
-    position: (partition, signal) => identifiedPosition(partition, signal, options, context),
+    position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, options, context),
     startFlow: createFlowStarter(options, context, committer, () => consumption),
     fail: context.fail,
   })
@@ -120,7 +122,7 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   )
   joined.resolve()
 
-  const watching = watch(assignment, committer, options, context, stopping.signal)
+  const watching = watch(assignment, committer, identifyNow, options, context, stopping.signal)
   return {
     status: () => statusOf(assignment, identity.topic, committer.committedTo),
     stop: async () => {
@@ -145,20 +147,20 @@ const statusOf = (assignment: Assignment, topic: string, committedTo: (partition
 const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
-  options: StreamOptions,
+  identifyNow: () => Promise<Ends>,
+  { identity, controlIndex }: StreamOptions,
   context: StreamContext,
 ): Promise<PublishedPosition> => {
-  const { identity, controlIndex } = options
   const request = requester('publish', signal, context)
   const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
   const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
-  const ends = await keepTrying(() => identify(context.admin, identity), signal, patience)
+  const ends = await keepTrying(identifyNow, signal, patience)
   assertNotTruncated(identity.topic, partition, published.current().position, ends)
   return published
 }
 
 /** Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one */
-const identify = async (admin: SourceAdmin, identity: Identity) => {
+const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
   try {
     assertSameSource(identity, await describeSource(admin, identity.topic))
     await checkTopicConfiguration(admin, identity.topic)
@@ -166,6 +168,17 @@ const identify = async (admin: SourceAdmin, identity: Identity) => {
   } catch (error) {
     if (error instanceof StopError) throw error
     throw new Unavailable(0)
+  }
+}
+
+/** Who asks while an answer is on its way gets that one: all partitions are assigned at once, and the topic is the same. */
+const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) => {
+  let running: Promise<Result> | undefined
+  return () => {
+    running ??= task().finally(() => {
+      running = undefined
+    })
+    return running
   }
 }
 
@@ -265,6 +278,7 @@ const createFlowStarter = (
 const watch = async (
   assignment: Assignment,
   committer: Committer,
+  identifyNow: () => Promise<Ends>,
   { identity, stream }: StreamOptions,
   context: StreamContext,
   signal: AbortSignal,
@@ -275,9 +289,9 @@ const watch = async (
     try {
       const time = now()
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
-      const identifyNow = time - identified >= IDENTIFY_INTERVAL_MS
-      const ends = identifyNow ? await identify(admin, identity) : await fetchEnds(admin, identity.topic)
-      if (identifyNow) identified = time
+      const due = time - identified >= IDENTIFY_INTERVAL_MS
+      const ends = due ? await identifyNow() : await fetchEnds(admin, identity.topic)
+      if (due) identified = time
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
         flow.sawEnd(ends.find(candidate => candidate.partition === partition)?.end ?? 0, time)
