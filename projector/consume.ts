@@ -73,11 +73,20 @@ export const consume = async (
   }
 
   return {
-    seek: (partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
-    pause: partition => consumer.pause([{ topic, partitions: [partition] }]),
-    resume: partition => consumer.resume([{ topic, partitions: [partition] }]),
+    seek: (partition, offset) => ifJoined(() => consumer.seek({ topic, partition, offset: String(offset) })),
+    pause: partition => ifJoined(() => consumer.pause([{ topic, partitions: [partition] }])),
+    resume: partition => ifJoined(() => consumer.resume([{ topic, partitions: [partition] }])),
     commit: (partition, position) => consumer.commitOffsets([{ topic, partition, offset: String(position) }]),
     stop: () => consumer.disconnect(),
+  }
+}
+
+/** Out of the group the client refuses these; the next assignment positions every partition anew. */
+const ifJoined = (act: () => void): void => {
+  try {
+    act()
+  } catch (error) {
+    if (!(error instanceof kafkajs.KafkaJSNonRetriableError)) throw error
   }
 }
 

@@ -54,5 +54,7 @@ export const IDENTIFY_INTERVAL_MS = 10_000
 export const COMMIT_INTERVAL_MS = 1_000
 /** Milliseconds between two lines that say where each partition stands. */
 export const REPORT_INTERVAL_MS = 30_000
-/** Milliseconds a clean stop may take before it is cut. */
+/** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */
+export const DRAIN_TIMEOUT_MS = 5_000
+/** Milliseconds a stop may take in all before it is cut. Operators are promised 10 s. */
 export const STOP_TIMEOUT_MS = 9_000

@@ -99,7 +99,15 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   }, REPORT_INTERVAL_MS)
   stack.defer(() => clearInterval(report))
 
-  await Promise.race([work().then(() => ended.promise), ended.promise, failure.promise])
+  const working = work().catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  try {
+    await Promise.race([working.then(() => ended.promise), ended.promise, failure.promise])
+  } catch (error) {
+    await Promise.allSettled(streams.map(stream => stream.abandon()))
+    throw error
+  }
   await Promise.all(streams.map(stream => stream.stop()))
 }
 

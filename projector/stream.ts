@@ -22,6 +22,7 @@ import type { Health } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
   COMMIT_INTERVAL_MS,
+  DRAIN_TIMEOUT_MS,
   ENDS_INTERVAL_MS,
   FAR_BEHIND_RECORDS,
   IDENTIFY_INTERVAL_MS,
@@ -79,8 +80,10 @@ export type StreamStatus = {
 export type RunningStream = {
   /** The partitions that this process owns now. */
   readonly status: () => StreamStatus[]
-  /** Stops reading, lets what was read be published, tells Kafka, leaves the group. */
+  /** Stops reading, lets what was read be published for a while, tells Kafka, leaves the group. */
   readonly stop: () => Promise<void>
+  /** Leaves the group at once: what is under way is read again by the next owner. */
+  readonly abandon: () => Promise<void>
 }
 
 export const startStream = async (options: StreamOptions, context: StreamContext): Promise<RunningStream> => {
@@ -123,16 +126,21 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   joined.resolve()
 
   const watching = watch(assignment, committer, identifyNow, options, context, stopping.signal)
+  const abandon = async (): Promise<void> => {
+    stopping.abort()
+    await watching
+    assignment.close()
+    await consumption?.stop()
+  }
   return {
     status: () => statusOf(assignment, identity.topic, committer.committedTo),
+    abandon,
     stop: async () => {
-      stopping.abort()
-      await watching
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
-      await Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
+      const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
+      await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
       await committer.flush(assignment.flows().map(([partition, flow]) => [partition, flow.progress.searchableTo]))
-      assignment.close()
-      await consumption?.stop()
+      await abandon()
     },
   }
 }
