@@ -1,9 +1,10 @@
 /** Kafka and Elasticsearch as Docker containers, by testcontainers, whose reaper removes them when this process is gone. */
+import { existsSync } from 'node:fs'
 import type { GenericContainer, StartedTestContainer } from 'testcontainers'
 import { elasticsearchHealth, elasticsearchHeap, elasticsearchSettings, elasticsearchVersion } from './elasticsearch.ts'
 import { kafkaAddresses, kafkaHeap, kafkaServes, kafkaSettings, kafkaVersion } from './kafka.ts'
 import { freePort } from './ports.ts'
-import type { Service, ServiceOptions } from './service.ts'
+import type { Environment, Service, ServiceOptions } from './service.ts'
 
 export const kafkaImage = `apache/kafka:${kafkaVersion}`
 export const elasticsearchImage = `docker.elastic.co/elasticsearch/elasticsearch:${elasticsearchVersion}`
@@ -11,7 +12,7 @@ export const elasticsearchImage = `docker.elastic.co/elasticsearch/elasticsearch
 /** How long a container may take until it serves, once its image is there. */
 const startMs = 180_000
 /** How long it may take to end when asked to. */
-const stopSeconds = 30
+const stopMs = 30_000
 
 type Testcontainers = typeof import('testcontainers')
 type Client = Awaited<ReturnType<Testcontainers['getContainerRuntimeClient']>>
@@ -19,8 +20,10 @@ type Client = Awaited<ReturnType<Testcontainers['getContainerRuntimeClient']>>
 /** An engine that answers. */
 export type Docker = { readonly testcontainers: Testcontainers; readonly client: Client }
 
-/** The engine of the environment, or undefined when none answers. */
-export const findDocker = async (): Promise<Docker | undefined> => {
+/** The engine that DOCKER_HOST names, or the one at the usual places; undefined when none answers. */
+export const findDocker = async ({ DOCKER_HOST: host }: Environment): Promise<Docker | undefined> => {
+  // testcontainers would go on to the usual places.
+  if (host?.startsWith('unix://') && !existsSync(new URL(host).pathname)) return undefined
   // A third of a second to load, and of no use to whoever runs without Docker.
   const testcontainers = await import('testcontainers')
   try {
@@ -82,15 +85,19 @@ const containerService = ({ client }: Docker, { name, address, started }: Starte
   const engine = client.container
   const container = engine.getById(started.getId())
   const death = Promise.withResolvers<Error>()
-  let running = false
+  let run: symbol | undefined
   let frozen = false
 
   const watch = (): void => {
-    running = true
-    void container.wait().then(
-      ({ StatusCode: code }) => running && death.resolve(new Error(`${name}: its container ended with ${code}`)),
-      () => undefined,
-    )
+    const watched = Symbol()
+    run = watched
+    const onEnd = ({ StatusCode: code }: { StatusCode: number }): void => {
+      if (run !== watched) return
+      run = undefined
+      death.resolve(new Error(`${name}: its container ended with ${code}`))
+    }
+    // What breaks off is the watching, not the container.
+    void container.wait().then(onEnd, () => {})
   }
   const thaw = async (): Promise<void> => {
     if (!frozen) return
@@ -98,12 +105,17 @@ const containerService = ({ client }: Docker, { name, address, started }: Starte
     await container.unpause()
   }
   const end = async (how: () => Promise<unknown>): Promise<void> => {
-    if (!running) return
-    running = false
+    if (run === undefined) return
+    run = undefined
     await thaw()
     await how()
   }
-  const stop = () => end(() => engine.stop(container, { timeout: stopSeconds }))
+  const stop = () => end(() => engine.stop(container, { timeout: stopMs }))
+  const kill = async (): Promise<void> => {
+    const ended = container.wait({ condition: 'not-running' })
+    await container.kill({ signal: 'SIGKILL' })
+    await ended
+  }
   watch()
   return {
     name,
@@ -111,14 +123,9 @@ const containerService = ({ client }: Docker, { name, address, started }: Starte
     died: death.promise,
     pid: undefined,
     stop,
-    kill: () =>
-      end(async () => {
-        const ended = container.wait({ condition: 'not-running' })
-        await container.kill({ signal: 'SIGKILL' })
-        await ended
-      }),
+    kill: () => end(kill),
     freeze: async () => {
-      if (frozen || !running) return
+      if (frozen || run === undefined) return
       frozen = true
       await container.pause()
     },
@@ -129,7 +136,7 @@ const containerService = ({ client }: Docker, { name, address, started }: Starte
       watch()
     },
     [Symbol.asyncDispose]: async () => {
-      running = false
+      run = undefined
       await thaw()
       await started.stop({ timeout: 0, remove: true, removeVolumes: true })
     },

@@ -1,8 +1,7 @@
 /** One Elasticsearch node for development and tests: its settings, and how it is run as a Java process. */
 import { join } from 'node:path'
 import { sources } from './assembly.ts'
-import { startJavaProcess } from './java-process.ts'
-import type { JavaHome } from './kafka.ts'
+import { type JavaHome, startJavaProcess } from './java-process.ts'
 import { freePort } from './ports.ts'
 import type { Service, ServiceOptions } from './service.ts'
 
@@ -33,8 +32,7 @@ export const startElasticsearch = async (home: JavaHome, options: ServiceOptions
   return startJavaProcess({
     name: 'elasticsearch',
     address,
-    java: home.java,
-    environment: home.environment,
+    home,
     serves: () => serves(address),
     commandLine: async folder => {
       const network = { 'network.host': '127.0.0.1', 'http.port': String(port), 'transport.port': String(transport) }
@@ -55,7 +53,7 @@ export const startElasticsearch = async (home: JavaHome, options: ServiceOptions
 const javaOptions = [
   '--add-modules=ALL-MODULE-PATH',
   '--enable-native-access=org.elasticsearch.nativeaccess,org.apache.lucene.core',
-  // Known from Java 23 on; older ones take it for a typing error without the flag before it.
+  // Java 21 and 22 do not know the second one, and would not start without the first.
   ...['-XX:+IgnoreUnrecognizedVMOptions', '--sun-misc-unsafe-memory-access=allow'],
   ...['-Dfile.encoding=UTF-8', '-Djava.awt.headless=true'],
   // The node closes its loggers itself, as the last thing.

@@ -22,12 +22,14 @@ const pollMs = 50
 /** Of its log, what an error shows. */
 const linesShown = 30
 
+/** What Java servers are run with. */
+export type JavaHome = { readonly java: string; readonly assembly: string; readonly environment: Environment }
+
 /** How one server is run. */
 export type JavaServer = {
   readonly name: string
   readonly address: string
-  readonly java: string
-  readonly environment: Environment
+  readonly home: JavaHome
   /** The Java options, the class and its arguments, for a folder that is the server's own. */
   readonly commandLine: (folder: string) => Promise<readonly string[]>
   /** Whether it serves, given what it has logged since it was started. */
@@ -41,7 +43,7 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   let run: Run | undefined
   let will: Will | undefined
 
-  const settleWill = async (next?: Will): Promise<void> => {
+  const setWill = async (next?: Will): Promise<void> => {
     const previous = will
     will = next
     await previous?.revoke()
@@ -49,17 +51,21 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   const start = async (): Promise<void> => {
     const started = await launch(server, folder)
     run = started
-    void started.ended.then(async how => {
-      if (run === started) death.resolve(await failure(server, started, how))
-    })
-    await settleWill()
+    void started.ended.then(how => onEnd(started, how))
+    await setWill()
     await untilServing(server, started)
+  }
+  const onEnd = async (ended: Run, how: string): Promise<void> => {
+    if (run !== ended) return
+    run = undefined
+    await setWill(leaveWill('rm -rf "$0"', folder))
+    death.resolve(await failure(server, ended, how))
   }
   const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     if (run === undefined) return
     const ending = run
     run = undefined
-    await settleWill(leaveWill('rm -rf "$0"', folder))
+    await setWill(leaveWill('rm -rf "$0"', folder))
     await endRun(ending, signal)
   }
   const service: Service = {
@@ -73,22 +79,23 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
     kill: () => end('SIGKILL'),
     freeze: async () => {
       if (run?.child.pid === undefined) return
-      await settleWill(leaveWill('kill -CONT "$0"', String(run.child.pid)))
-      run.child.kill('SIGSTOP')
+      await setWill(leaveWill('kill -CONT "$0"', String(run.child.pid)))
+      run?.child.kill('SIGSTOP')
     },
     thaw: async () => {
-      run?.child.kill('SIGCONT')
-      await settleWill()
+      if (run === undefined) return
+      run.child.kill('SIGCONT')
+      await setWill()
     },
     restart: async () => {
       await end('SIGTERM')
       await start()
     },
-    // Nobody needs the data any more, so it need not be written.
+    // Nobody needs the data any more, so it need not be written first.
     [Symbol.asyncDispose]: async () => {
       await end('SIGKILL')
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
-      await settleWill()
+      await setWill()
     },
   }
 
@@ -117,9 +124,9 @@ const launch = async (server: JavaServer, folder: string): Promise<Run> => {
   await using output = await open(logFile, 'a')
   const { size } = await output.stat()
 
-  const child = spawn(server.java, [`-Djava.io.tmpdir=${join(folder, 'tmp')}`, ...args], {
+  const child = spawn(server.home.java, [`-Djava.io.tmpdir=${join(folder, 'tmp')}`, ...args], {
     cwd: folder,
-    env: server.environment,
+    env: server.home.environment,
     detached: true,
     stdio: ['pipe', output.fd, output.fd],
   })

@@ -17,25 +17,29 @@ export type JdkSearch = {
   readonly tooOld: readonly Jdk[]
 }
 
-const folders = [
+const installed = [
   '/usr/lib/jvm/*',
   '/Library/Java/JavaVirtualMachines/*/Contents/Home',
   '/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home',
 ]
 
-/** The first JDK that is new enough: what the environment names, then where systems install them, then `java` on the PATH. */
-export const findJdk = async (environment: Environment, installed: readonly string[] = folders): Promise<JdkSearch> => {
-  const named = ['ES_JAVA_HOME', 'JAVA_HOME'].flatMap(name => environment[name] || [])
-  const found = globSync([...installed])
-  const lookedAt = ['ES_JAVA_HOME', 'JAVA_HOME', ...installed, 'java on the PATH']
-  const homes = new Set([...named, ...found.sort().reverse(), ...(await homeOfJavaOnPath(environment))])
-
-  const jdks = (await Promise.all([...homes].map(readJdk))).filter(jdk => jdk !== undefined)
-  return {
-    jdk: jdks.find(({ version }) => version >= oldestJava),
-    lookedAt,
-    tooOld: jdks.filter(({ version }) => version < oldestJava),
-  }
+/**
+ * The first JDK that is new enough: JAVA_HOME, then where systems install them, then `java` on the PATH.
+ * ES_JAVA_HOME is a decision: where it is set, nothing else counts.
+ */
+export const findJdk = async (environment: Environment, folders: readonly string[] = installed): Promise<JdkSearch> => {
+  const { ES_JAVA_HOME: decided, JAVA_HOME: home } = environment
+  if (decided) return choose([decided], [`ES_JAVA_HOME=${decided}`])
+  return choose(
+    [
+      ...(home ? [home] : []),
+      ...globSync([...folders])
+        .sort()
+        .reverse(),
+      ...(await homeOfJavaOnPath(environment)),
+    ],
+    [home ? `JAVA_HOME=${home}` : 'JAVA_HOME (not set)', ...folders, 'java on the PATH'],
+  )
 }
 
 /** The path of a program on the PATH of that environment, or undefined. */
@@ -51,6 +55,15 @@ export const findOnPath = async (program: string, environment: Environment): Pro
 export const javaVersion = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(\d+)/m.exec(release)?.[1]
   return version === undefined ? undefined : Number(version)
+}
+
+const choose = async (homes: readonly string[], lookedAt: readonly string[]): Promise<JdkSearch> => {
+  const jdks = (await Promise.all([...new Set(homes)].map(readJdk))).filter(jdk => jdk !== undefined)
+  return {
+    jdk: jdks.find(({ version }) => version >= oldestJava),
+    lookedAt,
+    tooOld: jdks.filter(({ version }) => version < oldestJava),
+  }
 }
 
 const readJdk = async (home: string): Promise<Jdk | undefined> => {

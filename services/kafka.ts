@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sources } from './assembly.ts'
-import { startJavaProcess } from './java-process.ts'
+import { type JavaHome, startJavaProcess } from './java-process.ts'
 import { freePort } from './ports.ts'
-import type { Environment, Service, ServiceOptions } from './service.ts'
+import type { Service, ServiceOptions } from './service.ts'
 
 /** The version in jvm/kafka/pom.xml and of the Docker image. */
 export const kafkaVersion = '4.3.1'
@@ -62,9 +62,6 @@ export const kafkaAddresses = (listen: { host: string; port: number; controller:
 /** The line that a broker logs once it is registered and serves. Its port answers earlier. */
 export const kafkaServes = /Kafka Server started/
 
-/** What a Java process is run with. */
-export type JavaHome = { readonly java: string; readonly assembly: string; readonly environment: Environment }
-
 /** Runs Kafka on two free ports of 127.0.0.1, and waits until it serves. */
 export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): Promise<Service> => {
   const heap = options.heap ?? kafkaHeap
@@ -76,8 +73,7 @@ export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): 
   return startJavaProcess({
     name: 'kafka',
     address,
-    java: home.java,
-    environment: home.environment,
+    home,
     serves: async log => kafkaServes.test(log),
     commandLine: async folder => {
       const properties = join(folder, 'server.properties')

@@ -1,34 +1,44 @@
 /**
- * Real Kafka and Elasticsearch for development, tests and benchmarks, from the first of these that there is:
- *   1. addresses in the environment: KAFKA_BROKERS and ELASTICSEARCH_URL. Nothing is started;
- *   2. a Docker engine that answers: containers;
- *   3. a JDK, and Maven when it is the first time: plain Java processes, assembled from Maven packages.
- * COMMISSION_SERVICES=docker or =jvm leaves only that one. Servers that are started end when this process does, however it ends.
+ * Real Kafka and Elasticsearch for development, tests and benchmarks: found or started (ways.ts says from where).
+ * What is started here ends with this process, however it ends, and leaves nothing behind.
  */
 import { join } from 'node:path'
 import { assemble, findAssembly } from './assembly.ts'
-import { type Docker, findDocker, startElasticsearchContainer, startKafkaContainer } from './docker.ts'
+import { startElasticsearchContainer, startKafkaContainer } from './docker.ts'
 import { startElasticsearch } from './elasticsearch.ts'
-import { findJdk, findOnPath, type JdkSearch, oldestJava } from './jvm.ts'
-import { type JavaHome, startKafka } from './kafka.ts'
+import { startKafka } from './kafka.ts'
 import type { Environment, Progress, Say, Service, ServiceOptions } from './service.ts'
+import { findWay, type Way } from './ways.ts'
+
+/** Finds or starts both, and waits until they serve. Throws one message when it cannot, with nothing left half-started. */
+export const startServices = async (options: StartOptions): Promise<Services> => {
+  const way = await findWay(options.environment)
+  switch (way.from) {
+    case 'environment':
+      return useGiven(way, options.say)
+    case 'docker':
+      return startBoth(way.from, dockerStarters(way, options), options.say)
+    case 'jvm':
+      return startBoth(way.from, await javaStarters(way, options), options.say)
+  }
+}
 
 export type StartOptions = {
   readonly say: Say
   readonly environment: Environment
-  /** Told how far the assembly is, which takes a minute the first time. */
+  /** Told how far the assembly is, which takes up to a minute the first time. */
   readonly progress?: Progress
   readonly kafka?: ServiceOptions
   readonly elasticsearch?: ServiceOptions
 }
 
-/** Where both are, and the handles on them where they were started here. */
+/** Where both are, and the handles on what was started here. */
 export type Services = {
   /** As KAFKA_BROKERS: `host:port`, or several separated by commas. */
   readonly kafkaBrokers: string
   /** As ELASTICSEARCH_URL. */
   readonly elasticsearchUrl: string
-  readonly from: 'environment' | 'docker' | 'jvm'
+  readonly from: Way['from']
   readonly kafka: Service | undefined
   readonly elasticsearch: Service | undefined
   /** Ends what was started and deletes its data. */
@@ -36,108 +46,45 @@ export type Services = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Finds or starts both and waits until they serve. Throws one message when it cannot, and leaves nothing half-started. */
-export const startServices = async (options: StartOptions): Promise<Services> => {
-  const { environment, say } = options
-  const given = givenAddresses(environment)
-  if (given !== undefined) {
-    say(`using Kafka at ${given.kafkaBrokers} and Elasticsearch at ${given.elasticsearchUrl}, as the environment says`)
-    const stop = async () => {}
-    return {
-      ...given,
-      from: 'environment',
-      kafka: undefined,
-      elasticsearch: undefined,
-      stop,
-      [Symbol.asyncDispose]: stop,
-    }
-  }
-  const wanted = wantedWay(environment)
-  const docker = wanted === 'jvm' ? undefined : await findDocker()
-  if (docker !== undefined) return startInDocker(docker, options)
-
-  const java = wanted === 'docker' ? undefined : await findJava(environment)
-  if (java === undefined || 'missing' in java) throw new Error(nothingToStartWith(wanted, java?.missing))
-  return startAsJava(java, options)
-}
-
-const givenAddresses = ({ KAFKA_BROKERS: kafkaBrokers, ELASTICSEARCH_URL: elasticsearchUrl }: Environment) => {
-  if (!kafkaBrokers && !elasticsearchUrl) return undefined
-  if (kafkaBrokers && elasticsearchUrl) return { kafkaBrokers, elasticsearchUrl }
-  const [set, unset] = kafkaBrokers ? ['KAFKA_BROKERS', 'ELASTICSEARCH_URL'] : ['ELASTICSEARCH_URL', 'KAFKA_BROKERS']
-  throw new Error(
-    `${set} is set but ${unset} is not: set both to use servers of your own, or neither to have both started`,
-  )
-}
-
-const wantedWay = ({ COMMISSION_SERVICES: way }: Environment): 'docker' | 'jvm' | undefined => {
-  if (!way) return undefined
-  if (way === 'docker' || way === 'jvm') return way
-  throw new Error(`COMMISSION_SERVICES: expected docker or jvm, got ${JSON.stringify(way)}`)
-}
-
-type Java = { readonly jdkHome: string; readonly version: number; readonly maven: string | undefined }
-
-const findJava = async (environment: Environment): Promise<Java | { missing: string[] }> => {
-  const search = await findJdk(environment)
-  const maven = await findOnPath('mvn', environment)
-  const mavenIsMissing = maven === undefined && (await findAssembly()) === undefined
-  const missing = [
-    ...(search.jdk === undefined ? [missingJdk(search)] : []),
-    ...(mavenIsMissing ? ['Maven: no mvn on the PATH'] : []),
-  ]
-  if (search.jdk === undefined || mavenIsMissing) return { missing }
-  return { jdkHome: search.jdk.home, version: search.jdk.version, maven }
-}
-
-const missingJdk = ({ lookedAt, tooOld }: JdkSearch): string => {
-  const found = tooOld.map(({ home, version }) => `Java ${version} in ${home}`).join(', ') || 'none'
-  return `JDK: looked at ${lookedAt.join(', ')}; found ${found}`
-}
-
-const nothingToStartWith = (wanted: 'docker' | 'jvm' | undefined, missing: readonly string[] = []): string =>
-  [
-    `Kafka and Elasticsearch cannot be started here${wanted === undefined ? '' : ` with COMMISSION_SERVICES=${wanted}`}. Any of these would do:`,
-    '- servers of your own: KAFKA_BROKERS and ELASTICSEARCH_URL in the environment; neither is set',
-    wanted === 'jvm'
-      ? '- Docker: not looked for'
-      : '- Docker: no engine answers, neither where DOCKER_HOST says nor at its usual sockets',
-    `- a JDK of ${oldestJava} or newer, and Maven${wanted === 'docker' ? ': not looked for' : ''}`,
-    ...missing.map(line => `    ${line}`),
-  ].join('\n')
-
-const startInDocker = async (docker: Docker, options: StartOptions): Promise<Services> => {
-  options.say('Docker answers: starting Kafka and Elasticsearch as containers (images are pulled the first time)')
-  return startBoth('docker', options.say, {
-    kafka: () => startKafkaContainer(docker, options.kafka),
-    elasticsearch: () => startElasticsearchContainer(docker, options.elasticsearch),
-  })
-}
-
-const startAsJava = async (java: Java, options: StartOptions): Promise<Services> => {
-  const { environment, say } = options
-  say(`starting Kafka and Elasticsearch with Java ${java.version} (${java.jdkHome})`)
-  const assembly = (await findAssembly()) ?? (await assembleFirst(java, options))
-  const home: JavaHome = { java: join(java.jdkHome, 'bin', 'java'), assembly, environment }
-  return startBoth('jvm', say, {
-    kafka: () => startKafka(home, options.kafka),
-    elasticsearch: () => startElasticsearch(home, options.elasticsearch),
-  })
-}
-
-const assembleFirst = async ({ jdkHome, maven }: Java, options: StartOptions): Promise<string> => {
-  if (maven === undefined) throw new Error('Maven: no mvn on the PATH')
-  const { environment, say, progress = () => {} } = options
-  say('assembling both from Maven packages: once, up to a minute when Maven has none of them')
-  const folder = await assemble({ jdkHome, maven, environment, progress })
-  say('assembled')
-  return folder
-}
-
+type WayFrom<From> = Extract<Way, { from: From }>
 type Starters = { readonly kafka: () => Promise<Service>; readonly elasticsearch: () => Promise<Service> }
 
-/** Starts both at once. When one fails the other is ended too. */
-const startBoth = async (from: 'docker' | 'jvm', say: Say, starters: Starters): Promise<Services> => {
+const useGiven = ({ from, kafkaBrokers, elasticsearchUrl }: WayFrom<'environment'>, say: Say): Services => {
+  say(`using Kafka at ${kafkaBrokers} and Elasticsearch at ${elasticsearchUrl}, as the environment says`)
+  const stop = async () => {}
+  const handles = { kafka: undefined, elasticsearch: undefined }
+  return { kafkaBrokers, elasticsearchUrl, from, ...handles, stop, [Symbol.asyncDispose]: stop }
+}
+
+const dockerStarters = ({ docker }: WayFrom<'docker'>, { say, kafka, elasticsearch }: StartOptions): Starters => {
+  say('starting Kafka and Elasticsearch in Docker; the images are pulled the first time')
+  return {
+    kafka: () => startKafkaContainer(docker, kafka),
+    elasticsearch: () => startElasticsearchContainer(docker, elasticsearch),
+  }
+}
+
+const javaStarters = async (way: WayFrom<'jvm'>, options: StartOptions): Promise<Starters> => {
+  const { environment, say, kafka, elasticsearch } = options
+  const assembly = (await findAssembly()) ?? (await assembleFirst(way, options))
+  say(`starting Kafka and Elasticsearch on Java ${way.jdk.version} (${way.jdk.home})`)
+  const home = { java: join(way.jdk.home, 'bin', 'java'), assembly, environment }
+  return {
+    kafka: () => startKafka(home, kafka),
+    elasticsearch: () => startElasticsearch(home, elasticsearch),
+  }
+}
+
+const assembleFirst = async ({ jdk, maven }: WayFrom<'jvm'>, options: StartOptions): Promise<string> => {
+  if (maven === undefined)
+    throw new Error('the assembled Kafka and Elasticsearch are gone, and there is no mvn on the PATH')
+  const { environment, say, progress = () => {} } = options
+  say('putting Kafka and Elasticsearch together from Maven packages: only this once, up to a minute')
+  return assemble({ jdkHome: jdk.home, maven, environment, progress })
+}
+
+/** Starts both at once. When one fails, the other is ended too. */
+const startBoth = async (from: Way['from'], starters: Starters, say: Say): Promise<Services> => {
   await using started = new AsyncDisposableStack()
   const timed = async (start: () => Promise<Service>): Promise<Service> => {
     const began = performance.now()
@@ -146,19 +93,12 @@ const startBoth = async (from: 'docker' | 'jvm', say: Say, starters: Starters): 
     return service
   }
   const both = [timed(starters.kafka), timed(starters.elasticsearch)] as const
-  // Wait for the slower one also when the other has failed: only what has started can be ended.
+  // Also when one has failed: the other can be ended only once it has started.
   await Promise.allSettled(both)
   const [kafka, elasticsearch] = await Promise.all(both)
 
   const kept = started.move()
   const stop = () => kept.disposeAsync()
-  return {
-    kafkaBrokers: kafka.address,
-    elasticsearchUrl: elasticsearch.address,
-    from,
-    kafka,
-    elasticsearch,
-    stop,
-    [Symbol.asyncDispose]: stop,
-  }
+  const addresses = { kafkaBrokers: kafka.address, elasticsearchUrl: elasticsearch.address }
+  return { ...addresses, from, kafka, elasticsearch, stop, [Symbol.asyncDispose]: stop }
 }

@@ -16,6 +16,8 @@ export const leaveWill = (command: string, ...args: string[]): Will => {
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   const ended = once(shell, 'exit')
+  // Someone may have ended the shell: there is nothing to revoke then.
+  shell.stdin.on('error', () => {})
   shell.unref()
   unrefPipe(shell.stdin)
   return {

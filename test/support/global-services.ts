@@ -3,6 +3,7 @@
  * A test gets their addresses by `inject('kafkaBrokers')` and `inject('elasticsearchUrl')`.
  */
 import type { TestProject } from 'vitest/node'
+import { progressBar } from '../../services/progress-bar.ts'
 import { startServices } from '../../services/services.ts'
 
 declare module 'vitest' {
@@ -13,7 +14,8 @@ declare module 'vitest' {
 }
 
 export default async (project: TestProject): Promise<() => Promise<void>> => {
-  const services = await startServices({ say: line => console.log(line), environment: process.env })
+  const say = (line: string): void => console.log(line)
+  const services = await startServices({ say, progress: progressBar({}, say), environment: process.env })
   project.provide('kafkaBrokers', services.kafkaBrokers)
   project.provide('elasticsearchUrl', services.elasticsearchUrl)
   return services.stop

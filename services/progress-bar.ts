@@ -1,0 +1,24 @@
+/** Shows how far a long step is: a bar on a terminal, elsewhere a line each tenth. */
+import { Presets, SingleBar } from 'cli-progress'
+import type { Progress, Say } from './service.ts'
+
+export const progressBar = (output: { readonly isTTY?: boolean }, say: Say): Progress =>
+  output.isTTY ? drawn() : told(say)
+
+const drawn = (): Progress => {
+  const bar = new SingleBar({ format: '{what} {bar} {percentage} %', clearOnComplete: true }, Presets.shades_classic)
+  return ({ what, done, total }) => {
+    if (!bar.isActive) bar.start(total, done, { what })
+    bar.update(done)
+    if (done === total) bar.stop()
+  }
+}
+
+const told = (say: Say): Progress => {
+  let told = 0
+  return ({ what, done, total }) => {
+    const tenths = Math.floor((10 * done) / total)
+    if (tenths > told) say(`${what}: ${tenths}0 %`)
+    told = tenths
+  }
+}

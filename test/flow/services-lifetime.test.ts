@@ -1,0 +1,201 @@
+/** How servers that the project starts live, fail and end. Each test starts a pair of its own, with small heaps. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { findJdk } from '../../services/jvm.ts'
+import type { Service } from '../../services/service.ts'
+import { type Services, startServices } from '../../services/services.ts'
+
+const project = join(import.meta.dirname, '..', '..')
+const servicesModule = pathToFileURL(join(project, 'services', 'services.ts')).href
+const small = { kafka: { heap: '256m' }, elasticsearch: { heap: '384m' } }
+const ownPair = { KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined }
+const withJava = test.skipIf((await findJdk(process.env)).jdk === undefined)
+
+withJava('a killed starter leaves no process and no file behind', async () => {
+  const folder = await temporaryFolder()
+  const starter = startStarter(folder, '')
+  await starter.line('started')
+  expect(await processesIn(folder)).toHaveLength(2)
+
+  starter.kill('SIGKILL')
+  await untilNothingIsLeft(folder)
+})
+
+withJava('a starter that fails leaves nothing behind, not even of servers that it has frozen or killed', async () => {
+  const folder = await temporaryFolder()
+  const starter = startStarter(
+    folder,
+    'await services.kafka.kill(); await services.elasticsearch.freeze(); throw new Error("on purpose")',
+  )
+  expect(await starter.ended).toBe(1)
+  await starter.line('on purpose')
+  await untilNothingIsLeft(folder)
+})
+
+withJava('npm run services prints the settings to use, and stops on Ctrl-C with nothing left', async () => {
+  const folder = await temporaryFolder()
+  const run = startChild('npm', ['run', 'services'], folder)
+  const settings = await run.line('export ')
+  const [, brokers, url] = /^export KAFKA_BROKERS=(\S+:\d+) ELASTICSEARCH_URL=(http:\S+)$/.exec(settings) ?? []
+  expect(brokers).toBeDefined()
+  expect((await fetch(`${url}/_cluster/health`)).status).toBe(200)
+
+  run.kill('SIGINT')
+  await run.ended
+  await run.line('stopped')
+  expect(await processesIn(folder)).toEqual([])
+  expect(await serverFoldersIn(folder)).toEqual([])
+})
+
+test('without servers, Docker and a JDK one message says what was looked for, and the exit code is not 0', async () => {
+  const nowhere = { PATH: '', ES_JAVA_HOME: '/nowhere', DOCKER_HOST: 'unix:///nowhere.sock' }
+  const main = join(project, 'services', 'main.ts')
+  const failed = promisify(execFile)(process.execPath, [main], { env: nowhere })
+
+  await expect(failed).rejects.toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /KAFKA_BROKERS and ELASTICSEARCH_URL.*Docker:.*nowhere\.sock.*JDK.*ES_JAVA_HOME=\/nowhere/s,
+    ),
+  })
+})
+
+describe('a pair of its own', { timeout: 120_000 }, () => {
+  let services: Services
+  beforeAll(async () => {
+    services = await startServices({ say: () => {}, environment: { ...process.env, ...ownPair }, ...small })
+    return services.stop
+  })
+
+  test('a server keeps its address and its data when it is killed, frozen or stopped', async () => {
+    const [kafka, elasticsearch] = started(services)
+    const client = new Client({ node: services.elasticsearchUrl, maxRetries: 0, requestTimeout: 2_000 })
+    const isThere = () => client.exists({ index: 'kept', id: '1' })
+    await createTopic(kafka, 'kept')
+    await client.index({ index: 'kept', id: '1', document: {} })
+
+    await Promise.all([kafka.kill(), elasticsearch.kill()])
+    await expect(isThere()).rejects.toThrow()
+    await Promise.all([kafka.restart(), elasticsearch.restart()])
+    expect(await isThere()).toBe(true)
+    expect(await topics(kafka)).toContain('kept')
+
+    await elasticsearch.freeze()
+    await expect(isThere()).rejects.toThrow('timed out')
+    await elasticsearch.thaw()
+    expect(await isThere()).toBe(true)
+
+    await Promise.all([kafka.restart(), elasticsearch.restart()])
+    expect(await isThere()).toBe(true)
+    expect(await topics(kafka)).toContain('kept')
+  })
+
+  test('a server that dies is told of with the end of its log', async ({ skip }) => {
+    const [kafka] = started(services)
+    skip(kafka.pid === undefined, 'Docker has the process')
+    process.kill(Number(kafka.pid), 'SIGKILL')
+    expect((await kafka.died).message).toMatch(/^kafka ended with SIGKILL.*Kafka Server started/s)
+    expect(kafka.pid).toBeUndefined()
+  })
+})
+
+withJava('a server that cannot start is told of with the end of its log, and the other one is ended', async () => {
+  const folder = await temporaryFolder()
+  const starter = startStarter(folder, '', { elasticsearch: { settings: { 'no.such.setting': '1' } } })
+  await starter.line('elasticsearch ended with')
+  await starter.line('unknown setting [no.such.setting]')
+  expect(await starter.ended).toBe(1)
+  await untilNothingIsLeft(folder)
+})
+
+const started = ({ kafka, elasticsearch }: Services): [Service, Service] => {
+  if (kafka === undefined || elasticsearch === undefined) throw new Error('both are started here')
+  return [kafka, elasticsearch]
+}
+
+const temporaryFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'commission-test-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A process that starts both with their folders in `folder`, does one thing with them and says so. */
+const startStarter = (folder: string, then: string, options: object = small) => {
+  const script = `
+    import { startServices } from ${JSON.stringify(servicesModule)}
+    const options = ${JSON.stringify(options)}
+    const services = await startServices({ say: () => {}, environment: process.env, ...options })
+    setInterval(() => {}, 60_000)
+    ${then}
+    console.log('started')`
+  return startChild(process.execPath, ['--input-type=module', '--eval', script], folder)
+}
+
+/** A child in a process group of its own, as a shell makes one for what is typed; signals go to the group, as Ctrl-C does. */
+const startChild = (program: string, args: readonly string[], folder: string) => {
+  const env = { ...process.env, ...ownPair, COMMISSION_SERVICES: 'jvm', TMPDIR: folder }
+  const child = spawn(program, args, { cwd: project, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'close').then(([code]): number | null => code)
+  const output: string[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface(stream).on('line', line => output.push(line))
+  }
+  const kill = (signal: NodeJS.Signals): void => {
+    if (child.pid !== undefined) process.kill(-child.pid, signal)
+  }
+  onTestFinished(() => {
+    if (child.exitCode === null && child.signalCode === null) kill('SIGKILL')
+  })
+  const line = (text: string): Promise<string> =>
+    vi.waitFor(
+      () => {
+        const found = output.find(candidate => candidate.includes(text))
+        if (found === undefined) throw new Error(`no line with ${text} in:\n${output.join('\n')}`)
+        return found
+      },
+      { timeout: 50_000, interval: 50 },
+    )
+  return { ended, kill, line }
+}
+
+/** The processes that have a folder in their command line, as every server started from it has. */
+const processesIn = async (folder: string): Promise<string[]> => {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args='])
+  return stdout.split('\n').filter(line => line.includes(folder))
+}
+
+/** npm and Node keep caches of their own there. */
+const serverFoldersIn = async (folder: string): Promise<string[]> =>
+  (await readdir(folder)).filter(name => name.startsWith('commission-'))
+
+const untilNothingIsLeft = (folder: string): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      expect(await processesIn(folder)).toEqual([])
+      expect(await serverFoldersIn(folder)).toEqual([])
+    },
+    { timeout: 20_000, interval: 50 },
+  )
+
+const withAdmin = async <Result>(kafka: Service, use: (admin: kafkajs.Admin) => Promise<Result>): Promise<Result> => {
+  const admin = new kafkajs.Kafka({ brokers: [kafka.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
+  await admin.connect()
+  try {
+    return await use(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+const createTopic = (kafka: Service, topic: string) =>
+  withAdmin(kafka, admin => admin.createTopics({ topics: [{ topic }], waitForLeaders: true }))
+const topics = (kafka: Service) => withAdmin(kafka, admin => admin.listTopics())
