@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Environment } from './service.ts'
+import { leaveWill } from './will.ts'
 
 /** Of a program's output, what an error shows. */
 const linesKept = 30
@@ -13,9 +14,10 @@ export type ToolRun = {
   readonly onLine?: (line: string) => void
 }
 
-/** Runs a program in a folder; an end other than 0 throws the last lines of its output. */
+/** Runs a program in a folder; an end other than 0 throws the last lines of its output. It ends when this process does. */
 export const runTool = async (program: string, args: readonly string[], run: ToolRun): Promise<void> => {
   const child = spawn(program, args, { cwd: run.folder, env: run.environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  const will = child.pid === undefined ? undefined : leaveWill('kill "$0"', String(child.pid))
   const ended = once(child, 'close')
   const last: string[] = []
   for (const output of [child.stdout, child.stderr]) {
@@ -25,7 +27,7 @@ export const runTool = async (program: string, args: readonly string[], run: Too
       run.onLine?.(line)
     })
   }
-  const [code, signal] = await ended
+  const [code, signal] = await ended.finally(() => will?.revoke())
   if (code !== 0) throw new Error([`${program} ended with ${code ?? signal}:`, ...last].join('\n'))
 }
 
