@@ -6,10 +6,11 @@
  */
 import type { Readable } from 'node:stream'
 import type { DocumentName } from './cut-documents.ts'
-import { OK, Refusal, unavailable } from './failures.ts'
+import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from './failures.ts'
 import { ANSWER_BYTES_MAX, READS_IN_FLIGHT_MAX } from './limits.ts'
 
-export type Search = (index: string, body: string, signal: AbortSignal) => Promise<Buffer>
+/** An answer; `too_large` when it is more than is collected here, or more than Elasticsearch has memory for now. */
+export type Search = (index: string, body: string, signal: AbortSignal) => Promise<Buffer | 'too_large'>
 export type MultiGet = (names: readonly DocumentName[], signal: AbortSignal) => Promise<Buffer>
 export type Elasticsearch = { readonly search: Search; readonly multiGet: MultiGet }
 
@@ -38,23 +39,29 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
   const { transport, answered, otherNodes, observe, now } = parts
   let inFlight = 0
 
+  const ask = async (path: string, body: string, signal: AbortSignal): Promise<Buffer | 'too_large'> => {
+    const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
+    const answer = await transport({ method: 'POST', path, body }, options)
+    answered(answer.meta.connection)
+    if (answer.statusCode === OK) return collect(answer.body)
+    // Read to its end and dropped: the connection can be used again.
+    answer.body.on('error', () => undefined).resume()
+    if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'too_large'
+    throw unavailable(`elasticsearch_status_${answer.statusCode}`)
+  }
+
   const read = async (operation: 'search' | 'multi_get', path: string, body: string, signal: AbortSignal) => {
     if (inFlight >= READS_IN_FLIGHT_MAX) throw unavailable('reads_in_flight')
     const begun = now()
     let outcome = 'ok'
     inFlight++
     try {
-      const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
-      const answer = await transport({ method: 'POST', path, body }, options)
-      answered(answer.meta.connection)
-      if (answer.statusCode !== OK) {
-        answer.body.destroy()
-        throw unavailable(`elasticsearch_status_${answer.statusCode}`)
-      }
-      return await collect(answer.body)
+      const answer = await ask(path, body, signal)
+      if (answer === 'too_large') outcome = answer
+      return answer
     } catch (error) {
       const failure = asRefusal(error)
-      outcome = failure.because ?? 'failed'
+      outcome = failure.because ?? failure.code
       throw failure
     } finally {
       inFlight--
@@ -65,9 +72,12 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
   return {
     search: (index, body, signal) =>
       read('search', `/${index}/_search?allow_partial_search_results=false`, body, signal),
-    multiGet: (names, signal) =>
+    multiGet: async (names, signal) => {
       // One preference for all: a position is always read from the same copy, so that it is not seen going back.
-      read('multi_get', '/_mget?realtime=true&preference=published', multiGetBody(names), signal),
+      const answer = await read('multi_get', '/_mget?realtime=true&preference=published', multiGetBody(names), signal)
+      if (answer === 'too_large') throw unavailable('elasticsearch_overloaded')
+      return answer
+    },
   }
 }
 
@@ -81,16 +91,25 @@ const asRefusal = (error: unknown): Refusal => {
   return unavailable(`elasticsearch_${name.replace(/Error$/, '').toLowerCase()}`)
 }
 
-const collect = (body: Readable): Promise<Buffer> =>
+const collect = (body: Readable): Promise<Buffer | 'too_large'> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     body.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes > ANSWER_BYTES_MAX) body.destroy(unavailable('elasticsearch_answer_too_large'))
+      if (bytes <= ANSWER_BYTES_MAX) return
+      resolve('too_large')
+      body.destroy()
     })
-    body.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes)))
+    let ended = false
+    body.on('end', () => {
+      ended = true
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes))
+    })
     body.on('error', reject)
-    body.on('close', () => reject(unavailable('elasticsearch_answer_cut_off')))
+    body.on('close', () => {
+      // An answer that broke off has no end.
+      if (!ended) reject(unavailable('elasticsearch_answer_broke_off'))
+    })
   })

@@ -14,6 +14,9 @@ export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
 export const ADMIN_METHOD_REFUSED = 405
 
+/** What Elasticsearch answers when it has no memory, or no place in its queue, for a search. */
+export const ELASTICSEARCH_OVERLOADED = 429
+
 type Failure = {
   /** What the client reads; never anything it sent. */
   readonly message: string

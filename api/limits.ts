@@ -2,7 +2,7 @@
  * Every limit of the API, in one place: what it counts, in which unit, and why it is what it is.
  * The relations between them are asserted in test/api/limits.test.ts.
  */
-import { PAGE_BYTES_MAX, PAGE_LIMIT_MAX } from '../schemas/limits.ts'
+import { PAGE_BYTES_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 
 /** Characters of a request target. The longest that means something here is under 200. */
 export const TARGET_LENGTH_MAX = 4_096
@@ -38,10 +38,16 @@ export const READS_IN_FLIGHT_MAX = 200
 /** Bytes of an answer of Elasticsearch that are collected: a page of records, and room for what is around them. */
 export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
 
-/** Bytes of a record at which a whole page of such records, and the one after it, still fits in a page. */
-export const SMALL_RECORD_BYTES = Math.floor(PAGE_BYTES_MAX / (PAGE_LIMIT_MAX + 1))
+/** Bytes a stored body can have: the event it was made of, and the fields that only the answer has. */
+export const BODY_STORED_MAX = RECORD_VALUE_BYTES_MAX + 64 * 1024
 
-/** Organizations of which is remembered how large their payouts are, and that they have records. */
+/** Records that can be asked for at once whatever their size. */
+export const RECORDS_SURE = Math.floor(ANSWER_BYTES_MAX / BODY_STORED_MAX)
+
+/** Bytes that no body but a payout's can have: its texts are few, and each has at most 1,000 code points. */
+export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
+
+/** Organizations of which is remembered how large their records are. */
 export const ORGANIZATIONS_REMEMBERED = 100_000
 
 /** Milliseconds a looked-up key is believed: revocation is effective within 5 s, of which the projector may need 3. */

@@ -36,12 +36,9 @@ export const isVisible = (seq: number, position: Position): boolean => seq < pos
 /** Replaced as far as a reader at this position may know. */
 export const isReplaced = (untilSeq: number, position: Position): boolean => untilSeq < position.publishedTo
 
-/** The same two rules as filters of a search. */
-export const visibleFilter = (position: Position) => ({ range: { seq: { lt: position.publishedTo } } })
-export const currentFilters = (position: Position) => [
-  visibleFilter(position),
-  { range: { until_seq: { gte: position.publishedTo } } },
-]
+/** The same two rules as ranges of a search. */
+export const visibleRange = (position: Position) => ({ lt: position.publishedTo })
+export const notReplacedRange = (position: Position) => ({ gte: position.publishedTo })
 
 /**
  * How a request reads documents together with the position. `at-position`: no earlier than it. `known-before`: the client

@@ -1,0 +1,106 @@
+/**
+ * In: a list of an organization at a position, and after which place. Out: at most `limit` of its documents, in order,
+ *   and whether more follow.
+ * Promises: what is visible there (of payouts, reps and periods: current there), without a gap; a page ends early where its
+ *   records are large, never before the first one.
+ * Can go wrong: what Elasticsearch cannot answer completely is `unavailable`.
+ *
+ * A record may have 8 MiB, and nothing that is searched says how large one is. So the number asked for at once goes by the
+ * records last seen of the organization: few at first, all that is left as soon as they are seen to be small. Where that was
+ * too much after all, what came is thrown away and few are asked for again.
+ */
+import { LRUCache } from 'lru-cache'
+import { type ListKind, listOrder } from '../schemas/documents.ts'
+import { PAGE_BYTES_MAX } from '../schemas/limits.ts'
+import { type Cut, cutSearch, numberOf } from './cut-documents.ts'
+import type { Search } from './elasticsearch.ts'
+import { unavailable } from './failures.ts'
+import {
+  BODY_STORED_MAX,
+  ORGANIZATIONS_REMEMBERED,
+  PLAIN_RECORD_BYTES_MAX,
+  RECORDS_SURE,
+  SEARCH_TIME_MAX,
+} from './limits.ts'
+import { notReplacedRange, type Position, visibleRange } from './position.ts'
+
+export type PageAsked = {
+  readonly org: string
+  readonly kind: ListKind
+  readonly index: string
+  /** The place in the list's order behind which the page begins; -1 for the first. */
+  readonly after: number
+  readonly limit: number
+  readonly position: Position
+}
+export type PageRead = { readonly cuts: readonly Cut[]; readonly hasMore: boolean }
+export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
+
+export const createReadPage = (search: Search): ReadPage => {
+  const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
+
+  return async (asked, signal) => {
+    const { org, kind, index, limit } = asked
+    const place = `${kind}:${org}`
+    const cuts: Cut[] = []
+    let bytes = 0
+    let after = asked.after
+    let growth = Number.POSITIVE_INFINITY
+    for (;;) {
+      const largest = lastSeen.get(place) ?? LARGEST[kind]
+      const size = Math.min(limit + 1 - cuts.length, fitting(largest, PAGE_BYTES_MAX - bytes), growth)
+      const answer = await search(index, searchBody(asked, after, size), signal)
+      if (answer === 'too_large') {
+        if (size <= RECORDS_SURE) throw unavailable('elasticsearch_too_large')
+        lastSeen.set(place, BODY_STORED_MAX)
+        growth = RECORDS_SURE
+        continue
+      }
+      const found = cutSearch(answer, index, org)
+      if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
+      for (const cut of found) {
+        bytes += lengthOf(cut)
+        if (bytes > PAGE_BYTES_MAX && cuts.length > 0) return { cuts: cuts.slice(0, limit), hasMore: true }
+        cuts.push(cut)
+      }
+      const last = found.at(-1)
+      if (last) lastSeen.set(place, Math.max(...found.map(lengthOf)))
+      if (!last || found.length < size || cuts.length > limit) {
+        return { cuts: cuts.slice(0, limit), hasMore: cuts.length > limit }
+      }
+      after = numberOf(last, listOrder[kind])
+      growth *= 2
+    }
+  }
+}
+
+/** The most bytes a record of each list can have. */
+const LARGEST = {
+  reps: PLAIN_RECORD_BYTES_MAX,
+  periods: PLAIN_RECORD_BYTES_MAX,
+  payouts: BODY_STORED_MAX,
+  payroll_files: PLAIN_RECORD_BYTES_MAX,
+} as const satisfies Record<ListKind, number>
+
+const lengthOf = ({ bodyStart, bodyEnd }: Cut): number => bodyEnd - bodyStart
+
+/** How many records of a size fill the room that is left on a page, and the one after. */
+const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1
+
+const searchBody = ({ kind, org, position }: PageAsked, after: number, size: number): string => {
+  const order = listOrder[kind]
+  const behind = { gt: after }
+  const visible = visibleRange(position)
+  const ranges: Record<string, object>[] =
+    order === 'seq' ? [{ seq: { ...behind, ...visible } }] : [{ [order]: behind }, { seq: visible }]
+  // Payroll records are never replaced: each stays, and a void is one more.
+  if (kind !== 'payroll_files') ranges.push({ until_seq: notReplacedRange(position) })
+  return JSON.stringify({
+    size,
+    track_total_hits: false,
+    timeout: `${SEARCH_TIME_MAX}ms`,
+    // The index is sorted by organization and then by this field: what is behind a full page is skipped.
+    sort: [{ [order]: 'asc' }],
+    query: { bool: { filter: [{ term: { org_id: org } }, ...ranges.map(range => ({ range }))] } },
+  })
+}
