@@ -43,7 +43,7 @@ export const startKafkaContainer = async (docker: Docker, options: ServiceOption
   const settings = { ...kafkaSettings, ...kafkaAddresses(listen, address), ...options.settings }
   const container = new GenericContainer(kafkaImage)
     .withExposedPorts({ container: listen.port, host: port })
-    .withEnvironment({ ...asKafkaEnvironment(settings), KAFKA_HEAP_OPTS: heapOptions(options.heap ?? kafkaHeap) })
+    .withEnvironment({ ...asKafkaEnvironment(settings), KAFKA_HEAP_OPTS: javaOptions(kafkaHeap, options) })
     .withWaitStrategy(Wait.forLogMessage(kafkaServes))
   return startContainer(docker, { name: 'kafka', address, container })
 }
@@ -55,7 +55,7 @@ export const startElasticsearchContainer = async (docker: Docker, options: Servi
   const settings = { ...elasticsearchSettings, 'xpack.security.enabled': 'false', ...options.settings }
   const container = new GenericContainer(elasticsearchImage)
     .withExposedPorts({ container: 9200, host: port })
-    .withEnvironment({ ...settings, ES_JAVA_OPTS: heapOptions(options.heap ?? elasticsearchHeap) })
+    .withEnvironment({ ...settings, ES_JAVA_OPTS: javaOptions(elasticsearchHeap, options) })
     .withWaitStrategy(
       Wait.forHttp(elasticsearchHealth, 9200).forStatusCodeMatching(status => status === 200 || status === 408),
     )
@@ -70,7 +70,8 @@ export const kafkaVariable = (setting: string): string =>
 const asKafkaEnvironment = (settings: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(settings).map(([setting, value]) => [kafkaVariable(setting), value]))
 
-const heapOptions = (heap: string): string => `-Xms${heap} -Xmx${heap}`
+const javaOptions = (defaultHeap: string, { heap = defaultHeap, javaOptions = [] }: ServiceOptions): string =>
+  [`-Xms${heap}`, `-Xmx${heap}`, ...javaOptions].join(' ')
 
 type Containerized = { readonly name: string; readonly address: string; readonly container: GenericContainer }
 

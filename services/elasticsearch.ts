@@ -23,7 +23,7 @@ export const elasticsearchHealth = '/_cluster/health?wait_for_status=yellow&time
 
 /** Runs Elasticsearch on free ports of 127.0.0.1, and waits until it serves. */
 export const startElasticsearch = async (home: JavaHome, options: ServiceOptions = {}): Promise<Service> => {
-  const heap = options.heap ?? elasticsearchHeap
+  const { heap = elasticsearchHeap, javaOptions = [], settings } = options
   const port = await freePort()
   const transport = await freePort()
   const address = `http://127.0.0.1:${port}`
@@ -37,20 +37,21 @@ export const startElasticsearch = async (home: JavaHome, options: ServiceOptions
     commandLine: async folder => {
       const network = { 'network.host': '127.0.0.1', 'http.port': String(port), 'transport.port': String(transport) }
       const paths = { 'path.data': join(folder, 'data'), 'path.logs': join(folder, 'logs') }
-      const settings = { ...elasticsearchSettings, ...network, ...paths, ...options.settings }
+      const all = { ...elasticsearchSettings, ...network, ...paths, ...settings }
       return [
         ...[`-Xms${heap}`, `-Xmx${heap}`, '-XX:+UseG1GC', '-XX:+ExitOnOutOfMemoryError', '-XX:-UsePerfData'],
+        ...nodeOptions,
         ...javaOptions,
         `-Des.path.home=${elasticsearch}`,
         ...['--module-path', join(elasticsearch, 'lib'), '-cp', join(elasticsearch, 'classes')],
         ...['ElasticsearchNode', folder, elasticsearch, join(sources, 'elasticsearch', 'config')],
-        ...Object.entries(settings).map(([name, value]) => `${name}=${value}`),
+        ...Object.entries(all).map(([name, value]) => `${name}=${value}`),
       ]
     },
   })
 }
 
-const javaOptions = [
+const nodeOptions = [
   '--add-modules=ALL-MODULE-PATH',
   '--enable-native-access=org.elasticsearch.nativeaccess,org.apache.lucene.core',
   // Java 21 and 22 do not know the second one, and would not start without the first.

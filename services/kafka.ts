@@ -64,7 +64,7 @@ export const kafkaServes = /Kafka Server started/
 
 /** Runs Kafka on two free ports of 127.0.0.1, and waits until it serves. */
 export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): Promise<Service> => {
-  const heap = options.heap ?? kafkaHeap
+  const { heap = kafkaHeap, javaOptions = [], settings } = options
   const port = await freePort()
   const address = `127.0.0.1:${port}`
   const listen = { host: '127.0.0.1', port, controller: await freePort() }
@@ -78,12 +78,13 @@ export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): 
     commandLine: async folder => {
       const properties = join(folder, 'server.properties')
       const data = { 'log.dirs': join(folder, 'data') }
-      const settings = { ...kafkaSettings, ...kafkaAddresses(listen, address), ...data, ...options.settings }
-      await writeFile(properties, asProperties(settings))
+      const all = { ...kafkaSettings, ...kafkaAddresses(listen, address), ...data, ...settings }
+      await writeFile(properties, asProperties(all))
       return [
         ...[`-Xms${heap}`, `-Xmx${heap}`, '-XX:+UseSerialGC', '-XX:+ExitOnOutOfMemoryError', '-XX:-UsePerfData'],
         // The native parts of snappy and zstd.
         ...['--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true'],
+        ...javaOptions,
         `-Dlog4j2.configurationFile=${join(sources, 'kafka', 'log4j2.properties')}`,
         ...['-cp', `${join(kafka, 'classes')}:${join(kafka, 'lib', '*')}`, 'KafkaNode', folder, properties],
       ]

@@ -11,12 +11,12 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { findJdk } from '../../services/jvm.ts'
-import type { Service } from '../../services/service.ts'
+import { type Service, shortLived } from '../../services/service.ts'
 import { type Services, startServices } from '../../services/services.ts'
 
 const project = join(import.meta.dirname, '..', '..')
 const servicesModule = pathToFileURL(join(project, 'services', 'services.ts')).href
-const small = { kafka: { heap: '256m' }, elasticsearch: { heap: '384m' } }
+const small = { kafka: { ...shortLived, heap: '256m' }, elasticsearch: { ...shortLived, heap: '384m' } }
 const ownPair = { KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined }
 const withJava = test.skipIf((await findJdk(process.env)).jdk === undefined)
 

@@ -4,6 +4,7 @@
  */
 import type { TestProject } from 'vitest/node'
 import { progressBar } from '../../services/progress-bar.ts'
+import { shortLived } from '../../services/service.ts'
 import { startServices } from '../../services/services.ts'
 
 declare module 'vitest' {
@@ -15,7 +16,14 @@ declare module 'vitest' {
 
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const say = (line: string): void => console.log(line)
-  const services = await startServices({ say, progress: progressBar({}, say), environment: process.env })
+  const progress = progressBar({}, say)
+  const services = await startServices({
+    say,
+    progress,
+    environment: process.env,
+    kafka: shortLived,
+    elasticsearch: shortLived,
+  })
   project.provide('kafkaBrokers', services.kafkaBrokers)
   project.provide('elasticsearchUrl', services.elasticsearchUrl)
   return services.stop
