@@ -104,6 +104,9 @@ export const apiSettings = {
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
 }
 
+/** An address may carry a name and a password. Everything up to the last @, because either may hold any character. */
+const withoutCredentials = (given: string): string => given.replace(/:\/\/.*@/s, '://…@')
+
 type Settings = Record<string, Setting<unknown>>
 export type Read<Names extends Settings> = {
   [Name in keyof Names]: Names[Name] extends Setting<infer Value> ? Value : never
@@ -141,7 +144,7 @@ export const readSettings = <Names extends Settings>(
     }
     const value = setting.read(given)
     if (value === undefined) {
-      const got = setting.secret ? 'a value that is not shown' : JSON.stringify(given)
+      const got = setting.secret ? 'a value that is not shown' : JSON.stringify(withoutCredentials(given))
       problems.push({ name, expected: setting.expected, got })
     }
     return [name, value]
