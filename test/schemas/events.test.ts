@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'vitest'
+import { type EventType, eventSchemas, type Stream } from '../../schemas/events.ts'
+import { isEventType, matchesSchema } from '../../schemas/validate.ts'
+import { calculated, examples, keyCreated, line, payment, period, rep, step } from './examples.ts'
+
+type Path = readonly (string | number)[]
+type Data = Record<string, unknown>
+
+/** The fields of each type that may be null, in the words of the contract; every other may not. */
+const nullable: Partial<Record<EventType, readonly string[]>> = {
+  'commission.rep.recorded.v1': ['email', 'started_on', 'departed_on'],
+  'commission.payout.calculated.v1': ['supersedes_id', 'line_items.0.deal_id', 'calculation_trace.0.deal_id'],
+  'commission.payout.recorded.v1': ['supersedes_id', 'line_items.0.deal_id'],
+  'commission.payroll.recorded.v1': ['payout_id'],
+}
+
+/** Every field of the example by its path, those of lines, steps and destinations too. Names within `inputs` are data. */
+const pathsOf = (value: unknown, at: Path = []): Path[] => {
+  if (typeof value !== 'object' || value === null || at.at(-1) === 'inputs') return []
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const path = [...at, Array.isArray(value) ? Number(name) : name]
+    return [...(Array.isArray(value) ? [] : [path]), ...pathsOf(inner, path)]
+  })
+}
+
+/** The data with one place changed; `undefined` takes it away. */
+const withChange = <Value>(value: Value, [name, ...rest]: Path, change: unknown): Value => {
+  if (name === undefined) return change as Value
+  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string | number, unknown>
+  if (rest.length === 0 && change === undefined) delete copy[name]
+  else copy[name] = withChange(copy[name], rest, change)
+  return copy as Value
+}
+
+describe.each(examples.map(example => [example.type, example] as const))('%s', (type, { stream, data }) => {
+  const matches = (changed: unknown): boolean => matchesSchema(stream, { type, data: changed })
+  const paths = pathsOf(data).map(path => [path.join('.'), path] as const)
+
+  test('takes the example', () => {
+    expect(matches(data)).toBe(true)
+  })
+
+  test.each(paths)('refuses data without %s', (_, path) => {
+    expect(matches(withChange(data, path, undefined))).toBe(false)
+  })
+
+  test.each(paths)('takes null for %s only where the contract says so', (name, path) => {
+    expect(matches(withChange(data, path, null))).toBe(nullable[type]?.includes(name) ?? false)
+  })
+
+  test.each(paths)('refuses a value of another type for %s', (_, path) => {
+    for (const wrong of [1, 1.5, true, [], {}, [[]], 'no such value, whatever the field is\ud800']) {
+      const changed = withChange(data, path, wrong)
+      if (JSON.stringify(changed) !== JSON.stringify(data))
+        expect([wrong, matches(changed)]).toEqual([wrong, expected(path, wrong)])
+    }
+  })
+
+  test('takes unknown fields, at every level', () => {
+    const objects: Path[] = [[], ...paths.map(([, path]) => path.slice(0, -1))]
+    for (const path of objects)
+      expect(matches(withChange(data, [...path, 'not_of_this_version'], { any: [1] }))).toBe(true)
+  })
+
+  test('refuses what is no object', () => {
+    for (const wrong of [null, undefined, [], [data], 'text', 1, true, {}]) expect(matches(wrong)).toBe(false)
+  })
+
+  test('is known on its own topic only', () => {
+    const other: Stream = stream === 'events' ? 'api-keys' : 'events'
+    expect([isEventType(stream, type), isEventType(other, type)]).toEqual([true, false])
+    expect(matchesSchema(other, { type, data })).toBe(false)
+  })
+})
+
+/** The few places where one of the wrong values is a right one: empty lists and maps. */
+const expected = (path: Path, value: unknown): boolean => {
+  const name = path.at(-1)
+  if (name === 'line_items' || name === 'calculation_trace' || name === 'permissions')
+    return JSON.stringify(value) === '[]'
+  return name === 'inputs' && JSON.stringify(value) === '{}'
+}
+
+test('every event type of the contract has an example here, and no other exists', () => {
+  const types = Object.values(eventSchemas).flatMap(schemas => Object.keys(schemas))
+  expect(types).toEqual(examples.map(({ type }) => type))
+})
+
+test.each(['toString', '__proto__', 'constructor', '', 'commission.rep.recorded.v2', 'Commission.rep.recorded.v1'])(
+  'the type %j is unknown',
+  type => {
+    expect([isEventType('events', type), isEventType('api-keys', type)]).toEqual([false, false])
+  },
+)
+
+const isRep = (change: Data): boolean =>
+  matchesSchema('events', { type: 'commission.rep.recorded.v1', data: { ...rep, ...change } })
+const isPeriod = (change: Data): boolean =>
+  matchesSchema('events', { type: 'commission.period.recorded.v1', data: { ...period, ...change } })
+const isPayout = (change: Data): boolean =>
+  matchesSchema('events', { type: 'commission.payout.calculated.v1', data: { ...calculated, ...change } })
+const isKey = (change: Data): boolean =>
+  matchesSchema('api-keys', { type: 'commission.api_key.created.v1', data: { ...keyCreated, ...change } })
+
+describe('the closed lists of values', () => {
+  test('are exactly those of the contract', () => {
+    for (const status of ['active', 'departed']) expect(isRep({ status })).toBe(true)
+    for (const kind of ['month', 'quarter', 'year']) expect(isPeriod({ kind })).toBe(true)
+    for (const category of ['earned', 'recovered', 'adjusted'])
+      expect(isPayout({ line_items: [{ ...line, category }] })).toBe(true)
+    for (const type of ['bank_account', 'payroll_provider', 'other']) {
+      const data = { ...payment, destination: { type, label: '' } }
+      expect(matchesSchema('events', { type: 'commission.payroll.recorded.v1', data })).toBe(true)
+    }
+    expect([isRep({ status: 'Active' }), isPeriod({ kind: 'week' })]).toEqual([false, false])
+    expect(isPayout({ line_items: [{ ...line, category: 'bonus' }] })).toBe(false)
+  })
+
+  test('permissions are "read", or none at all', () => {
+    expect([isKey({ permissions: [] }), isKey({ permissions: ['read'] }), isKey({ permissions: ['write'] })]).toEqual([
+      true,
+      true,
+      false,
+    ])
+  })
+})
+
+describe('inputs of a step', () => {
+  const takes = (json: string): boolean => isPayout({ calculation_trace: [{ ...step, inputs: JSON.parse(json) }] })
+
+  test.each([
+    '{}',
+    '{"":""}',
+    '{"__proto__":"text"}',
+    '{"constructor":"text","toString":"text","hasOwnProperty":"text"}',
+    '{"a\\nb":"text"}',
+    `{"${'k'.repeat(1_000)}":"${'v'.repeat(1_000)}"}`,
+    '{"0":"text","-1":"text","a.b":"text"}',
+  ])('take %s', json => {
+    expect(takes(json)).toBe(true)
+  })
+
+  test.each([
+    '{"a\\nb":1}',
+    '{"\\n":null}',
+    '{"\\u2028":{}}',
+    '{"":1}',
+    '{"__proto__":1}',
+    '{"__proto__":{}}',
+    '{"__proto__":null}',
+    '{"a":1}',
+    '{"a":null}',
+    '{"a":"\\ud800"}',
+    '{"\\ud800":"a"}',
+    `{"a":"${'v'.repeat(1_001)}"}`,
+    `{"${'k'.repeat(1_001)}":"a"}`,
+    '[]',
+    'null',
+    '"text"',
+  ])('refuse %s', json => {
+    expect(takes(json)).toBe(false)
+  })
+})
+
+describe('the size of a payout', () => {
+  const lines = (count: number) => Array.from({ length: count }, (_, at) => ({ ...line, id: `line_${at}` }))
+  const steps = (count: number) => Array.from({ length: count }, (_, at) => ({ ...step, step: at + 1 }))
+
+  test('is at most 10,000 lines', () => {
+    expect([isPayout({ line_items: lines(10_000) }), isPayout({ line_items: lines(10_001) })]).toEqual([true, false])
+  })
+
+  test('is at most 100,000 steps', () => {
+    expect(isPayout({ calculation_trace: steps(100_000) })).toBe(true)
+    expect(isPayout({ calculation_trace: steps(100_001) })).toBe(false)
+  })
+})
+
+test('the hash and the last characters of a key keep their grammar', () => {
+  const hashes = ['A'.repeat(64), 'a'.repeat(63), 'a'.repeat(65), `${'a'.repeat(64)}\n`, 'g'.repeat(64)]
+  expect(hashes.map(secret_sha256 => isKey({ secret_sha256 }))).toEqual(hashes.map(() => false))
+  const lasts = ['abc', 'abcde', 'ab d', 'abcé', 'abc\n']
+  expect(lasts.map(last4 => isKey({ last4 }))).toEqual(lasts.map(() => false))
+})

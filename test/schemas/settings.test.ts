@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { apiSettings, projectorSettings, readSettings, SettingsError, topicSettings } from '../../schemas/settings.ts'
+
+const enough = { KAFKA_BROKERS: 'localhost:9092', ELASTICSEARCH_URL: 'http://localhost:9200' }
+
+const refusal = (environment: Record<string, string>, names: Parameters<typeof readSettings>[0]): SettingsError => {
+  try {
+    readSettings(names, environment)
+  } catch (error) {
+    if (error instanceof SettingsError) return error
+    throw error
+  }
+  return expect.unreachable('the settings are taken')
+}
+const problemsOf = (environment: Record<string, string>): string[] =>
+  refusal({ ...enough, ...environment }, { ...projectorSettings, ...apiSettings, ...topicSettings }).problems.map(
+    ({ name }) => name,
+  )
+
+describe('defaults', () => {
+  test('of the projector are those of the contract', () => {
+    expect(readSettings(projectorSettings, enough)).toEqual({
+      KAFKA_BROKERS: ['localhost:9092'],
+      KAFKA_EVENTS_TOPIC: 'commission.events',
+      KAFKA_API_KEYS_TOPIC: 'commission.api-keys',
+      KAFKA_GROUP_ID: 'commission-projector',
+      KAFKA_SSL: 'false',
+      KAFKA_SSL_CA_FILE: undefined,
+      KAFKA_SASL_MECHANISM: undefined,
+      KAFKA_SASL_USERNAME: undefined,
+      KAFKA_SASL_PASSWORD: undefined,
+      ELASTICSEARCH_URL: ['http://localhost:9200'],
+      ELASTICSEARCH_API_KEY: undefined,
+      ELASTICSEARCH_CA_FILE: undefined,
+      ELASTICSEARCH_INDEX_PREFIX: 'commission',
+      ELASTICSEARCH_SHARDS: 1,
+      LOG_LEVEL: 'info',
+      PROJECTOR_ADMIN_HOST: '127.0.0.1',
+      PROJECTOR_ADMIN_PORT: 9465,
+    })
+  })
+
+  test('of the API are those of the contract', () => {
+    expect(readSettings(apiSettings, enough)).toEqual({
+      ELASTICSEARCH_URL: ['http://localhost:9200'],
+      ELASTICSEARCH_API_KEY: undefined,
+      ELASTICSEARCH_CA_FILE: undefined,
+      ELASTICSEARCH_INDEX_PREFIX: 'commission',
+      LOG_LEVEL: 'info',
+      API_HOST: '127.0.0.1',
+      API_PORT: 8080,
+      API_ADMIN_HOST: '127.0.0.1',
+      API_ADMIN_PORT: 9464,
+      RATE_LIMIT_REQUESTS: 600,
+      RATE_LIMIT_WINDOW_SECONDS: 60,
+      REDIS_URL: undefined,
+    })
+  })
+
+  test('stand in for an empty value too', () => {
+    expect(readSettings(projectorSettings, { ...enough, KAFKA_GROUP_ID: '' }).KAFKA_GROUP_ID).toBe(
+      'commission-projector',
+    )
+  })
+})
+
+test('lists are read from commas, with or without spaces', () => {
+  const environment = { KAFKA_BROKERS: 'one:1, two:2', ELASTICSEARCH_URL: 'http://one:9200,https://two' }
+  const { KAFKA_BROKERS, ELASTICSEARCH_URL } = readSettings(projectorSettings, environment)
+  expect(KAFKA_BROKERS).toEqual(['one:1', 'two:2'])
+  expect(ELASTICSEARCH_URL).toEqual(['http://one:9200', 'https://two'])
+})
+
+test('one message lists every problem: name, expected, got', () => {
+  const { message, problems } = refusal(
+    { KAFKA_BROKERS: 'localhost', PROJECTOR_ADMIN_PORT: '99999', LOG_LEVEL: 'loud' },
+    projectorSettings,
+  )
+  expect(message).toBe(
+    [
+      '4 settings are wrong:',
+      '  KAFKA_BROKERS: expected host:port, or several separated by commas; got "localhost"',
+      '  ELASTICSEARCH_URL: expected an address that begins with http:// or https://, or several separated by commas; got nothing',
+      '  LOG_LEVEL: expected one of trace, debug, info, warn, error, fatal, silent; got "loud"',
+      '  PROJECTOR_ADMIN_PORT: expected a whole number from 0 to 65535; got "99999"',
+    ].join('\n'),
+  )
+  expect(problems.map(({ name }) => name)).toEqual([
+    'KAFKA_BROKERS',
+    'ELASTICSEARCH_URL',
+    'LOG_LEVEL',
+    'PROJECTOR_ADMIN_PORT',
+  ])
+})
+
+test.each([
+  ['KAFKA_BROKERS', 'localhost', 'localhost:', ':9092', 'http://localhost:9092', 'a:1,', ',a:1', 'a b:1'],
+  ['KAFKA_EVENTS_TOPIC', 'a topic', 'a/b', 'x'.repeat(250)],
+  ['KAFKA_GROUP_ID', 'a group', 'x'.repeat(201)],
+  ['KAFKA_SSL', 'yes', 'TRUE', '1'],
+  ['ELASTICSEARCH_URL', 'localhost:9200', 'ftp://localhost', 'http://', 'http://a,b'],
+  ['ELASTICSEARCH_INDEX_PREFIX', 'Commission', '1commission', '-a', 'a_b', 'a*', 'a'.repeat(101), '.a'],
+  ['API_PORT', '-1', '65536', '8080.5', '0x50', '1e3', ' 80', 'http'],
+  ['RATE_LIMIT_REQUESTS', '0', '100000001', '-1', 'many'],
+  ['RATE_LIMIT_WINDOW_SECONDS', '0', '86401'],
+  ['REDIS_URL', 'localhost:6379', 'http://localhost'],
+  ['KAFKA_EVENTS_PARTITIONS', '0', '1001'],
+])('%s is refused when it is not what it must be', (name, ...values) => {
+  for (const value of values) expect(problemsOf({ [name]: value })).toEqual([name])
+})
+
+describe('credentials', () => {
+  test.each(['KAFKA_SASL_PASSWORD', 'ELASTICSEARCH_API_KEY', 'REDIS_URL'])(
+    'the value of %s is never shown, not even in the message that refuses it',
+    name => {
+      const environment = { ...enough, [name]: 'hunter2\nhunter2' }
+      const { message, problems } = refusal(environment, { ...projectorSettings, ...apiSettings })
+      expect(message).toContain(`  ${name}: expected`)
+      expect(message + JSON.stringify(problems)).not.toContain('hunter2')
+    },
+  )
+
+  test.each(['https://me:hunter2@es1:9200, es2:9200', 'https://me:hunter2,@/hunter2@es1:9200, es2:9200'])(
+    'those within an address are not shown either: %s',
+    ELASTICSEARCH_URL => {
+      const { message } = refusal({ ...enough, ELASTICSEARCH_URL }, projectorSettings)
+      expect(message).toContain('got "https://…@es1:9200, es2:9200"')
+    },
+  )
+
+  test('a mechanism asks for a name and a password', () => {
+    expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain' })).toEqual(['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
+    expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' })).toEqual(['KAFKA_SASL_PASSWORD'])
+    expect(() => readSettings(apiSettings, { ...enough, KAFKA_SASL_MECHANISM: 'plain' })).not.toThrow()
+  })
+})
