@@ -1,8 +1,9 @@
 /**
- * How the API fails: every code with its message, and what it says besides. The statuses are the contract's (schemas/errors.ts).
+ * How the API fails: what is done about every code. Statuses and messages are those of schemas/.
  * No other file of api/ has a status number.
  */
 import { type RefusalCode, refusals } from '../schemas/errors.ts'
+import { messages } from '../schemas/messages.ts'
 import { UNAVAILABLE_RETRY_AFTER } from './limits.ts'
 
 /** The statuses of answers that are no refusals. */
@@ -18,44 +19,31 @@ export const ADMIN_METHOD_REFUSED = 405
 export const ELASTICSEARCH_OVERLOADED = 429
 
 type Failure = {
-  /** What the client reads; never anything it sent. */
-  readonly message: string
-  /** Whether a message given with the refusal takes the place of this one. */
-  readonly shows: 'this message' | 'the given message'
+  /** Whether a message given with the refusal takes the place of the usual one. */
+  readonly shows: 'the usual message' | 'the given message'
   readonly headers?: Readonly<Record<string, string>>
   /** The connection is closed after the answer: what else comes over it cannot be trusted. */
   readonly closes?: true
 }
+const plain: Failure = { shows: 'the usual message' }
+const closing: Failure = { ...plain, closes: true }
 
-const GET_ONLY = { Allow: 'GET, HEAD' }
-
-export const failures = {
-  invalid_request: { message: 'The request is not valid.', shows: 'the given message' },
-  invalid_cursor: {
-    message: '`starting_after` does not name a record of this list that this key can read.',
-    shows: 'this message',
-  },
-  unauthorized: {
-    message: 'A valid API key is required: `Authorization: Bearer <API key>`.',
-    shows: 'this message',
-    headers: { 'WWW-Authenticate': 'Bearer' },
-  },
-  forbidden: { message: 'This API key may not read.', shows: 'this message' },
-  not_found: { message: 'There is nothing at this address that this key can read.', shows: 'this message' },
-  method_not_allowed: { message: 'Only GET and HEAD are offered.', shows: 'this message', headers: GET_ONLY },
-  request_timeout: { message: 'The request did not arrive in time.', shows: 'this message', closes: true },
-  request_too_large: { message: 'The request has a body; none is read here.', shows: 'this message', closes: true },
-  uri_too_long: { message: 'The address of the request is too long.', shows: 'this message', closes: true },
-  expectation_failed: { message: 'No expectation can be met here.', shows: 'this message', closes: true },
-  rate_limited: { message: 'This key has made too many requests. Try again after the window.', shows: 'this message' },
-  headers_too_large: { message: 'The headers of the request are too large.', shows: 'this message', closes: true },
-  internal: { message: 'The request could not be answered.', shows: 'this message' },
-  unavailable: {
-    message: 'The records cannot be read now. Try again.',
-    shows: 'this message',
-    headers: { 'Retry-After': String(UNAVAILABLE_RETRY_AFTER) },
-  },
-} as const satisfies Record<RefusalCode, Failure>
+export const failures: Record<RefusalCode, Failure> = {
+  invalid_request: { shows: 'the given message' },
+  invalid_cursor: plain,
+  unauthorized: { ...plain, headers: { 'WWW-Authenticate': 'Bearer' } },
+  forbidden: plain,
+  not_found: plain,
+  method_not_allowed: { ...plain, headers: { Allow: 'GET, HEAD' } },
+  request_timeout: closing,
+  request_too_large: closing,
+  uri_too_long: closing,
+  expectation_failed: closing,
+  rate_limited: plain,
+  headers_too_large: closing,
+  internal: plain,
+  unavailable: { ...plain, headers: { 'Retry-After': String(UNAVAILABLE_RETRY_AFTER) } },
+}
 
 /** A request that is refused. Safe to log: its message is never shown anywhere but to the client that caused it. */
 export class Refusal extends Error {
@@ -64,8 +52,7 @@ export class Refusal extends Error {
   /** Why, for the log and the metrics: a word of ours, never anything that was sent or stored. */
   readonly because: string | undefined
   constructor(code: RefusalCode, given?: { readonly message?: string; readonly because?: string }) {
-    const failure: Failure = failures[code]
-    super((failure.shows === 'the given message' ? given?.message : undefined) ?? failure.message)
+    super((failures[code].shows === 'the given message' ? given?.message : undefined) ?? messages[code])
     this.code = code
     this.because = given?.because
   }
@@ -83,7 +70,7 @@ export type RefusalAnswer = {
 }
 
 export const refusalAnswer = (refusal: Refusal): RefusalAnswer => {
-  const failure: Failure = failures[refusal.code]
+  const failure = failures[refusal.code]
   return {
     status: refusals[refusal.code],
     headers: failure.headers ?? {},

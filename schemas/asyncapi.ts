@@ -1,0 +1,138 @@
+/**
+ * The AsyncAPI 3 document, for publishers: the two topics, their eight events, how each is framed, and what becomes of a
+ * record that breaks a rule. Built from the schemas that records are checked against.
+ */
+import { parkCodes } from './errors.ts'
+import { type EventType, eventSchemas, type Stream } from './events.ts'
+import { eventExamples } from './examples.ts'
+import { RECORD_VALUE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX } from './limits.ts'
+import { idPattern } from './values.ts'
+
+type Json = Record<string, unknown>
+
+const summaries: Record<EventType, string> = {
+  'commission.rep.recorded.v1': 'The whole rep. A later one replaces it; a departed rep stays.',
+  'commission.period.recorded.v1': 'The whole period. A later one replaces it and may change its name only.',
+  'commission.payout.calculated.v1': 'A payout with the trace of its calculation. The lines add up to net_amount.',
+  'commission.payout.recorded.v1': 'A payout that was recorded, not calculated.',
+  'commission.payroll.recorded.v1': 'Money that has left.',
+  'commission.payroll.voided.v1': 'Reverses a payroll record: its amount with the opposite sign.',
+  'commission.api_key.created.v1': 'An API key. Its text is never published, only the SHA-256 of it.',
+  'commission.api_key.revoked.v1': 'The key is no longer valid.',
+}
+
+/** The CloudEvents attributes of binary mode, as record headers. */
+const headersOf = (type: EventType): Json => ({
+  type: 'object',
+  required: ['ce_specversion', 'ce_id', 'ce_type', 'ce_source'],
+  properties: {
+    ce_specversion: { type: 'string', const: '1.0' },
+    ce_id: { type: 'string', minLength: 1, description: 'Names this event among those of its source.' },
+    ce_type: { type: 'string', const: type },
+    ce_source: { type: 'string', minLength: 1, format: 'uri-reference', description: 'Who publishes.' },
+    ce_time: { type: 'string', format: 'date-time', description: 'When it happened. Never used for order.' },
+    'content-type': {
+      type: 'string',
+      pattern: '^application/json(?:\\s*;.*)?$',
+      description: 'With or without parameters, or absent. The value is the data.',
+    },
+  },
+})
+
+const nameOf = (type: string): string => type.replace(/^commission\./, '').replace(/\.v1$/, '')
+
+const messageOf = (type: EventType, payload: Json): Json => ({
+  name: type,
+  title: type,
+  summary: summaries[type],
+  contentType: 'application/json',
+  headers: headersOf(type),
+  payload,
+  bindings: { kafka: { key: { type: 'string', pattern: idPattern('org'), description: '`org_id` of the data.' } } },
+  examples: [
+    {
+      headers: {
+        ce_specversion: '1.0',
+        ce_id: '6f1c2a90-1b7e-4c58-9d3e-8a51f0b7c2d4',
+        ce_type: type,
+        ce_source: '/commission-calculation',
+        'content-type': 'application/json',
+      },
+      payload: eventExamples[type],
+    },
+  ],
+})
+
+const topics: Record<Stream, { address: string; summary: string; partitions: number }> = {
+  events: {
+    address: 'commission.events',
+    summary: 'Reps, periods, payouts and payroll records of every organization.',
+    partitions: 6,
+  },
+  'api-keys': {
+    address: 'commission.api-keys',
+    summary: 'API keys: a topic with producers of its own, so that whoever publishes payouts cannot mint a key.',
+    partitions: 1,
+  },
+}
+const streams = Object.keys(topics) as Stream[]
+const channelName = { events: 'events', 'api-keys': 'apiKeys' } as const satisfies Record<Stream, string>
+
+const channelOf = (stream: Stream): Json => ({
+  address: topics[stream].address,
+  title: topics[stream].address,
+  summary: topics[stream].summary,
+  description:
+    'The record key is the organization id, and the partition is that of the default partitioner of Java and kafkajs clients (murmur2 of the key): all events of an organization are in one partition, in the order they were published.',
+  messages: Object.fromEntries(
+    Object.keys(eventSchemas[stream]).map(type => [nameOf(type), { $ref: `#/components/messages/${nameOf(type)}` }]),
+  ),
+  bindings: {
+    kafka: {
+      topic: topics[stream].address,
+      partitions: topics[stream].partitions,
+      topicConfiguration: {
+        'cleanup.policy': ['delete'],
+        'retention.ms': -1,
+        'retention.bytes': -1,
+        'max.message.bytes': TOPIC_MESSAGE_BYTES_MAX,
+      },
+      bindingVersion: '0.5.0',
+    },
+  },
+})
+
+export const asyncapi = {
+  asyncapi: '3.0.0',
+  info: {
+    title: 'Commission events',
+    version: '1.0.0',
+    description: [
+      `What may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have ${RECORD_VALUE_BYTES_MAX} bytes.`,
+      'Every field is required; what may be absent is an explicit null. Amounts are decimal strings and are served with the characters they were published with.',
+      `A record that breaks a rule is parked: kept whole with its reason and passed over. The reasons, of which the first that fits counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event again. The same event again has no effect.`,
+    ].join('\n\n'),
+  },
+  defaultContentType: 'application/json',
+  channels: Object.fromEntries(streams.map(stream => [channelName[stream], channelOf(stream)])),
+  operations: Object.fromEntries(
+    streams.map(stream => [
+      `receive${stream === 'events' ? 'Events' : 'ApiKeys'}`,
+      {
+        action: 'receive',
+        channel: { $ref: `#/channels/${channelName[stream]}` },
+        summary: `The service reads ${topics[stream].address}.`,
+      },
+    ]),
+  ),
+  components: {
+    messages: Object.fromEntries(
+      streams.flatMap(stream =>
+        Object.entries(eventSchemas[stream]).map(([type, schema]) => [
+          nameOf(type),
+          messageOf(type as EventType, schema),
+        ]),
+      ),
+    ),
+  },
+}

@@ -1,0 +1,123 @@
+/** Records as the API answers them, and the events they were made of: one believable organization, used by both documents. */
+import type { ResourceName } from './resources.ts'
+
+const line_items = [
+  {
+    id: 'line_7Qm2',
+    category: 'earned',
+    description: 'Northwind renewal, 8 % of 15,432.50',
+    amount: '1234.6000',
+    deal_id: 'deal_4Kd9',
+  },
+  {
+    id: 'line_7Qm3',
+    category: 'recovered',
+    description: 'Advance of December',
+    amount: '-200.00',
+    deal_id: null,
+  },
+]
+
+const calculation_trace = [
+  {
+    step: 1,
+    name: 'Rate of the deal',
+    strategy: 'tiered_rate',
+    strategy_version: '2026-01',
+    inputs: { booked: '15432.50', rate: '0.08' },
+    output_amount: '1234.60000000',
+    deal_id: 'deal_4Kd9',
+  },
+  {
+    step: 2,
+    name: 'Recovery of the advance',
+    strategy: 'recover_advance',
+    strategy_version: '3',
+    inputs: { open: '200.00' },
+    output_amount: '-200.00',
+    deal_id: null,
+  },
+]
+
+const payout = {
+  id: 'payout_9Zk4',
+  rep_id: 'rep_2Hb7',
+  period_id: 'period_5Tn1',
+  net_amount: '1034.6000',
+  earned_amount: '1034.6000',
+  currency: 'EUR',
+  supersedes_id: 'payout_9Zk1',
+  calculated_at: '2026-02-02T07:15:04.250Z',
+  recorded_at: null,
+  line_items,
+  superseded_by_id: null,
+}
+
+export const recordExamples = {
+  Rep: {
+    id: 'rep_2Hb7',
+    name: 'Márta Szőke',
+    email: 'marta@example.com',
+    status: 'departed',
+    started_on: '2021-09-01',
+    departed_on: '2026-01-31',
+  },
+  Period: {
+    id: 'period_5Tn1',
+    kind: 'month',
+    name: 'January 2026',
+    timezone: 'Europe/Berlin',
+    starts_at: '2026-01-01T00:00:00+01:00',
+    ends_at: '2026-02-01T00:00:00+01:00',
+  },
+  Payout: payout,
+  Statement: { ...payout, calculation_trace_recorded: true, calculation_trace },
+  PayrollRecord: {
+    id: 'payroll_3Wc8',
+    rep_id: 'rep_2Hb7',
+    period_id: 'period_5Tn1',
+    payout_id: 'payout_9Zk4',
+    reverses_id: null,
+    amount: '1034.6000',
+    currency: 'EUR',
+    destination: { type: 'bank_account', label: 'Account ending 4410' },
+    recorded_at: '2026-02-05T12:00:00Z',
+  },
+} as const satisfies Record<ResourceName, object>
+
+const org_id = 'org_6Ga3'
+const { superseded_by_id: _, recorded_at: __, calculated_at, ...payoutData } = payout
+const { reverses_id: ___, ...paymentData } = recordExamples.PayrollRecord
+
+/** Data of each event type. */
+export const eventExamples = {
+  'commission.rep.recorded.v1': { org_id, ...recordExamples.Rep },
+  'commission.period.recorded.v1': { org_id, ...recordExamples.Period },
+  'commission.payout.calculated.v1': { org_id, ...payoutData, calculation_trace, calculated_at },
+  'commission.payout.recorded.v1': {
+    org_id,
+    ...payoutData,
+    id: 'payout_9Zk0',
+    supersedes_id: null,
+    recorded_at: '2026-01-31T18:00:00Z',
+  },
+  'commission.payroll.recorded.v1': { org_id, ...paymentData },
+  'commission.payroll.voided.v1': {
+    org_id,
+    id: 'payroll_3Wc9',
+    reverses_id: 'payroll_3Wc8',
+    amount: '-1034.6000',
+    currency: 'EUR',
+    recorded_at: '2026-02-06T09:30:00Z',
+  },
+  'commission.api_key.created.v1': {
+    org_id,
+    id: 'key_8Lr5',
+    name: 'Payroll export',
+    secret_sha256: '3fd0a1c4e2b5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff',
+    last4: 'xK9q',
+    permissions: ['read'],
+    created_at: '2026-01-10T10:00:00Z',
+  },
+  'commission.api_key.revoked.v1': { org_id, id: 'key_8Lr5', revoked_at: '2026-03-01T10:00:00Z' },
+} as const

@@ -1,0 +1,19 @@
+/** What a refused client reads. Never anything that was sent; a refusal of a parameter says more (see the API). */
+import type { RefusalCode } from './errors.ts'
+
+export const messages: Record<RefusalCode, string> = {
+  invalid_request: 'The request is not valid.',
+  invalid_cursor: '`starting_after` does not name a record of this list that this key can read.',
+  unauthorized: 'A valid API key is required: `Authorization: Bearer <API key>`.',
+  forbidden: 'This API key may not read.',
+  not_found: 'There is nothing at this address that this key can read.',
+  method_not_allowed: 'Only GET and HEAD are offered.',
+  request_timeout: 'The request did not arrive in time.',
+  request_too_large: 'The request has a body; none is read here.',
+  uri_too_long: 'The address of the request is too long.',
+  expectation_failed: 'No expectation can be met here.',
+  rate_limited: 'This key has made too many requests. Try again after the window.',
+  headers_too_large: 'The headers of the request are too large or too many.',
+  internal: 'The request could not be answered.',
+  unavailable: 'The records cannot be read now. Try again.',
+}
