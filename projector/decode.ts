@@ -25,7 +25,7 @@ export const decode = (record: RawRecord): Envelope | 'undecodable' => {
   const { value } = record
   if (value === null || !isUtf8(value)) return 'undecodable'
   const contentType = onlyHeader(record, 'content-type')
-  if (contentType === 'invalid') return 'undecodable'
+  if (contentType === null) return 'undecodable'
   if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(record, value)
   if (isMediaType(contentType, 'application/cloudevents+json')) return decodeStructured(value)
   return 'undecodable'
@@ -35,7 +35,7 @@ const decodeBinary = (record: RawRecord, value: Buffer): Envelope | 'undecodable
   const attributes: Record<string, unknown> = {}
   for (const name of ['specversion', 'id', 'type', 'source', 'time']) {
     const header = onlyHeader(record, `ce_${name}`)
-    if (header === 'invalid') return 'undecodable'
+    if (header === null) return 'undecodable'
     if (header !== undefined) attributes[name] = header
   }
   const parsed = parseStrictJson(value, DATA_DEPTH_MAX)
@@ -79,13 +79,13 @@ const isTimestamp = (value: unknown): boolean =>
 
 const isMediaType = (text: string, type: string): boolean => text.split(';', 1)[0]?.trim().toLowerCase() === type
 
-/** The text of a header that stands once; `invalid` when it is repeated, null or not UTF-8. */
-const onlyHeader = ({ headers }: RawRecord, name: string): string | undefined | 'invalid' => {
+/** The text of a header that stands once; null when it is repeated, has no value or is not UTF-8. */
+const onlyHeader = ({ headers }: RawRecord, name: string): string | undefined | null => {
   let found: Buffer | null | undefined
   for (const [candidate, value] of headers) {
     if (candidate !== name) continue
-    if (found !== undefined || value === null || !isUtf8(value)) return 'invalid'
+    if (found !== undefined || value === null || !isUtf8(value)) return null
     found = value
   }
-  return found?.toString('utf8') ?? undefined
+  return found?.toString('utf8')
 }
