@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import * as limits from '../../projector/limits.ts'
+import {
+  CHAIN_LENGTH_MAX,
+  LINE_ITEMS_MAX,
+  RECORD_VALUE_BYTES_MAX,
+  TOPIC_MESSAGE_BYTES_MAX,
+} from '../../schemas/limits.ts'
+
+const {
+  BATCH_BYTES,
+  BULK_BYTES,
+  BULK_DOCUMENTS,
+  BULKS_IN_FLIGHT,
+  CACHE_BYTES_PER_PARTITION,
+  COMPARE_IDS,
+  DRAIN_TIMEOUT_MS,
+  ELASTICSEARCH_TIMEOUT_MS,
+  ENDS_INTERVAL_MS,
+  FETCH_BYTES,
+  FETCH_PARTITION_BYTES,
+  FETCH_WAIT_MS,
+  HEARTBEAT_INTERVAL_MS,
+  IDENTIFY_INTERVAL_MS,
+  MGET_IDS,
+  PARTITION_BYTES_IN_FLIGHT,
+  REBALANCE_TIMEOUT_MS,
+  RETRY_FIRST_MS,
+  RETRY_LAST_MS,
+  SESSION_TIMEOUT_MS,
+  STOP_TIMEOUT_MS,
+  WRITES_IN_FLIGHT_PER_PARTITION,
+} = limits
+
+test('every limit is a positive whole number', () => {
+  for (const [name, value] of Object.entries(limits))
+    expect([name, Number.isInteger(value) && value > 0]).toEqual([name, true])
+})
+
+test('a record fits into its topic with key and headers', () => {
+  expect(TOPIC_MESSAGE_BYTES_MAX - RECORD_VALUE_BYTES_MAX).toBeGreaterThanOrEqual(2 ** 20)
+})
+
+test('a partition is not paused before a whole batch is in flight', () => {
+  expect(FETCH_PARTITION_BYTES).toBeLessThanOrEqual(FETCH_BYTES)
+  expect(FETCH_PARTITION_BYTES).toBeLessThanOrEqual(BATCH_BYTES)
+  expect(BATCH_BYTES).toBeLessThanOrEqual(PARTITION_BYTES_IN_FLIGHT / WRITES_IN_FLIGHT_PER_PARTITION)
+})
+
+test('at least two bulk requests are in flight, each far below what Elasticsearch refuses', () => {
+  expect(Math.min(BULKS_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION)).toBeGreaterThanOrEqual(2)
+  // One document may be larger than the limit of a request: then it goes alone. The default of http.max_content_length is 100 MB.
+  expect(BULK_BYTES + 4 * RECORD_VALUE_BYTES_MAX).toBeLessThan(100_000_000)
+  expect(MGET_IDS).toBeLessThanOrEqual(10_000)
+  expect(COMPARE_IDS).toBeLessThanOrEqual(MGET_IDS)
+  expect(BULK_DOCUMENTS).toBeLessThanOrEqual(10_000)
+})
+
+test('the cache has room for the largest chain, and for the largest payout that can be replaced', () => {
+  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(500 + 2 * CHAIN_LENGTH_MAX * 300)
+  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(500 + LINE_ITEMS_MAX * 300)
+})
+
+test('a member of the group is not given up for one lost heartbeat', () => {
+  expect(SESSION_TIMEOUT_MS).toBeGreaterThanOrEqual(3 * HEARTBEAT_INTERVAL_MS)
+  expect(REBALANCE_TIMEOUT_MS).toBeGreaterThan(SESSION_TIMEOUT_MS)
+  expect(FETCH_WAIT_MS).toBeLessThan(HEARTBEAT_INTERVAL_MS)
+})
+
+test('Projection-Time moves at least every second while caught up', () => {
+  expect(ENDS_INTERVAL_MS * 2).toBeLessThan(1_000)
+  expect(IDENTIFY_INTERVAL_MS).toBeLessThanOrEqual(10_000)
+})
+
+test('a stop drains, then leaves, then is cut, all within the ten seconds that operators are promised', () => {
+  expect(DRAIN_TIMEOUT_MS).toBeLessThan(STOP_TIMEOUT_MS)
+  expect(STOP_TIMEOUT_MS).toBeLessThan(10_000)
+})
+
+test('pauses before a retry grow to at most five seconds', () => {
+  expect(RETRY_FIRST_MS).toBeLessThan(RETRY_LAST_MS)
+  expect(RETRY_LAST_MS).toBeLessThanOrEqual(5_000)
+  expect(ELASTICSEARCH_TIMEOUT_MS).toBeGreaterThan(RETRY_LAST_MS)
+})

@@ -1,0 +1,54 @@
+/** Records as the consumer hands them over, in binary mode unless said otherwise. */
+import type { RawRecord } from '../../projector/decode.ts'
+import { decode } from '../../projector/decode.ts'
+import type { Judged } from '../../projector/project.ts'
+import { type Source, validate } from '../../projector/validate.ts'
+import type { EventType } from '../../schemas/events.ts'
+
+export type Headers = readonly (readonly [name: string, value: string | Buffer | null])[]
+
+/** The envelope of an event in binary mode. */
+export const binaryHeaders = (type: string): Headers => [
+  ['content-type', 'application/json'],
+  ['ce_specversion', '1.0'],
+  ['ce_id', 'event-1'],
+  ['ce_type', type],
+  ['ce_source', '/payouts'],
+]
+
+const bytes = (value: string | Buffer | null): Buffer | null => (typeof value === 'string' ? Buffer.from(value) : value)
+
+type RecordParts = {
+  readonly offset?: number
+  readonly timestamp?: number
+  readonly key?: string | Buffer | null
+  readonly value?: string | Buffer | null
+  readonly headers?: Headers
+}
+
+export const record = ({
+  offset = 0,
+  timestamp = 0,
+  key = 'org_1',
+  value = '{}',
+  headers = [],
+}: RecordParts): RawRecord => ({
+  offset,
+  timestamp,
+  key: bytes(key),
+  value: bytes(value),
+  headers: headers.map(([name, header]) => [name, bytes(header)]),
+})
+
+/** An event: its type and data, keyed by its organization. */
+export type Event = { readonly type: EventType; readonly data: { readonly org_id: string } }
+
+export const eventRecord = ({ type, data }: Event, offset = 0, timestamp = 0): RawRecord =>
+  record({ offset, timestamp, key: data.org_id, value: JSON.stringify(data), headers: binaryHeaders(type) })
+
+/** What can be said of a record without looking at any other: the first steps of the flow. */
+export const judge = (raw: RawRecord, source: Source): Judged => {
+  const envelope = decode(raw)
+  if (envelope === 'undecodable') return { record: raw, envelope: undefined, verdict: 'record_undecodable' }
+  return { record: raw, envelope, verdict: validate(envelope, raw, source) }
+}
