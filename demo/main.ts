@@ -1,0 +1,75 @@
+/** `npm run demo`: reads what was asked for, builds the clients, runs the demo, chooses the exit code. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
+import { elasticsearchSettings, kafkaSettings, readSettings } from '../schemas/settings.ts'
+import { untilInterrupted } from '../services/interruption.ts'
+import { progressBar } from '../services/progress-bar.ts'
+import { type DemoOptions, Interrupted, runDemo } from './demo.ts'
+import { expectedOf } from './expected.ts'
+
+const help = `npm run demo [-- --once] [-- --seed N]
+
+Starts Kafka and Elasticsearch (or uses KAFKA_BROKERS and ELASTICSEARCH_URL), the projector and the API,
+publishes two believable organizations, reads everything back over HTTP and compares. Then it stays up.
+
+  --once     stops after the comparison: exit code 0 when it holds, 1 when it does not
+  --seed N   other organizations; the same ones for the same N (1)
+  --help     this text`
+
+const say = (line: string): void => console.log(line)
+
+const readOptions = (): DemoOptions | undefined => {
+  const { values } = parseArgs({
+    options: {
+      once: { type: 'boolean', default: false },
+      seed: { type: 'string', default: '1' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return undefined
+  if (!/^\d{1,6}$/.test(values.seed)) throw new Error(`--seed: expected a whole number to 999999, got ${values.seed}`)
+  return { once: values.once, seed: Number(values.seed), years: 10, pulse: 100 }
+}
+
+const run = async (options: DemoOptions): Promise<number> => {
+  const settingsAt = (name: string, value: string) => ({ ...process.env, [name]: value })
+  const differences = await runDemo(options, {
+    environment: process.env,
+    say,
+    progress: progressBar(process.stdout, say),
+    interrupted: untilInterrupted(process),
+    kafkaAt: brokers => {
+      const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers))
+      return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync))
+    },
+    elasticsearchAt: url => {
+      const settings = readSettings(elasticsearchSettings, settingsAt('ELASTICSEARCH_URL', url))
+      return new Client(elasticsearchConfig(settings, readFileSync))
+    },
+    node: process.execPath,
+    run: randomBytes(4).toString('hex'),
+    now: () => performance.now(),
+    expect: expectedOf,
+  })
+  return differences.length === 0 ? 0 : 1
+}
+
+const codeOf = (error: unknown): number => {
+  say(error instanceof Interrupted ? `interrupted: ${error.message}` : messageOf(error))
+  return error instanceof Interrupted ? 130 : 1
+}
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const start = async (): Promise<number> => {
+  const options = readOptions()
+  if (options !== undefined) return run(options)
+  say(help)
+  return 0
+}
+
+// Not only an exit code: what was cut short must not go on.
+process.exit(await start().catch(codeOf))

@@ -1,0 +1,58 @@
+/** What the projector says of itself, read from its admin port as an operator or a monitor does. */
+import { setTimeout as delay } from 'node:timers/promises'
+
+type Partition = {
+  readonly topic: string
+  readonly partition: number
+  readonly searchable_to: number
+  readonly end: number
+  readonly lag: number
+  readonly parked: number
+}
+
+/** Milliseconds without any progress after which waiting is given up. */
+const PATIENCE = 60_000
+/** Milliseconds between two looks. */
+const INTERVAL = 200
+
+/** Waits until every partition is searchable up to its end, and all together hold what was published. */
+export const untilCaughtUp = async (
+  admin: string,
+  published: number,
+  searchable: (count: number) => void,
+  signal: AbortSignal,
+): Promise<void> => {
+  let reached = -1
+  for (let waited = 0; waited < PATIENCE; waited += INTERVAL) {
+    const partitions = await readPartitions(admin, signal)
+    const sum = (field: 'searchable_to' | 'end' | 'lag') => partitions.reduce((total, each) => total + each[field], 0)
+    searchable(Math.min(sum('searchable_to'), published))
+    if (partitions.length > 0 && sum('lag') === 0 && sum('end') === published) return
+    if (sum('searchable_to') > reached) waited = 0
+    reached = sum('searchable_to')
+    await delay(INTERVAL, undefined, { signal })
+  }
+  throw new Error(
+    `The projector makes no progress: ${reached} of ${published} records are searchable. Ask ${admin}/status`,
+  )
+}
+
+const readPartitions = async (admin: string, signal: AbortSignal): Promise<readonly Partition[]> => {
+  const answer = await fetch(`${admin}/status`, { signal })
+  // Not known at this moment; asked again.
+  if (!answer.ok) return []
+  return ((await answer.json()) as { partitions: Partition[] }).partitions
+}
+
+export type Counts = { readonly applied: number; readonly duplicate: number; readonly parked: number }
+
+/** What became of the records, over both topics, as counted in `/metrics`. */
+export const readCounts = async (admin: string, signal: AbortSignal): Promise<Counts> => {
+  const answer = await fetch(`${admin}/metrics`, { signal })
+  const text = await answer.text()
+  const count = (outcome: string): number =>
+    [...text.matchAll(/^commission_records_total\{([^}]*)\} (\d+)$/gm)]
+      .filter(([, labels]) => labels?.split(',').includes(`outcome="${outcome}"`))
+      .reduce((total, [, , value]) => total + Number(value), 0)
+  return { applied: count('applied'), duplicate: count('duplicate'), parked: count('parked') }
+}

@@ -1,0 +1,88 @@
+/** What the demo prints at its end: a short table, and what to try next. */
+import type { Difference } from './compare.ts'
+import { sumByCurrency } from './expected.ts'
+import type { Installation } from './installation.ts'
+import { percentile } from './pulse.ts'
+import type { Shown } from './show.ts'
+
+export const tableOf = ({ figures, cases }: Shown): string[] => {
+  const { counts, latencies } = figures
+  const rows: [string, string][] = [
+    ['records published', `${grouped(figures.published)} in ${figures.publishSeconds.toFixed(1)} s`],
+    ['  searchable after', `${figures.searchableSeconds.toFixed(1)} s more`],
+    ['  applied', grouped(counts.applied)],
+    ['  duplicates', grouped(counts.duplicate)],
+    ['  parked', grouped(counts.parked)],
+    ['records read over HTTP', `${grouped(figures.read)} in ${figures.readSeconds.toFixed(1)} s`],
+    ...cases.flatMap(({ organization: { name }, expected }): [string, string][] => [
+      [
+        `${name}: payouts`,
+        `${grouped(expected.payouts.length)} current, ${grouped(expected.superseded.length)} replaced`,
+      ],
+      ['  owed', money(sumByCurrency(expected.payouts, 'net_amount'))],
+      ['  left through payroll', money(sumByCurrency(expected.payroll_files, 'amount'))],
+    ]),
+    [
+      'publish → visible',
+      `p50 ${percentile(latencies, 50).toFixed(0)} ms, p99 ${percentile(latencies, 99).toFixed(0)} ms`,
+    ],
+  ]
+  const width = Math.max(...rows.map(([label]) => label.length))
+  return rows.map(([label, value]) => `  ${label.padEnd(width)}  ${value}`)
+}
+
+const money = (sums: ReadonlyMap<string, string>): string =>
+  sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${grouped(sum)}`).join('   ')
+
+/** Digits in groups of three; an amount keeps all its decimals. */
+const grouped = (value: number | string): string => {
+  const [whole = '', fraction] = String(value).split('.')
+  const groups = whole.replace(/\B(?=(\d{3})+$)/g, ',')
+  return fraction === undefined ? groups : `${groups}.${fraction}`
+}
+
+/** Differences that are printed one by one. */
+const DIFFERENCES_SHOWN = 100
+
+export const linesOf = (differences: readonly Difference[]): string[] => {
+  if (differences.length === 0) return ['Everything the API returned is what was published.']
+  const shown = differences.slice(0, DIFFERENCES_SHOWN)
+  return [
+    `${differences.length} DIFFERENCES between what was published and what the API returned:`,
+    ...shown.map(({ what, expected, got }) => `  ${what}: expected ${expected}, got ${got}`),
+    ...(shown.length < differences.length ? [`  … and ${differences.length - shown.length} more`] : []),
+  ]
+}
+
+export const suggestionsOf = (
+  { base, apiAdmin, projectorAdmin, folder }: Installation,
+  { cases: [first] }: Pick<Shown, 'cases'>,
+): string[] => {
+  if (first === undefined) return []
+  const { organization, expected } = first
+  const withKey = (path: string) =>
+    `  curl -s -H 'Authorization: Bearer ${organization.keys.reading.text}' '${base}${path}'`
+  const tenth = expected.payouts[9]?.id ?? ''
+  return [
+    `What to try next, as ${organization.name}:`,
+    '',
+    '  # the first payouts that are owed, and the page after the tenth',
+    withKey('/payouts?limit=10'),
+    withKey(`/payouts?limit=10&starting_after=${tenth}`),
+    '  # a payout that was replaced: still there, and it names its replacement',
+    withKey(`/payouts/${expected.superseded[0]?.id ?? tenth}`),
+    '  # every step of the calculation of a payout, as its rep sees it',
+    withKey(`/statements/${tenth}`),
+    '  # money that has left, and everyone who was ever paid',
+    withKey('/payroll_files?limit=5'),
+    withKey('/reps?limit=5'),
+    '  # the whole description, without a key',
+    `  curl -s '${base}/openapi.json'`,
+    '  # for operators: how far each partition is, what is counted, whether all is well',
+    `  curl -s '${projectorAdmin}/status'`,
+    `  curl -s '${projectorAdmin}/metrics'`,
+    `  curl -s '${apiAdmin}/readyz'`,
+    '',
+    `The logs of projector and API are in ${folder}`,
+  ]
+}
