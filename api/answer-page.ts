@@ -8,7 +8,7 @@ import type { ListKind } from '../schemas/documents.ts'
 import { type Cut, numberOf, textOf } from './cut-documents.ts'
 import { NOT_MODIFIED, OK } from './failures.ts'
 import { isReplaced, type Position } from './position.ts'
-import type { Page } from './read-list.ts'
+import { type Page, recordIdOf } from './read-list.ts'
 import type { Found, FoundStatement } from './read-record.ts'
 import type { Context } from './request.ts'
 
@@ -19,14 +19,14 @@ const RECORD = Buffer.from('{"data":')
 const COMMA = 0x2c
 
 export const answerList = (ctx: Context, kind: ListKind, page: Page, startingAfter: string | undefined): void => {
-  const last = page.cuts.at(-1)
-  const nextCursor = last ? idOf(last) : (startingAfter ?? '')
+  const last = page.hits.at(-1)
+  const nextCursor = last ? recordIdOf(last) : (startingAfter ?? '')
   const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)
-  const hashes = page.cuts.map(contentHash).join()
+  const hashes = page.hits.map(contentHash).join()
   const etag = entityTag(kind, page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   // A list holds only what is current at its position.
   const ending = kind === 'payouts' ? NOT_REPLACED : END
-  answer(ctx, page.position, etag, () => joined(LIST, page.cuts, ending, tail))
+  answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))
 }
 
 export const answerRecord = (ctx: Context, kind: Exclude<ListKind, 'payouts'>, { cut, position }: Found): void => {
@@ -53,9 +53,6 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
 /** The id of the payout that replaced this one, as JSON. */
 const replacementOf = (cut: Cut, position: Position): string =>
   JSON.stringify(isReplaced(numberOf(cut, 'until_seq'), position) ? textOf(cut, 'superseded_by_id') : null)
-
-/** The record's id: a document's is `org:id`, or `org:id:offset` of a version. */
-const idOf = (cut: Cut): string => cut.id.split(':')[0] ?? ''
 
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22

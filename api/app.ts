@@ -35,9 +35,12 @@ export type Api = { readonly listener: RequestListener; readonly notReady: NotRe
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now } = parts
   const { search, multiGet } = parts.elasticsearch
-  const { readAt, lookAtPositions } = createPositionReader(prefix, multiGet)
+  const positions = createPositionReader(prefix, multiGet)
   const keys = createKeyLookUp(prefix, multiGet, now)
-  const router = createRoutes(createReadList(prefix, search, readAt), createReadRecords(prefix, multiGet, readAt))
+  const router = createRoutes(
+    createReadList({ prefix, search, positions }),
+    createReadRecords(prefix, multiGet, positions.readAt),
+  )
 
   const steps = [
     answerErrors(log, parts.observe, now),
@@ -54,7 +57,7 @@ export const createApi = (parts: ApiParts): Api => {
   for (const step of steps) app.use(step)
   // What fails after the last step is a connection that broke while an answer was on its way.
   app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
-  return { listener: app.callback(), notReady: createReadiness([lookAtPositions, keys.look]) }
+  return { listener: app.callback(), notReady: createReadiness([positions.lookAtPositions, keys.look]) }
 }
 
 const codeOf = ({ code }: { code?: unknown }) => ({ code: typeof code === 'string' ? code : 'unknown' })

@@ -10,7 +10,6 @@ import { unavailable } from './failures.ts'
 /** A document's place in the bytes of an answer: `start` is its opening brace, `end` the place after its closing one. */
 export type Cut = {
   readonly bytes: Buffer
-  readonly id: string
   readonly start: number
   /** Where the fields before `body_bytes` end, and where the body begins and ends. All `end` in a small document. */
   readonly headerEnd: number
@@ -18,6 +17,9 @@ export type Cut = {
   readonly bodyEnd: number
   readonly end: number
 }
+
+/** A document that a search found, and its place in the order of the list. */
+export type Hit = Cut & { readonly idStart: number; readonly place: number }
 
 /**
  * What a multi-get asks for. A record says how long its body is and is never looked through; a small document (of the
@@ -30,11 +32,15 @@ const OPEN_BRACE = 0x7b
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
+const ZERO = 0x30
+const NINE = 0x39
 
 const SOURCE = Buffer.from('"_source":{')
 const BODY_BYTES = Buffer.from(',"body_bytes":')
 const BODY = Buffer.from(',"body":')
 const HITS = Buffer.from('"hits":[')
+const SORT = Buffer.from(',"sort":[')
+const HIT_END = Buffer.from(']}')
 const SEARCH_END = Buffer.from(']}}')
 const DOCS = Buffer.from('{"docs":[')
 const DOCS_END = Buffer.from(']}')
@@ -52,30 +58,48 @@ const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean =>
  * @param index the one index that was searched
  * @param org the organization every hit must be of: its id stands in every document's id
  */
-export const cutSearch = (bytes: Buffer, index: string, org: string): Cut[] => {
+export const cutSearch = (bytes: Buffer, index: string, org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
 
   const expected = Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`)
-  const cuts: Cut[] = []
+  const found: Hit[] = []
   let at = hits + HITS.length
+  let placeBefore = -1
   while (bytes[at] === OPEN_BRACE) {
     if (!startsWith(bytes, at, expected)) throw malformed('hit')
     const idStart = at + expected.length
-    const id = bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
     const source = bytes.indexOf(SOURCE, idStart)
     if (source === -1) throw malformed('hit')
-    const cut = cutRecord(bytes, id, source + SOURCE.length - 1)
-    cuts.push(cut)
-    // After the source only the sort values, numbers and our own ids, and the brace that ends the hit.
-    at = bytes.indexOf(CLOSE_BRACE, cut.end) + 1
-    if (at === 0) throw malformed('hit')
+    const cut = cutRecord(bytes, source + SOURCE.length - 1)
+    const sort = cut.end + SORT.length
+    const sortEnd = endOfDigits(bytes, sort)
+    const place = numberIn(bytes, sort, sortEnd)
+    // Strictly forward, whatever was asked for: a page never repeats a record and never turns back.
+    if (!startsWith(bytes, cut.end, SORT) || !startsWith(bytes, sortEnd, HIT_END) || !(place > placeBefore)) {
+      throw malformed('hit')
+    }
+    placeBefore = place
+    found.push({ ...cut, idStart, place })
+    at = sortEnd + HIT_END.length
     if (bytes[at] !== COMMA) break
     at++
   }
   if (!startsWith(bytes, at, SEARCH_END) || bytes.length !== at + SEARCH_END.length) throw malformed('end')
-  return cuts
+  return found
+}
+
+/** The id of a hit, without the organization before it. */
+export const idOf = ({ bytes, idStart }: Hit): string =>
+  bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
+
+/** Whether a search found anything. */
+export const anyHit = (bytes: Buffer): boolean => {
+  const hits = bytes.indexOf(HITS)
+  if (hits === -1) throw malformed('head')
+  requireComplete(bytes.toString('latin1', 0, hits))
+  return bytes[hits + HITS.length] === OPEN_BRACE
 }
 
 /** A search that timed out or lost a shard answers with what it has; that is never a page. */
@@ -107,7 +131,7 @@ export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut
     const found = bytes.indexOf(FOUND, at)
     if (found === -1 || source !== found + FOUND.length) throw malformed('document')
     const start = source + SOURCE.length - 1
-    const cut = name.form === 'record' ? cutRecord(bytes, name.id, start) : cutSmall(bytes, name.id, start)
+    const cut = name.form === 'record' ? cutRecord(bytes, start) : cutSmall(bytes, start)
     at = cut.end + 1
     if (bytes[cut.end] !== CLOSE_BRACE) throw malformed('document')
     return cut
@@ -116,21 +140,40 @@ export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut
   return cuts
 }
 
-const cutRecord = (bytes: Buffer, id: string, start: number): Cut => {
+const cutRecord = (bytes: Buffer, start: number): Cut => {
   const headerEnd = bytes.indexOf(BODY_BYTES, start)
-  const body = headerEnd === -1 ? -1 : bytes.indexOf(BODY, headerEnd)
-  const digits = bytes.toString('latin1', headerEnd + BODY_BYTES.length, body === -1 ? undefined : body)
-  if (body === -1 || !/^[1-9][0-9]{0,8}$/.test(digits)) throw malformed('record')
-  const bodyStart = body + BODY.length
-  const bodyEnd = bodyStart + Number(digits)
+  if (headerEnd === -1) throw malformed('record')
+  const digits = headerEnd + BODY_BYTES.length
+  const digitsEnd = endOfDigits(bytes, digits)
+  const bodyStart = digitsEnd + BODY.length
+  const bodyEnd = bodyStart + numberIn(bytes, digits, digitsEnd)
   // What was cut must be an object and the last field: then its length was the right one.
-  if (bytes[bodyStart] !== OPEN_BRACE || bytes[bodyEnd - 1] !== CLOSE_BRACE || bytes[bodyEnd] !== CLOSE_BRACE) {
+  if (
+    !startsWith(bytes, digitsEnd, BODY) ||
+    bytes[bodyStart] !== OPEN_BRACE ||
+    bytes[bodyEnd - 1] !== CLOSE_BRACE ||
+    bytes[bodyEnd] !== CLOSE_BRACE
+  ) {
     throw malformed('record')
   }
-  return { bytes, id, start, headerEnd, bodyStart, bodyEnd, end: bodyEnd + 1 }
+  return { bytes, start, headerEnd, bodyStart, bodyEnd, end: bodyEnd + 1 }
 }
 
-const cutSmall = (bytes: Buffer, id: string, start: number): Cut => {
+const endOfDigits = (bytes: Buffer, from: number): number => {
+  let at = from
+  for (let byte = bytes[at] ?? 0; byte >= ZERO && byte <= NINE; byte = bytes[++at] ?? 0);
+  return at
+}
+
+/** The whole number that these digits are; NaN, which is equal to nothing and before nothing, where there are none or too many. */
+const numberIn = (bytes: Buffer, from: number, to: number): number => {
+  if (to === from || to - from > 16) return Number.NaN
+  let number = 0
+  for (let at = from; at < to; at++) number = number * 10 + (bytes[at] ?? 0) - ZERO
+  return number
+}
+
+const cutSmall = (bytes: Buffer, start: number): Cut => {
   let depth = 0
   let quoted = false
   for (let at = start; at < bytes.length; at++) {
@@ -142,7 +185,7 @@ const cutSmall = (bytes: Buffer, id: string, start: number): Cut => {
     else if (byte === OPEN_BRACE) depth++
     else if (byte === CLOSE_BRACE && --depth === 0) {
       const end = at + 1
-      return { bytes, id, start, headerEnd: end, bodyStart: end, bodyEnd: end, end }
+      return { bytes, start, headerEnd: end, bodyStart: end, bodyEnd: end, end }
     }
   }
   throw malformed('document')

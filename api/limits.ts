@@ -47,8 +47,11 @@ export const RECORDS_SURE = Math.floor(ANSWER_BYTES_MAX / BODY_STORED_MAX)
 /** Bytes that no body but a payout's can have: its texts are few, and each has at most 1,000 code points. */
 export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 
-/** Organizations of which is remembered how large their records are. */
+/** Organizations of which is remembered how large their records are, and that they have any. */
 export const ORGANIZATIONS_REMEMBERED = 100_000
+
+/** Cursors whose place in their list is remembered. */
+export const CURSORS_REMEMBERED = 50_000
 
 /** Milliseconds a looked-up key is believed: revocation is effective within 5 s, of which the projector may need 3. */
 export const KEY_BELIEVED_FOR = 2_000

@@ -12,7 +12,7 @@
 import { LRUCache } from 'lru-cache'
 import { type ListKind, listOrder } from '../schemas/documents.ts'
 import { PAGE_BYTES_MAX } from '../schemas/limits.ts'
-import { type Cut, cutSearch, numberOf } from './cut-documents.ts'
+import { type Cut, cutSearch, type Hit } from './cut-documents.ts'
 import type { Search } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
 import {
@@ -33,7 +33,7 @@ export type PageAsked = {
   readonly limit: number
   readonly position: Position
 }
-export type PageRead = { readonly cuts: readonly Cut[]; readonly hasMore: boolean }
+export type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
 export const createReadPage = (search: Search): ReadPage => {
@@ -42,13 +42,13 @@ export const createReadPage = (search: Search): ReadPage => {
   return async (asked, signal) => {
     const { org, kind, index, limit } = asked
     const place = `${kind}:${org}`
-    const cuts: Cut[] = []
+    const hits: Hit[] = []
     let bytes = 0
     let after = asked.after
     let growth = Number.POSITIVE_INFINITY
     for (;;) {
       const largest = lastSeen.get(place) ?? LARGEST[kind]
-      const size = Math.min(limit + 1 - cuts.length, fitting(largest, PAGE_BYTES_MAX - bytes), growth)
+      const size = Math.min(limit + 1 - hits.length, fitting(largest, PAGE_BYTES_MAX - bytes), growth)
       const answer = await search(index, searchBody(asked, after, size), signal)
       if (answer === 'too_large') {
         if (size <= RECORDS_SURE) throw unavailable('elasticsearch_too_large')
@@ -58,17 +58,17 @@ export const createReadPage = (search: Search): ReadPage => {
       }
       const found = cutSearch(answer, index, org)
       if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
-      for (const cut of found) {
-        bytes += lengthOf(cut)
-        if (bytes > PAGE_BYTES_MAX && cuts.length > 0) return { cuts: cuts.slice(0, limit), hasMore: true }
-        cuts.push(cut)
+      for (const hit of found) {
+        bytes += lengthOf(hit)
+        if (bytes > PAGE_BYTES_MAX && hits.length > 0) return { hits: hits.slice(0, limit), hasMore: true }
+        hits.push(hit)
       }
       const last = found.at(-1)
       if (last) lastSeen.set(place, Math.max(...found.map(lengthOf)))
-      if (!last || found.length < size || cuts.length > limit) {
-        return { cuts: cuts.slice(0, limit), hasMore: cuts.length > limit }
+      if (!last || found.length < size || hits.length > limit) {
+        return { hits: hits.slice(0, limit), hasMore: hits.length > limit }
       }
-      after = numberOf(last, listOrder[kind])
+      after = last.place
       growth *= 2
     }
   }
