@@ -1,0 +1,174 @@
+/**
+ * The processes as an operator runs them: `projector/main.ts` and `api/main.ts` on this Node, settings by environment, on
+ * ports that nobody uses. What is started here ends with its test, and with this process.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, inject } from 'vitest'
+import { leaveWill } from '../../services/will.ts'
+import { eventually, type Scope } from './scope.ts'
+import type { Topics } from './topics.ts'
+
+const project = join(import.meta.dirname, '..', '..')
+
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+export type LogLine = Readonly<Record<string, unknown>> & { readonly level?: number | string; readonly msg?: string }
+
+export type RunningProcess = {
+  readonly pid: number
+  /** Everything it has written to both its outputs. */
+  readonly log: () => string
+  /** What it has logged, parsed. */
+  readonly lines: () => LogLine[]
+  /** Settles when it has ended, by itself or not. */
+  readonly exited: Promise<Exit>
+  /** SIGTERM, as an operator stops it; waits until it has ended. */
+  readonly stop: () => Promise<Exit>
+  /** SIGKILL: no last word. */
+  readonly kill: () => Promise<Exit>
+  /** SIGSTOP: it lives and does nothing, until `thaw`. */
+  readonly freeze: () => void
+  readonly thaw: () => void
+}
+
+export const startProcess = (
+  scope: Scope,
+  file: 'projector/main.ts' | 'projector/topics.ts' | 'api/main.ts',
+  settings: Readonly<Record<string, string | undefined>>,
+): RunningProcess => {
+  const child = spawn(process.execPath, [join(project, file)], {
+    cwd: project,
+    env: settings,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const { pid } = child
+  if (pid === undefined) throw new Error(`${file} could not be started`)
+  const will = leaveWill('kill -9 "$0"', String(pid))
+  let log = ''
+  for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', text => (log += text))
+  const exited = once(child, 'close').then(async ([code, signal]): Promise<Exit> => {
+    await will.revoke()
+    return { code, signal }
+  })
+  const end = (signal: NodeJS.Signals) => async (): Promise<Exit> => {
+    if (isRunning(child)) child.kill(signal)
+    return exited
+  }
+  const kill = end('SIGKILL')
+  scope.onTestFinished(async () => void (await kill()))
+  return {
+    pid,
+    log: () => log,
+    lines: () => linesOf(log),
+    exited,
+    stop: end('SIGTERM'),
+    kill,
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+  }
+}
+
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null
+
+const linesOf = (log: string): LogLine[] =>
+  log.split('\n').flatMap(line => {
+    try {
+      return line.startsWith('{') ? [JSON.parse(line)] : []
+    } catch {
+      // The end of a line is still to come.
+      return []
+    }
+  })
+
+// --- the projector
+
+export type ProjectorOptions = {
+  readonly topics: Topics
+  readonly prefix: string
+  /** A name of its own for each prefix, unless given. */
+  readonly groupId?: string
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export type Projector = RunningProcess & {
+  /** An answer of its admin port. */
+  readonly ask: (path: '/livez' | '/readyz' | '/metrics' | '/status') => Promise<{ status: number; text: string }>
+  readonly status: () => Promise<PartitionStatus[]>
+}
+export type PartitionStatus = Readonly<Record<'partition' | 'searchable_to' | 'end' | 'lag' | 'parked', number>> & {
+  readonly topic: string
+}
+
+/** Starts a projector and waits until its admin port answers. */
+export const startProjector = async (scope: Scope, options: ProjectorOptions): Promise<Projector> => {
+  const child = startProcess(scope, 'projector/main.ts', projectorSettings(options))
+  const port = await eventually(() => {
+    const address = child.lines().find(({ msg }) => msg === 'admin port')?.address
+    expect(address, child.log()).toHaveProperty('port')
+    return (address as { port: number }).port
+  })
+  const ask: Projector['ask'] = async path => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    return { status: answer.status, text: await answer.text() }
+  }
+  const status = async (): Promise<PartitionStatus[]> => {
+    const { status, text } = await ask('/status')
+    expect(status, text).toBe(200)
+    return JSON.parse(text).partitions
+  }
+  return { ...child, ask, status }
+}
+
+export const projectorSettings = ({ topics, prefix, groupId, settings }: ProjectorOptions): Record<string, string> => ({
+  KAFKA_BROKERS: topics.brokers,
+  KAFKA_EVENTS_TOPIC: topics.events,
+  KAFKA_API_KEYS_TOPIC: topics.apiKeys,
+  KAFKA_GROUP_ID: groupId ?? prefix,
+  ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+  ELASTICSEARCH_INDEX_PREFIX: prefix,
+  PROJECTOR_ADMIN_PORT: '0',
+  ...settings,
+})
+
+/** Waits until everything that is in Kafka now is published to readers. */
+export const caughtUp = async (
+  projector: Projector,
+  { within = 60_000 }: { readonly within?: number } = {},
+): Promise<void> =>
+  eventually(
+    async () => {
+      const status = await projector.status()
+      expect(status.length, projector.log()).toBeGreaterThan(0)
+      expect(status.map(({ lag }) => lag)).toEqual(status.map(() => 0))
+    },
+    { within },
+  )
+
+// --- the API
+
+export type Api = RunningProcess & { readonly url: string; readonly adminUrl: string }
+
+/** Starts an API and waits until it is ready. */
+export const startApi = async (
+  scope: Scope,
+  prefix: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Api> => {
+  const child = startProcess(scope, 'api/main.ts', {
+    ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+    ELASTICSEARCH_INDEX_PREFIX: prefix,
+    API_PORT: '0',
+    API_ADMIN_PORT: '0',
+    RATE_LIMIT_REQUESTS: '1000000',
+    ...settings,
+  })
+  const [port, adminPort] = await eventually(() => {
+    const line = child.lines().find(({ msg }) => msg === 'the API listens')
+    expect(line, child.log()).toBeDefined()
+    return [line?.port, line?.admin_port]
+  })
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  await eventually(async () => expect((await fetch(`${adminUrl}/readyz`)).status, child.log()).toBe(200))
+  return { ...child, url: `http://127.0.0.1:${port}/api/v1`, adminUrl }
+}

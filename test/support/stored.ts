@@ -1,0 +1,151 @@
+/** What lies in Elasticsearch under a prefix of a test's own: read as it is stored, without the projector or the API. */
+import { randomBytes } from 'node:crypto'
+import { inject } from 'vitest'
+import {
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  FIRST_GENERATION,
+  indexOf,
+  type Kind,
+  kinds,
+  type PositionDocument,
+  parkedId,
+  positionId,
+  templateNameOf,
+} from '../../schemas/documents.ts'
+import type { Stream } from '../../schemas/events.ts'
+import type { Scope } from './scope.ts'
+
+/** A prefix that nobody has. Its indices and its template are deleted with the scope. */
+export const createPrefix = (scope: Scope): string => {
+  const prefix = `test-${randomBytes(6).toString('hex')}`
+  scope.onTestFinished(async () => {
+    const indices = await indicesOf(prefix)
+    if (indices.length > 0) await call('DELETE', `/${indices.join(',')}?ignore_unavailable=true`)
+    await call('DELETE', `/_index_template/${templateNameOf(prefix)}`)
+  })
+  return prefix
+}
+
+export const indicesOf = async (prefix: string): Promise<string[]> =>
+  (json(await call('GET', `/_cat/indices/${prefix}-*?format=json&h=index`)) as { index: string }[]).map(
+    ({ index }) => index,
+  )
+
+/** The name of the index of a kind, or of the API keys or what was parked of them. */
+export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-parked' | 'control'): string => {
+  switch (kind) {
+    case 'api-keys':
+      return apiKeysIndexOf(prefix)
+    case 'api-keys-parked':
+      return apiKeysParkedIndexOf(prefix)
+    case 'control':
+      return controlIndexOf(prefix)
+    default:
+      return indexOf(prefix, FIRST_GENERATION, kind)
+  }
+}
+
+export type Stored = { readonly id: string; readonly version: number; readonly source: Record<string, unknown> }
+
+/** Every document of an index, in the order of their ids. */
+export const allStored = async (index: string): Promise<Stored[]> => {
+  await call('POST', `/${index}/_refresh`)
+  const found: Stored[] = []
+  for (let after: unknown[] | undefined; ; ) {
+    const query = { size: 2_000, version: true, sort: ['_doc'], ...(after && { search_after: after }) }
+    const { hits } = (json(await call('POST', `/${index}/_search`, query)) as Search).hits
+    for (const { _id, _version, _source } of hits) found.push({ id: _id, version: _version, source: _source })
+    after = hits.at(-1)?.sort
+    if (hits.length < query.size) return found.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+}
+
+type Search = {
+  hits: { hits: { _id: string; _version: number; _source: Record<string, unknown>; sort: unknown[] }[] }
+}
+
+/** One document as it was last written, searchable or not; undefined when there is none. */
+export const storedById = async (index: string, id: string): Promise<Record<string, unknown> | undefined> => {
+  const answer = await call('GET', `/${index}/_doc/${encodeURIComponent(id)}`)
+  return answer.status === 404
+    ? undefined
+    : ((json(answer) as { _source: Record<string, unknown> })._source ?? undefined)
+}
+
+/** What is written in place of a document of the control index, or of any other that a test damages. */
+export const store = async (index: string, id: string, document: object): Promise<void> => {
+  json(await call('PUT', `/${index}/_doc/${encodeURIComponent(id)}?refresh=true`, document))
+}
+
+export const deleteStored = async (index: string, id: string): Promise<void> => {
+  json(await call('DELETE', `/${index}/_doc/${encodeURIComponent(id)}?refresh=true`))
+}
+
+/** A parked record: its code and the bytes it had. */
+export type Parked = {
+  readonly code: string
+  readonly org_id?: string
+  readonly type?: string
+  readonly event_id?: string
+  readonly key: Buffer | null
+  readonly headers: readonly (readonly [string, Buffer | null])[]
+  readonly value: Buffer | null
+}
+
+export const parkedAt = async (
+  prefix: string,
+  topic: string,
+  { stream, partition, offset }: { readonly stream: Stream; readonly partition: number; readonly offset: number },
+): Promise<Parked | undefined> => {
+  const index = indexNamed(prefix, stream === 'events' ? 'parked' : 'api-keys-parked')
+  const document = await storedById(index, parkedId(topic, partition, offset))
+  return document && toParked(document)
+}
+
+export const toParked = (document: Record<string, unknown>): Parked => {
+  const { body, ...fields } = document as { body: ParkedBody } & Omit<Parked, keyof ParkedBody>
+  const bytes = (base64: string | null): Buffer | null => (base64 === null ? null : Buffer.from(base64, 'base64'))
+  const headers = body.headers.map(([name, value]) => [name, bytes(value)] as const)
+  return { ...fields, key: bytes(body.key), headers, value: bytes(body.value) }
+}
+type ParkedBody = { key: string | null; headers: [string, string | null][]; value: string | null }
+
+/** Everything that was projected: each document as the bytes it has, by index (without the prefix) and id, with its version. */
+export const everythingProjected = async (prefix: string): Promise<Record<string, string[]>> => {
+  const names = [...kinds, 'api-keys', 'api-keys-parked'] as const
+  const all = await Promise.all(names.map(async kind => [kind, await allStored(indexNamed(prefix, kind))] as const))
+  return Object.fromEntries(
+    all.map(([kind, documents]) => [
+      kind,
+      documents.map(({ id, version, source }) => `${id} ${version} ${JSON.stringify(source)}`),
+    ]),
+  )
+}
+
+export type Position = PositionDocument['body']
+
+export const readPosition = async (prefix: string, generation: string, partition: number): Promise<Position> => {
+  const document = await storedById(controlIndexOf(prefix), positionId(generation, partition))
+  if (document === undefined) throw new Error(`no position of ${generation} ${partition}`)
+  return (document as PositionDocument).body
+}
+
+export const storePosition = (prefix: string, generation: string, partition: number, body: Position): Promise<void> =>
+  store(controlIndexOf(prefix), positionId(generation, partition), { kind: 'position', body })
+
+/** One request to Elasticsearch. */
+export const call = async (method: string, path: string, body?: object): Promise<Called> => {
+  const answer = await fetch(`${inject('elasticsearchUrl').split(',')[0]}${path}`, {
+    method,
+    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  })
+  return { status: answer.status, text: await answer.text() }
+}
+type Called = { readonly status: number; readonly text: string }
+
+const json = ({ status, text }: Called): unknown => {
+  if (status >= 300) throw new Error(`Elasticsearch answers ${status}: ${text}`)
+  return JSON.parse(text)
+}

@@ -1,0 +1,174 @@
+/** Topics of a test's own on the real Kafka, made as `npm run topics` makes them, and what is published to them. */
+import { randomBytes } from 'node:crypto'
+import kafkajs, { type Admin, type IHeaders, type Producer } from 'kafkajs'
+import { inject } from 'vitest'
+import type { Stream } from '../../schemas/events.ts'
+import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import type { Outgoing } from './events.ts'
+import { type ModelRecord, partitionOf } from './model-record.ts'
+import type { Scope } from './scope.ts'
+
+export type Topics = {
+  readonly events: string
+  readonly apiKeys: string
+  readonly partitions: number
+  readonly brokers: string
+  readonly admin: Admin
+  readonly kafka: kafkajs.Kafka
+  readonly name: (stream: Stream) => string
+  /** Sends records in order and waits until Kafka has them all. Gives each with the place it got. */
+  readonly publish: (records: readonly Outgoing[]) => Promise<Published[]>
+  /** Everything published so far, in order. */
+  readonly published: () => readonly Published[]
+}
+
+/** A record with its place in the log. */
+export type Published = ModelRecord & { readonly stream: Stream; readonly partition: number }
+
+type Options = {
+  readonly partitions?: number
+  readonly keyPartitions?: number
+  /** Over the configuration that `npm run topics` gives a topic. */
+  readonly configuration?: Readonly<Record<string, string>>
+}
+
+export const createTopics = async (scope: Scope, options: Options = {}): Promise<Topics> => {
+  const { partitions = 3, keyPartitions = 1, configuration = {} } = options
+  const brokers = inject('kafkaBrokers')
+  const kafka = new kafkajs.Kafka({
+    brokers: brokers.split(','),
+    logLevel: kafkajs.logLevel.NOTHING,
+    retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 10 },
+  })
+  const suffix = randomBytes(6).toString('hex')
+  const events = `test.${suffix}.events`
+  const apiKeys = `test.${suffix}.api-keys`
+
+  const admin = kafka.admin()
+  await admin.connect()
+  scope.onTestFinished(async () => {
+    const there = await admin.listTopics()
+    await admin.deleteTopics({ topics: [events, apiKeys].filter(topic => there.includes(topic)) })
+    await admin.disconnect()
+  })
+  const topics = [
+    { topic: events, numPartitions: partitions },
+    { topic: apiKeys, numPartitions: keyPartitions },
+  ]
+  await createAll(admin, topics, configuration)
+
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
+  await producer.connect()
+  scope.onTestFinished(() => producer.disconnect())
+
+  const all: Published[] = []
+  const name = (stream: Stream): string => (stream === 'events' ? events : apiKeys)
+  return {
+    events,
+    apiKeys,
+    partitions,
+    brokers,
+    admin,
+    kafka,
+    name,
+    publish: async records => {
+      const placed = records.map(record => place(record, partitions))
+      const published = await send(producer, placed, name)
+      all.push(...published)
+      return published
+    },
+    published: () => all,
+  }
+}
+
+/** @param configuration over the one that keeps every record */
+export const createAll = async (
+  admin: Admin,
+  topics: readonly { readonly topic: string; readonly numPartitions: number }[],
+  configuration: Readonly<Record<string, string>> = {},
+): Promise<void> => {
+  const configEntries = Object.entries({ ...keepsEverything, ...configuration }).map(([name, value]) => ({
+    name,
+    value,
+  }))
+  await admin.createTopics({ waitForLeaders: true, topics: topics.map(topic => ({ ...topic, configEntries })) })
+}
+
+const keepsEverything = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+  'message.timestamp.type': 'LogAppendTime',
+  'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
+}
+
+type Placed = Outgoing & { readonly partition: number }
+
+/** Where a default publisher would put it: by its key, as text. */
+const place = (record: Outgoing, partitions: number): Placed => {
+  if (record.stream === 'api-keys') return { ...record, partition: 0 }
+  const { partition = record.key === null ? 0 : partitionOf(String(record.key), partitions) } = record
+  return { ...record, partition }
+}
+
+/** Bytes of values sent together: a topic takes 9 MiB for one partition. */
+const SEND_BYTES = 4 * 1024 * 1024
+
+const send = async (
+  producer: Producer,
+  records: readonly Placed[],
+  name: (stream: Stream) => string,
+): Promise<Published[]> => {
+  const published: Published[] = []
+  for (const part of split(records)) {
+    const topicMessages = (['events', 'api-keys'] as const).flatMap(stream => {
+      const messages = part.filter(record => record.stream === stream)
+      // The client's encoder takes null for a value; its types do not know of a header that is a list of bytes.
+      return messages.length === 0 ? [] : [{ topic: name(stream), messages: messages.map(toMessage) }]
+    })
+    const answers = await producer.sendBatch({ topicMessages, acks: -1 })
+    const next = new Map(
+      answers.map(({ topicName, partition, baseOffset }) => [`${topicName}:${partition}`, Number(baseOffset)]),
+    )
+    for (const record of part) {
+      const partition = `${name(record.stream)}:${record.partition}`
+      const offset = next.get(partition)
+      if (offset === undefined) throw new Error(`Kafka did not say where it put a record of ${partition}`)
+      next.set(partition, offset + 1)
+      published.push(toPublished(record, offset))
+    }
+  }
+  return published
+}
+
+function* split(records: readonly Placed[]): Generator<Placed[]> {
+  let part: Placed[] = []
+  let bytes = 0
+  for (const record of records) {
+    part.push(record)
+    bytes += record.value?.length ?? 0
+    if (bytes < SEND_BYTES) continue
+    yield part
+    part = []
+    bytes = 0
+  }
+  if (part.length > 0) yield part
+}
+
+const toMessage = ({ key, headers, value, partition }: Placed) => ({
+  key,
+  headers: headers as IHeaders,
+  value,
+  partition,
+})
+
+const toPublished = ({ stream, partition, key, headers, value }: Placed, offset: number): Published => ({
+  stream,
+  partition,
+  offset,
+  key: key === null ? null : Buffer.from(key),
+  headers: Object.entries(headers).flatMap(([name, values]) =>
+    (Array.isArray(values) ? values : [values]).map(header => [name, Buffer.from(header)] as const),
+  ),
+  value: value === null ? null : Buffer.from(value),
+})
