@@ -32,8 +32,8 @@ export type DemoParts = {
   readonly interrupted: Promise<string>
   readonly kafkaAt: (brokers: string) => Kafka
   readonly elasticsearchAt: (url: string) => Client
-  /** The program that runs a TypeScript file. */
-  readonly node: string
+  /** The program that runs a TypeScript file, and the arguments before that file. */
+  readonly node: readonly [program: string, ...args: string[]]
   /** What makes the names of one run its own, on services that others use too. */
   readonly run: string
   /** Milliseconds of a clock that never goes back. */

@@ -31,7 +31,8 @@ export type Plan = {
   readonly partitions: number
   /** What all processes are started with: addresses of the services, and whatever the user's environment has. */
   readonly environment: Environment
-  readonly node: string
+  /** The program that runs a TypeScript file, and the arguments before that file. */
+  readonly node: readonly [program: string, ...args: string[]]
   readonly say: Say
   readonly signal: AbortSignal
 }
@@ -55,14 +56,15 @@ export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<
   const at = (port: number) => `http://127.0.0.1:${port}`
   const environment = { ...plan.environment, ...settingsOf(names, plan.partitions, ports) }
 
-  await runTool(plan.node, ['projector/topics.ts'], { folder: root, environment, onLine: say })
+  const [node, ...nodeArgs] = plan.node
+  await runTool(node, [...nodeArgs, 'projector/topics.ts'], { folder: root, environment, onLine: say })
   signal.throwIfAborted()
   const folder = openFolder(stack)
   const deaths: Promise<Error>[] = []
   const start = async (name: string, file: string, admin: string): Promise<void> => {
     signal.throwIfAborted()
     const logFile = join(folder, `${name.toLowerCase()}.log`)
-    const running = startProcess({ name, node: plan.node, file: join(root, file), environment, logFile })
+    const running = startProcess({ name, command: [...plan.node, join(root, file)], environment, logFile })
     stack.defer(running.stop)
     deaths.push(running.died)
     await Promise.race([untilReady(name, admin, signal), running.died.then(rethrow)])

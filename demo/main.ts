@@ -50,7 +50,7 @@ const run = async (options: DemoOptions): Promise<number> => {
       const settings = readSettings(elasticsearchSettings, settingsAt('ELASTICSEARCH_URL', url))
       return new Client(elasticsearchConfig(settings, readFileSync))
     },
-    node: process.execPath,
+    node: [process.execPath, ...process.execArgv],
     run: randomBytes(4).toString('hex'),
     now: () => performance.now(),
     expect: expectedOf,

@@ -67,7 +67,7 @@ export const recalculate = (basis: Basis, random: Random): Basis => {
   }
   const change = random.chance(0.5)
     ? { amount: cents(random.integer(40_000, 9_000_000)) }
-    : { rate: random.pick(plans[basis.kind].rates) }
+    : { rate: random.pick(plans[basis.kind].rates.filter(rate => rate !== first.rate)) }
   return { ...basis, deals: [{ ...first, ...change }, ...rest] }
 }
 

@@ -15,9 +15,8 @@ export type RunningProcess = {
 
 export type Program = {
   readonly name: string
-  /** The node to run it on, and its main file. */
-  readonly node: string
-  readonly file: string
+  /** What runs it: the program, and its arguments. */
+  readonly command: readonly [program: string, ...args: string[]]
   readonly environment: Environment
   readonly logFile: string
 }
@@ -28,10 +27,10 @@ const STOP_TIME_MAX = 12_000
 const LINES_SHOWN = 20
 
 /** It ends with this process, however that ends. */
-export const startProcess = ({ name, node, file, environment, logFile }: Program): RunningProcess => {
+export const startProcess = ({ name, command: [program, ...args], environment, logFile }: Program): RunningProcess => {
   const output = openSync(logFile, 'a')
   // In a process group of its own: a Ctrl-C in the terminal reaches the demo, which stops it in its turn.
-  const child = spawn(node, [file], { env: environment, stdio: ['ignore', output, output], detached: true })
+  const child = spawn(program, args, { env: environment, stdio: ['ignore', output, output], detached: true })
   closeSync(output)
   const will = child.pid === undefined ? undefined : leaveWill('kill -KILL "$0"', String(child.pid))
 

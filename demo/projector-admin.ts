@@ -26,10 +26,15 @@ export const untilCaughtUp = async (
   for (let waited = 0; waited < PATIENCE; waited += INTERVAL) {
     const partitions = await readPartitions(admin, signal)
     const sum = (field: 'searchable_to' | 'end' | 'lag') => partitions.reduce((total, each) => total + each[field], 0)
-    searchable(Math.min(sum('searchable_to'), published))
-    if (partitions.length > 0 && sum('lag') === 0 && sum('end') === published) return
-    if (sum('searchable_to') > reached) waited = 0
-    reached = sum('searchable_to')
+    if (partitions.length > 0 && sum('lag') === 0 && sum('end') === published) {
+      searchable(published)
+      return
+    }
+    if (sum('searchable_to') > reached) {
+      waited = 0
+      reached = sum('searchable_to')
+      searchable(Math.min(reached, published - 1))
+    }
     await delay(INTERVAL, undefined, { signal })
   }
   throw new Error(

@@ -32,7 +32,13 @@ export const tableOf = ({ figures, cases }: Shown): string[] => {
 }
 
 const money = (sums: ReadonlyMap<string, string>): string =>
-  sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${grouped(sum)}`).join('   ')
+  sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${grouped(withCents(sum))}`).join('   ')
+
+/** An amount with two decimals, and with more where it has more. */
+const withCents = (amount: string): string => {
+  const [whole, fraction = ''] = amount.split('.')
+  return `${whole}.${fraction.padEnd(2, '0')}`
+}
 
 /** Digits in groups of three; an amount keeps all its decimals. */
 const grouped = (value: number | string): string => {
