@@ -227,6 +227,11 @@ const descriptionOperation = {
   },
 }
 
+const paths: Record<string, { readonly get: Json }> = {
+  ...Object.fromEntries([...listPaths, ...singlePaths]),
+  '/openapi.json': { get: descriptionOperation },
+}
+
 export const openapi = {
   openapi: '3.1.0',
   info: {
@@ -238,7 +243,7 @@ export const openapi = {
   servers: [{ url: '/api/v1' }],
   security,
   tags: [...lists.map(([path]) => ({ name: path })), { name: 'statements' }, { name: 'openapi' }],
-  paths: { ...Object.fromEntries([...listPaths, ...singlePaths]), '/openapi.json': { get: descriptionOperation } },
+  paths,
   components: {
     securitySchemes: {
       apiKey: {

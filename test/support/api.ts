@@ -1,27 +1,44 @@
-/** Starts an API on a free port of this process, against a real Elasticsearch, and asks it. */
+/** Serves an API on a free port of this process, on a real Elasticsearch, and asks it. */
 import { randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
+import { inject } from 'vitest'
 import { createApi } from '../../api/app.ts'
 import { clientOptions } from '../../api/client-options.ts'
 import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch.ts'
 import type { Rate } from '../../api/limit-rate.ts'
 import { createLog } from '../../api/log.ts'
 import { createApiServer, listen, stop } from '../../api/server.ts'
+import { createStore, type Store } from './documents.ts'
+import type { Scope } from './scope.ts'
 
 export type Answer = { status: number; headers: Headers; text: string; json: unknown }
-export type RunningApi = Awaited<ReturnType<typeof startApi>>
+export type Ask = (
+  path: string,
+  key?: string,
+  more?: { method?: string; headers?: Record<string, string> },
+) => Promise<Answer>
+export type ServedApi = Awaited<ReturnType<typeof serveApi>>
 
 type Options = {
   rate?: Rate
   /** Stands between the API and Elasticsearch: to count, to delay, to spoil. */
   between?: (elasticsearch: Elasticsearch) => Elasticsearch
   now?: () => number
+  /** Of Elasticsearch; the one of this run where nothing is said. */
+  url?: string
 }
 
-/** @param url of Elasticsearch */
-export const startApi = async (url: string, prefix: string, options: Options = {}) => {
-  const client = new Client(clientOptions([url], undefined, undefined))
+/** Documents in indices of their own, gone when the test ends. */
+export const useStore = async (scope: Scope, options?: Parameters<typeof createStore>[1]): Promise<Store> => {
+  const store = await createStore(inject('elasticsearchUrl'), options)
+  scope.onTestFinished(async () => void (await store.remove()))
+  return store
+}
+
+export const serveApi = async (scope: Scope, prefix: string, options: Options = {}) => {
+  const client = new Client(clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined))
   const now = options.now ?? (() => performance.now())
   const logged: string[] = []
   const elasticsearch = createElasticsearch({
@@ -32,35 +49,64 @@ export const startApi = async (url: string, prefix: string, options: Options = {
     now,
   })
   const newRequestId = () => randomUUID()
+  const log = createLog(pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(line) }))
   const api = createApi({
     elasticsearch: options.between ? options.between(elasticsearch) : elasticsearch,
     prefix,
     rate: options.rate ?? { requests: 1_000_000, windowSeconds: 60 },
-    log: createLog(pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(line) })),
+    log,
     observe: () => undefined,
     rateLimited: () => undefined,
     now,
     newRequestId,
   })
-  const server = createApiServer({ listener: api.listener, newRequestId, refused: () => undefined })
+  const server = createApiServer({ listener: api.listener, newRequestId, refused: log.refusedBytes })
   const port = await listen(server, '127.0.0.1', 0)
+  scope.onTestFinished(async () => {
+    await stop(server, 0)
+    await client.close()
+  })
 
   /** Asks for a path under /api/v1, or for any other that begins with `//`. */
-  const ask = async (
-    path: string,
-    key?: string,
-    more: { method?: string; headers?: Record<string, string> } = {},
-  ): Promise<Answer> => {
+  const ask: Ask = async (path, key, more = {}) => {
     const target = path.startsWith('//') ? path.slice(1) : `/api/v1${path}`
     const headers = { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...more.headers }
     const answer = await fetch(`http://127.0.0.1:${port}${target}`, { method: more.method ?? 'GET', headers })
     const text = await answer.text()
     return { status: answer.status, headers: answer.headers, text, json: text === '' ? undefined : JSON.parse(text) }
   }
+  return { port, ask, send: (bytes: string | Buffer) => sendBytes(port, bytes), notReady: api.notReady, logged }
+}
 
-  const end = async () => {
-    await stop(server, 0)
-    await client.close()
+/** Sends bytes over a connection of their own, and gives all that comes back until it is closed by the other side. */
+export const sendBytes = (port: number, bytes: string | Buffer): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    let text = ''
+    socket.setEncoding('latin1').on('data', data => (text += data))
+    socket.on('end', () => resolve(text)).on('close', () => resolve(text))
+    socket.on('error', error => (text === '' ? reject(error) : resolve(text)))
+  })
+
+/** The JSON of a list, as far as a test looks at it. */
+export type Listed = { data: Record<string, unknown>[]; has_more: boolean; next_cursor: string }
+export const listed = ({ json }: Answer): Listed => json as Listed
+export const recorded = ({ json }: Answer): Record<string, unknown> => (json as { data: Record<string, unknown> }).data
+export const refusedWith = ({ json }: Answer): { code: string; message: string } =>
+  (json as { error: { code: string; message: string } }).error
+
+/** Every record of a list, page by page, and how many pages it took. */
+export const walk = async (ask: Ask, path: string, key: string, limit?: number) => {
+  const records: Record<string, unknown>[] = []
+  let cursor = ''
+  for (let pages = 1; ; pages++) {
+    const parameters = [
+      ...(limit === undefined ? [] : [`limit=${limit}`]),
+      ...(cursor ? [`starting_after=${cursor}`] : []),
+    ]
+    const page = listed(await ask(`${path}?${parameters.join('&')}`, key))
+    records.push(...page.data)
+    if (!page.has_more) return { records, pages, cursor: page.next_cursor }
+    cursor = page.next_cursor
   }
-  return { port, ask, notReady: api.notReady, logged, end }
 }

@@ -1,0 +1,43 @@
+/** Answers of Elasticsearch as bytes, in the form it gives them, for tests that need no server. */
+import type { DocumentName } from '../../api/cut-documents.ts'
+import { documentText } from '../support/documents.ts'
+
+export type Stored = { readonly id: string; readonly text: string; readonly place?: number }
+
+const head = (more: object = {}) => ({
+  took: 1,
+  timed_out: false,
+  _shards: { total: 1, successful: 1, skipped: 0, failed: 0 },
+  ...more,
+})
+
+export const searchAnswer = (index: string, found: readonly Stored[], more?: object): Buffer => {
+  const hits = found.map(
+    ({ id, text, place }) =>
+      `{"_index":"${index}","_id":"${id}","_score":null,"_source":${text},"sort":[${place ?? 0}]}`,
+  )
+  return Buffer.from(`${JSON.stringify(head(more)).slice(0, -1)},"hits":{"max_score":null,"hits":[${hits.join()}]}}`)
+}
+
+/** @param stored the text of each document, by id; what is not there is missing */
+export const multiGetAnswer = (names: readonly DocumentName[], stored: Readonly<Record<string, string>>): Buffer => {
+  const docs = names.map(({ index, id }) => {
+    const name = `"_index":"${index}","_id":"${id}"`
+    const text = stored[id]
+    if (text === undefined) return `{${name},"found":false}`
+    return `{${name},"_version":7,"_seq_no":3,"_primary_term":1,"found":true,"_source":${text}}`
+  })
+  return Buffer.from(`{"docs":[${docs.join()}]}`)
+}
+
+export const liveText = (generation: string): string => JSON.stringify({ kind: 'live', body: { generation } })
+export const generationText = (generation: string, partitions = 1): string =>
+  JSON.stringify({
+    kind: 'generation',
+    body: { generation, topic: 'commission.events', cluster_id: 'c', partitions, rules_version: 1 },
+  })
+export const positionText = (position: number, time: number, serveFrom = 0): string =>
+  JSON.stringify({ kind: 'position', body: { position, last: null, at: 0, time, serve_from: serveFrom } })
+
+export const recordText = (seq: number, body: object | string, more: object = {}): string =>
+  documentText({ org_id: 'org_a', seq, ...more, hash: 'h' }, typeof body === 'string' ? body : JSON.stringify(body))

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest'
+import { failures, Refusal, refusalAnswer } from '../../api/failures.ts'
+import { type RefusalCode, refusals } from '../../schemas/errors.ts'
+
+const codes = Object.keys(refusals) as RefusalCode[]
+
+describe('a refusal', () => {
+  test.each(codes)('%s has the one shape and the status of the contract', code => {
+    const { status, body } = refusalAnswer(new Refusal(code))
+    expect(status).toBe(refusals[code])
+    const answered = JSON.parse(body.toString())
+    expect(answered).toEqual({ error: { code, message: expect.stringMatching(/^.{10,}$/) } })
+  })
+
+  test.each(codes.filter(code => code !== 'invalid_request'))('%s says the same whatever caused it', code => {
+    const given = new Refusal(code, { message: 'secret', because: 'also secret' })
+    expect(refusalAnswer(given).body).toEqual(refusalAnswer(new Refusal(code)).body)
+  })
+
+  test('of a parameter says which', () => {
+    expect(new Refusal('invalid_request', { message: '`limit` …' }).message).toBe('`limit` …')
+  })
+
+  test('tells what the client needs to go on', () => {
+    expect(failures.unauthorized.headers).toEqual({ 'WWW-Authenticate': 'Bearer' })
+    expect(failures.method_not_allowed.headers).toEqual({ Allow: 'GET, HEAD' })
+    expect(failures.unavailable.headers?.['Retry-After']).toMatch(/^[1-9]\d*$/)
+  })
+
+  test('of bytes that cannot be trusted ends the connection', () => {
+    const closing = codes.filter(code => failures[code].closes)
+    expect(closing).toEqual([
+      'request_timeout',
+      'request_too_large',
+      'uri_too_long',
+      'expectation_failed',
+      'headers_too_large',
+    ])
+  })
+})

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import * as limits from '../../api/limits.ts'
+import { API_KEY_LENGTH_MAX, PAGE_BYTES_MAX, RECORD_VALUE_BYTES_MAX, TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
+
+describe('the limits of the API', () => {
+  test('leave Elasticsearch less time than the request has', () => {
+    expect(limits.SEARCH_TIME_MAX).toBeLessThan(limits.READ_TIME_MAX)
+    expect(limits.READ_TIME_MAX).toBeLessThanOrEqual(3_000)
+  })
+
+  test('answer silence within 10 s and a slow request within 15 s', () => {
+    expect(limits.HEADERS_TIME_MAX + limits.TIMEOUT_CHECK_INTERVAL).toBeLessThan(10_000)
+    expect(limits.REQUEST_TIME_MAX + limits.TIMEOUT_CHECK_INTERVAL).toBeLessThan(15_000)
+    expect(limits.HEADERS_TIME_MAX).toBeLessThan(limits.REQUEST_TIME_MAX)
+  })
+
+  test('let the app see what it must refuse itself', () => {
+    expect(limits.TARGET_LENGTH_MAX + limits.HEADERS_BYTES_MAX).toBeLessThan(limits.PARSER_BYTES_MAX)
+  })
+
+  test('let every request through that means something', () => {
+    const target = `/api/v1/payroll_files?starting_after=payroll_${'a'.repeat(64)}&limit=200`
+    expect(target.length).toBeLessThan(limits.TARGET_LENGTH_MAX / 10)
+    expect(API_KEY_LENGTH_MAX).toBeLessThan(limits.HEADERS_BYTES_MAX / 10)
+  })
+
+  test('collect any page, and any statement with its payout', () => {
+    expect(limits.ANSWER_BYTES_MAX).toBeGreaterThan(PAGE_BYTES_MAX + limits.BODY_STORED_MAX)
+    expect(limits.ANSWER_BYTES_MAX).toBeGreaterThan(2 * limits.BODY_STORED_MAX)
+    expect(limits.BODY_STORED_MAX).toBeGreaterThan(RECORD_VALUE_BYTES_MAX)
+    expect(limits.RECORDS_SURE).toBeGreaterThanOrEqual(3)
+  })
+
+  test('know how large a record without lines can be: two texts of characters that take six bytes, and small fields', () => {
+    expect(2 * TEXT_LENGTH_MAX * 6 + 1_000).toBeLessThan(limits.PLAIN_RECORD_BYTES_MAX)
+    expect(201 * limits.PLAIN_RECORD_BYTES_MAX).toBeLessThan(PAGE_BYTES_MAX)
+  })
+
+  test('believe a key for less than the 5 s after which a revocation must be effective', () => {
+    expect(limits.KEY_BELIEVED_FOR).toBeLessThanOrEqual(2_000)
+  })
+
+  test('ask less at once than the client has connections', () => {
+    expect(limits.READS_IN_FLIGHT_MAX).toBeLessThan(256)
+  })
+
+  test('stop within 10 s', () => {
+    expect(limits.STOP_TIME_MAX).toBeLessThan(10_000)
+    expect(limits.READ_TIME_MAX).toBeLessThan(limits.STOP_TIME_MAX)
+  })
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { type DocumentName, numberOf } from '../../api/cut-documents.ts'
+import { Refusal } from '../../api/failures.ts'
+import { createPositionReader, isReplaced, isVisible } from '../../api/position.ts'
+import { generationText, liveText, multiGetAnswer, positionText, recordText } from './answers.ts'
+
+const signal = new AbortController().signal
+const payout = (): DocumentName[] => [{ index: 'i', id: 'org_a:payout_1', form: 'record' }]
+
+/** A control index of one partition that a test changes, and the names that were asked for. */
+const control = (stored: Record<string, string>) => {
+  const asked: string[][] = []
+  const documents: Record<string, string> = {
+    live: liveText('g1'),
+    'generation:g1': generationText('g1'),
+    'position:g1:0': positionText(10, 1_000),
+    ...stored,
+  }
+  const multiGet = async (names: readonly DocumentName[]) => {
+    asked.push(names.map(({ id }) => id))
+    return multiGetAnswer(names, documents)
+  }
+  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet) }
+}
+
+const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
+  act.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Refusal && error.code === 'unavailable' ? error.because : String(error)),
+  )
+
+describe('what is visible', () => {
+  const position = { generation: { name: 'g1', source: 's', partitions: 1, rules: 1 }, publishedTo: 10, time: 0 }
+
+  test('is what was made before the published position', () => {
+    expect([8, 9, 10, 11].map(seq => isVisible(seq, position))).toEqual([true, true, false, false])
+  })
+
+  test('is replaced only by what is visible itself', () => {
+    expect([9, 10, Number.MAX_SAFE_INTEGER].map(until => isReplaced(until, position))).toEqual([true, false, false])
+  })
+})
+
+describe('the position of a request', () => {
+  test('is read by one multi-get once the generation is known', async () => {
+    const { asked, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    asked.length = 0
+    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    expect(position).toMatchObject({ publishedTo: 10, time: 1_000 })
+    expect(asked).toEqual([['live', 'position:g1:0']])
+  })
+
+  test('is that of the live generation, from the request after the swap on', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(12, 2_000)
+    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
+  })
+
+  test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable where %s is missing', async id => {
+    const { documents, reader } = control({})
+    delete documents[id]
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toMatch(/^no_/)
+  })
+
+  test('is unavailable where one of a later request lies before one of an earlier', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents['position:g1:0'] = positionText(9, 3_000)
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    documents['position:g1:0'] = positionText(10, 3_000)
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBeUndefined()
+  })
+
+  test('is not said to go back by a request that began earlier and is answered later', async () => {
+    const { documents, multiGet } = control({})
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let gated = -1
+    const reader = createPositionReader('p', async names => {
+      const answer = await multiGet(names)
+      if (gated >= 0) await gates[gated++]?.promise
+      return answer
+    })
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    gated = 0
+    const earlier = reader.readAt('org_a', () => [], 'known-before', signal)
+    await new Promise(setImmediate)
+    documents['position:g1:0'] = positionText(11, 1_500)
+    const later = reader.readAt('org_a', () => [], 'known-before', signal)
+    await new Promise(setImmediate)
+
+    gates[1]?.resolve()
+    expect((await later).position.publishedTo).toBe(11)
+    gates[0]?.resolve()
+    expect((await earlier).position.publishedTo).toBe(10)
+  })
+
+  test('has a time that never goes back', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents['position:g1:0'] = positionText(11, 400)
+    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    expect(position).toMatchObject({ publishedTo: 11, time: 1_000 })
+  })
+})
+
+describe('a document read with the position', () => {
+  test('is read again where the position has moved: it may have been read before', async () => {
+    const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    asked.length = 0
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    expect(asked).toEqual([['live', 'position:g1:0', 'org_a:payout_1']])
+
+    asked.length = 0
+    documents['position:g1:0'] = positionText(11, 1_000)
+    const { documents: found } = await reader.readAt('org_a', payout, 'at-position', signal)
+    expect(asked).toEqual([['live', 'position:g1:0', 'org_a:payout_1'], ['org_a:payout_1']])
+    expect(found[0] && numberOf(found[0], 'seq')).toBe(3)
+  })
+
+  test('is not read again where the client can only know of it from an earlier answer', async () => {
+    const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
+    await reader.readAt('org_a', payout, 'known-before', signal)
+    asked.length = 0
+    documents['position:g1:0'] = positionText(11, 1_000)
+    await reader.readAt('org_a', payout, 'known-before', signal)
+    expect(asked).toEqual([['live', 'position:g1:0', 'org_a:payout_1']])
+  })
+})

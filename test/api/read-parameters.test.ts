@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { Refusal } from '../../api/failures.ts'
+import { readId, readListParameters, refuseParameters } from '../../api/read-parameters.ts'
+
+const refused = (act: () => unknown): string | undefined => {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof Refusal) return error.code
+    throw error
+  }
+  return undefined
+}
+const list = (query: string) => readListParameters('payouts', query)
+
+describe('limit', () => {
+  test.each([
+    ['', 50],
+    ['limit=1', 1],
+    ['limit=200', 200],
+    ['limit=201', 200],
+    ['limit=100000', 200],
+    [`limit=${'9'.repeat(400)}`, 200],
+    ['limit=%31%30', 10],
+  ])('%s is served as %i', (query, limit) => {
+    expect(list(query).limit).toBe(limit)
+  })
+
+  test.each([
+    'limit=',
+    'limit',
+    'limit=0',
+    'limit=-1',
+    'limit=1.5',
+    'limit=1e2',
+    'limit=+5',
+    'limit= 5',
+    'limit=5 ',
+    'limit=05',
+    'limit=0x10',
+    'limit=ten',
+    'limit=١',
+    'limit=%zz',
+    'limit=5&limit=5',
+    'limit=5%00',
+    'limit=5,6',
+    'limit[]=5',
+  ])('%s is refused', query => {
+    expect(refused(() => list(query))).toBe('invalid_request')
+  })
+})
+
+describe('starting_after', () => {
+  test('is an id of the list’s kind', () => {
+    expect(list('starting_after=payout_1&limit=2')).toEqual({ limit: 2, startingAfter: 'payout_1' })
+    expect(list('starting_after=%70ayout_1').startingAfter).toBe('payout_1')
+    expect(readListParameters('payroll_files', 'starting_after=payroll_1').startingAfter).toBe('payroll_1')
+  })
+
+  test.each([
+    'starting_after=',
+    'starting_after',
+    'starting_after=rep_1',
+    'starting_after=payout_',
+    'starting_after=payout_a-b',
+    `starting_after=payout_${'a'.repeat(65)}`,
+    'starting_after=payout_1%0A',
+    'starting_after=%zz',
+    'starting_after=null',
+    'starting_after=payout_1/..',
+    'starting_after=PAYOUT_1',
+    'starting_after=org_a:payout_1',
+  ])('%s names nothing', query => {
+    expect(refused(() => list(query))).toBe('invalid_cursor')
+  })
+
+  test('is refused where it is given twice, and after what is wrong with other parameters', () => {
+    expect(refused(() => list('starting_after=payout_1&starting_after=payout_1'))).toBe('invalid_request')
+    expect(refused(() => list('starting_after=&limit=0'))).toBe('invalid_request')
+    expect(refused(() => list('starting_after=&page=2'))).toBe('invalid_request')
+  })
+})
+
+describe('any other parameter', () => {
+  test.each(['startingAfter=payout_1', 'Limit=5', 'page=2', '=5', 'cursor', '%zz=1', 'a[]=1', '__proto__=1'])(
+    '%s is refused on a list',
+    query => {
+      expect(refused(() => list(query))).toBe('invalid_request')
+    },
+  )
+
+  test('is refused on a single record, those of lists too', () => {
+    expect(refused(() => refuseParameters('limit=5'))).toBe('invalid_request')
+    expect(refused(() => refuseParameters('x'))).toBe('invalid_request')
+    expect(refused(() => refuseParameters(''))).toBeUndefined()
+    expect(refused(() => refuseParameters('&'))).toBeUndefined()
+  })
+
+  test('is named in the message where it could be a mistyped one, and is repeated in no other case', () => {
+    expect(() => list('starting_afer=payout_1')).toThrow('`starting_afer`')
+    expect(() => list('%3Cscript%3E=1')).not.toThrow('script')
+    expect(() => list('limit=<script>')).toThrow('`limit`')
+    expect(() => list('limit=<script>')).not.toThrow('script')
+  })
+})
+
+describe('an id in a path', () => {
+  test.each(['payout_1', 'payout_aZ9', `payout_${'a'.repeat(64)}`])('%s is one', id => {
+    expect(readId('payout', id)).toBe(id)
+  })
+
+  test.each([
+    undefined,
+    '',
+    'payout_',
+    'payout',
+    'rep_1',
+    'payout_a b',
+    'payout_a/b',
+    'payout_\u0000',
+    '%zz',
+    '..',
+    'payout_1\n',
+    `payout_${'a'.repeat(65)}`,
+    'payout_é',
+    'PAYOUT_1',
+    'org_a:payout_1',
+    '*',
+  ])('%s names nothing', id => {
+    expect(refused(() => readId('payout', id))).toBe('not_found')
+  })
+})

@@ -1,0 +1,52 @@
+import specs from '@asyncapi/specs'
+import { Ajv } from 'ajv'
+import { describe, expect, test } from 'vitest'
+import { asyncapi } from '../../schemas/asyncapi.ts'
+import { parkCodes } from '../../schemas/errors.ts'
+import { eventSchemas } from '../../schemas/events.ts'
+import { compile } from '../../schemas/validate.ts'
+
+type Message = {
+  name: string
+  headers: { required: string[]; properties: Record<string, { const?: string }> }
+  payload: Parameters<typeof compile>[0]
+  examples: { headers: Record<string, string>; payload: unknown }[]
+}
+const messages = Object.values(asyncapi.components.messages) as unknown as Message[]
+const types = [...Object.keys(eventSchemas.events), ...Object.keys(eventSchemas['api-keys'])]
+
+describe('the AsyncAPI document', () => {
+  test('keeps the official JSON Schema of AsyncAPI 3', () => {
+    const schema = (specs as unknown as { schemas: Record<string, object> }).schemas['3.0.0'] ?? {}
+    // The schema carries its own copy of the draft it is written in.
+    const ajv = new Ajv({ meta: false, validateSchema: false, strict: false, validateFormats: false })
+    const validate = ajv.compile(schema)
+    expect(validate(JSON.parse(JSON.stringify(asyncapi))), JSON.stringify(validate.errors?.slice(0, 3))).toBe(true)
+  })
+
+  test('describes all eight events, each on its topic', () => {
+    expect(messages.map(({ name }) => name)).toEqual(types)
+    const { events, apiKeys } = asyncapi.channels as unknown as Record<string, { address: string; messages: object }>
+    expect([events?.address, Object.keys(events?.messages ?? {}).length]).toEqual(['commission.events', 6])
+    expect([apiKeys?.address, Object.keys(apiKeys?.messages ?? {}).length]).toEqual(['commission.api-keys', 2])
+  })
+
+  test.each(messages.map(message => [message.name, message] as const))('frames %s in binary mode', (name, message) => {
+    expect(message.headers.required).toEqual(['ce_specversion', 'ce_id', 'ce_type', 'ce_source'])
+    expect(message.headers.properties.ce_type?.const).toBe(name)
+    expect(message.headers.properties.ce_specversion?.const).toBe('1.0')
+  })
+
+  test.each(messages.map(message => [message.name, message] as const))(
+    'has an example of %s that keeps its schema',
+    (_, { payload, examples }) => {
+      const validate = compile(payload)
+      expect(examples.length).toBeGreaterThan(0)
+      for (const example of examples) expect(validate(example.payload), JSON.stringify(validate.errors)).toBe(true)
+    },
+  )
+
+  test('names every reason for which a record is parked', () => {
+    for (const code of parkCodes) expect(asyncapi.info.description).toContain(`\`${code}\``)
+  })
+})

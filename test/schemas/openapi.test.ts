@@ -1,0 +1,104 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { describe, expect, test } from 'vitest'
+import { createRoutes } from '../../api/routes.ts'
+import { type RefusalCode, refusals } from '../../schemas/errors.ts'
+import { openapi } from '../../schemas/openapi.ts'
+import { formats } from '../../schemas/values.ts'
+
+type Described = {
+  operationId: string
+  security: object[]
+  parameters: { name?: string; $ref?: string }[]
+  responses: Record<string, { $ref?: string; headers?: object; content?: Record<string, { example?: unknown }> }>
+}
+const operations = Object.entries(openapi.paths).map(([path, { get }]) => [path, get as unknown as Described] as const)
+
+const ajv = new Ajv2020({ strict: false, formats: { ...formats, 'uri-reference': true } })
+ajv.addSchema({ $id: 'openapi', components: openapi.components })
+const compiled = (schema: string) => ajv.compile({ $ref: `openapi#/components/schemas/${schema}` })
+
+describe('the OpenAPI document', () => {
+  test('is valid OpenAPI 3.1, called API, of version 1.0.0', async () => {
+    const result = await new Validator().validate(JSON.parse(JSON.stringify(openapi)))
+    expect(result).toMatchObject({ valid: true })
+    expect(openapi).toMatchObject({ openapi: '3.1.0', info: { title: 'API', version: '1.0.0' } })
+  })
+
+  test('has the paths of the router and no others', () => {
+    const nothing = () => Promise.reject(new Error('not called'))
+    const router = createRoutes(nothing, { version: nothing, record: nothing, statement: nothing })
+    const routed = router.stack.map(({ path }) => String(path).replace('/api/v1', '').replace(':id', '{id}'))
+    expect(Object.keys(openapi.paths).toSorted()).toEqual([...routed, '/openapi.json'].toSorted())
+    expect(router.stack.every(({ methods }) => methods.toSorted().join() === 'GET,HEAD')).toBe(true)
+  })
+
+  test('offers GET only, each under a name of its own', () => {
+    expect(Object.values(openapi.paths).flatMap(path => Object.keys(path))).toEqual(operations.map(() => 'get'))
+    const names = operations.map(([, { operationId }]) => operationId)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  test('asks for a key everywhere but for itself', () => {
+    for (const [path, { security }] of operations) {
+      expect(security, path).toEqual(path === '/openapi.json' ? [] : [{ apiKey: [] }])
+    }
+  })
+
+  test('lets limit be as large as anyone likes, and no smaller than 1', () => {
+    expect(openapi.components.parameters.Limit.schema).toEqual({ type: 'integer', minimum: 1, default: 50 })
+  })
+
+  test.each(Object.keys(refusals) as RefusalCode[])('documents %s', code => {
+    const status = refusals[code]
+    const responses = openapi.components.responses as Record<string, unknown>
+    expect(JSON.stringify(responses[`Refused${status}`])).toContain(`"code":"${code}"`)
+    expect(operations.some(([, { responses }]) => String(status) in responses)).toBe(true)
+  })
+
+  test('documents the headers of every answer', () => {
+    const page = openapi.paths['/payouts']?.get as unknown as Described
+    expect(Object.keys(page.responses['200']?.headers ?? {}).toSorted()).toEqual(
+      [
+        'Cache-Control',
+        'ETag',
+        'Projection-Time',
+        'RateLimit',
+        'RateLimit-Policy',
+        'Vary',
+        'X-Content-Type-Options',
+        'X-Request-Id',
+      ].toSorted(),
+    )
+  })
+
+  test('has examples that keep their own schemas', () => {
+    for (const [path, { responses }] of operations) {
+      if (path === '/openapi.json') continue
+      const content = responses['200']?.content?.['application/json'] as { schema: object; example: unknown }
+      const schema = JSON.parse(JSON.stringify(content.schema).replaceAll('"#/', '"openapi#/'))
+      const validate = ajv.compile(schema)
+      expect(validate(content.example), `${path} ${JSON.stringify(validate.errors)}`).toBe(true)
+    }
+    for (const response of Object.values(
+      openapi.components.responses as Record<string, Described['responses'][string]>,
+    )) {
+      const examples = (response.content?.['application/json'] as { examples?: Record<string, { value: unknown }> })
+        ?.examples
+      for (const { value } of Object.values(examples ?? {})) expect(compiled('Refusal')(value)).toBe(true)
+    }
+  })
+
+  test('knows no gross_amount, no organization and no offset', () => {
+    const text = JSON.stringify(openapi)
+    for (const word of ['gross_amount', 'org_id', 'until_seq', 'offset']) expect(text).not.toContain(word)
+  })
+
+  test('refers to nothing that it does not hold', () => {
+    const text = JSON.stringify(openapi)
+    for (const [, section = '', name = ''] of text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)) {
+      const components = openapi.components as unknown as Record<string, Record<string, unknown>>
+      expect(components[section]?.[name], `${section}/${name}`).toBeDefined()
+    }
+  })
+})
