@@ -1,0 +1,24 @@
+# The project's own image: the projector, the API and the creation of the topics. The command says which one runs.
+FROM node:24.21-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The native parts of snappy and lz4 are optional packages and needed, so --omit=optional would be wrong. Also optional,
+# and not needed: Node itself, which is in the base image. Nor are types and source maps, half of the rest.
+RUN npm ci --omit=dev --ignore-scripts \
+ && rm -rf node_modules/.bin node_modules/.package-lock.json node_modules/node-linux-* \
+ && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
+
+FROM node:24.21-slim
+ENV NODE_ENV=production NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY package.json ./
+COPY schemas schemas
+COPY projector projector
+COPY api api
+
+# Nothing in /app is the user's, and nothing is ever written: the root file system may be read-only.
+USER node
+# Without the base image's shell script in front: Node gets the signals.
+ENTRYPOINT []
+CMD ["node", "projector/main.ts"]
