@@ -68,6 +68,7 @@ export class PartitionFlow {
   readonly #written: Written[] = []
   #seen: Seen[] = []
   #bytes = 0
+  #full = false
   #readTo: number
   #writtenTo: number
   #at: number
@@ -139,13 +140,18 @@ export class PartitionFlow {
   async #decideAll(): Promise<void> {
     for (let batch = this.#nextBatch(); batch && !this.#closed; batch = this.#nextBatch()) {
       const { changes, at } = await this.#decide(batch)
-      while (this.#written.filter(({ isDone }) => !isDone).length >= WRITES_IN_FLIGHT_PER_PARTITION) {
-        await this.#written.find(({ isDone }) => !isDone)?.done
+      // A write that failed is never done: it ends the flow, and with it this wait.
+      while (!this.#closed && this.#unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
+        await this.#unfinished()[0]?.done
       }
       if (this.#closed) return
       this.#at = at
       this.#startWriting(batch, changes, at)
     }
+  }
+
+  #unfinished(): Written[] {
+    return this.#written.filter(({ isDone }) => !isDone)
   }
 
   async #decide({ records }: Batch): Promise<Projection> {
@@ -191,13 +197,14 @@ export class PartitionFlow {
 
       const indices = this.#steps.searched(new Set(group.flatMap(({ places }) => [...places])))
       if (indices.length > 0) await this.#steps.refresh(indices, this.progress.farBehind)
+      if (this.#closed) return
       await this.#publish(last.end, group.findLast(written => written.last !== null)?.last ?? null, last.at)
+      if (this.#closed) return
       this.#steps.commit(last.end)
     }
   }
 
   async #publish(position: number, last: Written['last'], at: number): Promise<void> {
-    if (this.#closed) return
     const { published, onPublished } = this.#steps
     const time = this.#timeReachedAt(position)
     await published.advance({
@@ -236,11 +243,12 @@ export class PartitionFlow {
   }
 
   #addBytes(bytes: number): void {
-    const before = this.#bytes
     this.#bytes += bytes
-    if (before <= PARTITION_BYTES_IN_FLIGHT && this.#bytes > PARTITION_BYTES_IN_FLIGHT) this.#steps.onPressure(true)
-    if (before > PARTITION_BYTES_IN_FLIGHT / 2 && this.#bytes <= PARTITION_BYTES_IN_FLIGHT / 2)
-      this.#steps.onPressure(false)
+    // Between half and whole it stays as it was. Closed, the partition may be another's: it is not ours to resume.
+    const full = this.#bytes > PARTITION_BYTES_IN_FLIGHT / (this.#full ? 2 : 1)
+    if (full === this.#full || this.#closed) return
+    this.#full = full
+    this.#steps.onPressure(full)
   }
 
   /** Carries a step out. Its failure ends the partition, unless it was closed: then nobody waits for it any more. */
