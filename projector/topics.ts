@@ -1,10 +1,12 @@
 /** `npm run topics`: creates the topics where they are missing, so that they keep every record. */
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../schemas/settings.ts'
 import { kafkaConfig } from './config.ts'
-import { nameOf } from './failures.ts'
+import { nameOf, StopError } from './failures.ts'
+import { isUnknownTopic } from './source.ts'
 
 const main = async (): Promise<void> => {
   const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env)
@@ -23,14 +25,33 @@ const main = async (): Promise<void> => {
         continue
       }
       await admin.createTopics({
-        waitForLeaders: true,
+        // The client's own waiting fails when the broker that it asks has not heard of the topic yet.
+        waitForLeaders: false,
         topics: [{ topic, numPartitions, replicationFactor: settings.KAFKA_REPLICATION_FACTOR ?? -1, configEntries }],
       })
+      await untilKnown(topic, admin)
       process.stdout.write(`${topic} created with ${numPartitions} partition${numPartitions === 1 ? '' : 's'}\n`)
     }
   } finally {
     await admin.disconnect()
   }
+}
+
+/** Milliseconds between two looks for a new topic, and how many. */
+const LOOK_MS = 100
+const LOOKS = 300
+
+const untilKnown = async (topic: string, admin: kafkajs.Admin): Promise<void> => {
+  for (let look = 0; look < LOOKS; look++) {
+    try {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+      if (topics[0]?.partitions.every(({ leader }) => leader >= 0)) return
+    } catch (error) {
+      if (!isUnknownTopic(error)) throw error
+    }
+    await sleep(LOOK_MS)
+  }
+  throw new StopError('topic_missing', `${topic} was created and has no leaders`)
 }
 
 const configEntries = Object.entries({
