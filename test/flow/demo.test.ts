@@ -1,0 +1,147 @@
+/** The demo as a newcomer runs it, on the services of all tests; and that it notices what is wrong. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { expect, inject, onTestFinished, test, vi } from 'vitest'
+import { type DemoParts, runDemo } from '../../demo/demo.ts'
+import { expectedOf } from '../../demo/expected.ts'
+import { isAlive } from '../../services/tools.ts'
+
+const services = { KAFKA_BROKERS: inject('kafkaBrokers'), ELASTICSEARCH_URL: inject('elasticsearchUrl') }
+const root = join(import.meta.dirname, '..', '..')
+const minutes = 60_000
+
+test('npm run demo -- --once ends with 0, and leaves no process, file, topic or index behind', {
+  timeout: 5 * minutes,
+}, async () => {
+  const demo = await startDemo('--once')
+  await demo.line('API runs')
+  const processes = await processesOf(demo.pid)
+  expect(processes.length).toBeGreaterThanOrEqual(2)
+  expect(await demo.ended, demo.output.join('\n')).toBe(0)
+
+  expect(demo.output).toContain('Everything the API returned is what was published.')
+  expect(demo.output.join('\n')).toMatch(/parked +16$/m)
+  expect(await readdir(demo.folder)).toEqual([])
+  const topic = demo.output.find(line => line.includes('.events created'))?.split(' ')[0] ?? ''
+  expect(topic).toMatch(/^demo-[0-9a-f]{8}\.events$/)
+  expect(await topics()).not.toContain(topic)
+  expect(await indices(`${topic.split('.')[0]}-*`)).toEqual([])
+  expect(processes.filter(isAlive)).toEqual([])
+})
+
+test('a Ctrl-C in the middle ends it with 130 and nothing left behind', { timeout: 3 * minutes }, async () => {
+  const demo = await startDemo()
+  await demo.line('publishing: ')
+  expect(await readdir(demo.folder)).toHaveLength(1)
+
+  demo.kill('SIGINT')
+  expect(await demo.ended, demo.output.join('\n')).toBe(130)
+  expect(await readdir(demo.folder)).toEqual([])
+})
+
+test('killed, it takes its projector, its API and its files with it', { timeout: 3 * minutes }, async () => {
+  const demo = await startDemo()
+  await demo.line('API runs')
+  const processes = await processesOf(demo.pid)
+  demo.kill('SIGKILL')
+  await vi.waitFor(
+    async () => {
+      expect(processes.filter(isAlive)).toEqual([])
+      expect(await readdir(demo.folder)).toEqual([])
+    },
+    { timeout: 20_000, interval: 100 },
+  )
+})
+
+test('what the API returns otherwise than expected is named', { timeout: 3 * minutes }, async () => {
+  const said: string[] = []
+  const differences = await runDemo(
+    { seed: 3, once: true, years: 1, pulse: 2 },
+    {
+      ...partsOf(said),
+      expect: (org_id, sent) => {
+        const { payouts, ...expected } = expectedOf(org_id, sent)
+        const [first, ...rest] = payouts
+        return { ...expected, payouts: first ? [{ ...first, net_amount: '0.01' }, ...rest] : [] }
+      },
+    },
+  )
+  expect(differences.map(({ what }) => what)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^Nordlicht Instruments, \/payouts, payout_\w+: net_amount$/)]),
+  )
+  expect(said.join('\n')).toContain('DIFFERENCES between what was published and what the API returned')
+})
+
+test('an option it does not know, and a setting that is wrong, are said in one message', async () => {
+  const unknown = await startDemo('--twice')
+  expect(await unknown.ended).toBe(1)
+  expect(unknown.output.join('\n')).toContain('--twice')
+  const wrong = await startDemo('--seed', 'x')
+  expect(await wrong.ended).toBe(1)
+  expect(wrong.output).toEqual(['--seed: expected a whole number to 999999, got x'])
+})
+
+/** As `npm run demo` does it, with a temporary folder of its own. */
+const startDemo = async (...args: string[]) => {
+  const folder = await mkdtemp(join(tmpdir(), 'commission-test-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const node = ['--disable-warning=TimeoutNegativeWarning', join(root, 'demo', 'main.ts'), ...args]
+  const env = { ...process.env, ...services, TMPDIR: folder, npm_lifecycle_event: undefined }
+  const child = spawn(process.execPath, node, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const output: string[] = []
+  for (const stream of [child.stdout, child.stderr]) createInterface(stream).on('line', line => output.push(line))
+  const ended = once(child, 'close').then(([code]): number | null => code)
+  const line = (text: string) =>
+    vi.waitFor(() => expect(output.join('\n')).toContain(text), { timeout: 2 * minutes, interval: 20 })
+  return { pid: child.pid, folder, output, ended, line, kill: (signal: NodeJS.Signals) => child.kill(signal) }
+}
+
+/** The processes that a process has started and that still run. */
+const processesOf = async (parent: number | undefined): Promise<number[]> => {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,comm='])
+  return stdout
+    .split('\n')
+    .map(line => line.trim().split(/\s+/))
+    .flatMap(([pid, ppid, program]) => (Number(ppid) === parent && program !== 'ps' ? [Number(pid)] : []))
+}
+
+const kafka = new kafkajs.Kafka({ brokers: services.KAFKA_BROKERS.split(','), logLevel: kafkajs.logLevel.NOTHING })
+const partsOf = (said: string[]): DemoParts => ({
+  environment: { ...process.env, ...services },
+  say: line => said.push(line),
+  progress: () => {},
+  interrupted: new Promise(() => {}),
+  kafkaAt: () => kafka,
+  elasticsearchAt: node => new Client({ node }),
+  node: [process.execPath],
+  run: crypto.randomUUID().slice(0, 8),
+  now: () => performance.now(),
+  expect: expectedOf,
+})
+
+const topics = async (): Promise<string[]> => {
+  const admin = kafka.admin()
+  await admin.connect()
+  try {
+    return await admin.listTopics()
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+const indices = async (index: string): Promise<string[]> => {
+  const client = new Client({ node: services.ELASTICSEARCH_URL })
+  try {
+    return Object.keys(await client.indices.get({ index }))
+  } finally {
+    await client.close()
+  }
+}
