@@ -1,0 +1,107 @@
+/** A flow of one partition whose steps are held: what each is asked, and when. */
+import type { RawRecord } from '../../projector/decode.ts'
+import { type Batch, PartitionFlow, type Steps } from '../../projector/flow.ts'
+import type { Position } from '../../projector/publish.ts'
+import type { Change, Key } from '../../projector/state.ts'
+import { listKinds } from '../../schemas/documents.ts'
+import { Documents, TOPIC } from './given.ts'
+import { everythingRuns, Held } from './held.ts'
+import { type Event, eventRecord } from './records.ts'
+import { rep } from './story.ts'
+
+/** Events from an offset on, as one batch; it may end after its last record. */
+export const batchOf = (from: number, events: readonly Event[], end = from + events.length): Batch => ({
+  from,
+  end,
+  records: events.map((event, at) => eventRecord(event, from + at, 1_000 + from + at)),
+})
+
+/** A batch of so many reps, each another. */
+export const repsOf = (from: number, count: number): Batch =>
+  batchOf(
+    from,
+    Array.from({ length: count }, (_, at) => rep({ id: `rep_${from + at}` })),
+  )
+
+/** A batch of one record of so many bytes, as the flow counts them; what is in it does not matter. */
+export const heavyBatch = (from: number, bytes: number): Batch => {
+  const key = Buffer.from('org_1')
+  const record: RawRecord = { offset: from, timestamp: 0, key, value: Buffer.alloc(bytes - 105), headers: [] }
+  return { from, end: from + 1, records: [record] }
+}
+
+export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
+  const documents = new Documents()
+  /** What the steps were asked, in order; reading is left out. */
+  const story: string[] = []
+  const reads = new Held<readonly Key[]>()
+  const writes = new Held<readonly Change[]>()
+  const refreshes = new Held<{ indices: readonly string[]; behind: boolean }>()
+  const advances = new Held<Partial<Position>>()
+  const failures: unknown[] = []
+  const pressure: boolean[] = []
+  const atBefore = 7
+  let current: Position = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
+  /** Which steps are held; the others do at once what they do. */
+  const holds = { reads: false, writes: false, refreshes: false, advances: false }
+
+  const steps: Steps = {
+    source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
+    read: async keys => {
+      if (holds.reads) await reads.call(keys)
+      return documents.read(keys)
+    },
+    write: async changes => {
+      const offsets = changes.map(({ version }) => version)
+      story.push(`write ${Math.min(...offsets)}-${Math.max(...offsets)}`)
+      if (holds.writes) await writes.call(changes)
+      documents.write(changes)
+    },
+    refresh: async (indices, behind) => {
+      story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
+      if (holds.refreshes) await refreshes.call({ indices, behind })
+    },
+    searched: places => listKinds.filter(kind => places.has(kind)),
+    published: {
+      current: () => current,
+      advance: async further => {
+        if (further.position !== undefined) story.push(`publish ${further.position}`)
+        if (further.time !== undefined) story.push(`time ${further.time}`)
+        if (holds.advances) await advances.call(further)
+        current = { ...current, ...further }
+      },
+    },
+    commit: position => story.push(`commit ${position}`),
+    onPressure: full => pressure.push(full),
+    onProjected: () => undefined,
+    onPublished: () => undefined,
+    fail: error => failures.push(error),
+  }
+  const flow = new PartitionFlow(steps, farBehind)
+
+  return {
+    flow,
+    atBefore,
+    steps,
+    documents,
+    story,
+    reads,
+    writes,
+    refreshes,
+    advances,
+    failures,
+    pressure,
+    published: () => current,
+    hold: (...names: (keyof typeof holds)[]) => {
+      for (const name of names) holds[name] = true
+    },
+    release: (...names: (keyof typeof holds)[]) => {
+      for (const name of names) holds[name] = false
+    },
+    take: async (batch: Batch): Promise<'taken' | 'gap'> => {
+      const answer = flow.take(batch)
+      await everythingRuns()
+      return answer
+    },
+  }
+}
