@@ -1,0 +1,123 @@
+/** One projection of a topic by the real projector process, from empty indices until everything is visible. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FIRST_GENERATION } from '../schemas/documents.ts'
+import type { Bench } from './bench.ts'
+import { newPrefix } from './elasticsearch.ts'
+import { type Running, startProcess } from './process.ts'
+import { showProgress } from './progress.ts'
+import type { Topics } from './publish.ts'
+import { cpuSeconds, peakMebibytes } from './usage.ts'
+
+export type Projection = {
+  readonly prefix: string
+  readonly projector: Running
+  /** From the log line "projecting" until the published position of every partition was seen at its end. */
+  readonly seconds: number
+  /** In that time; undefined where it cannot be seen. */
+  readonly cpu: Readonly<Record<'projector' | 'elasticsearch' | 'kafka', number | undefined>>
+  readonly peakMebibytes: number | undefined
+  /** By outcome, as the projector counts them. */
+  readonly records: Readonly<Record<string, number>>
+  readonly documents: Readonly<Record<string, number>>
+  /** Ends the projector and removes its indices. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Milliseconds between two looks at the positions: how much later than it was the end may be seen. */
+const LOOK_MS = 25
+
+export type ProjectionOptions = {
+  /** Where the projector finds Elasticsearch, if not at its own address. */
+  readonly elasticsearchUrl?: string
+  readonly flags?: readonly string[]
+  /** What the progress is of; without it none is shown. */
+  readonly what?: string
+}
+
+/** Starts a projector on indices of their own and waits until it has caught up. It goes on until disposed of. */
+export const project = async (bench: Bench, topics: Topics, options: ProjectionOptions = {}): Promise<Projection> => {
+  const { services, elasticsearch, signal } = bench
+  const prefix = newPrefix()
+  const ends = await topics.ends()
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => elasticsearch.removeIndices(prefix))
+  stack.defer(() => topics.forgetGroups(prefix, [FIRST_GENERATION, 'api-keys']))
+  const projector = stack.use(
+    await startProcess({
+      script: 'projector/main.ts',
+      ready: 'projecting',
+      flags: options.flags ?? [],
+      signal,
+      settings: {
+        ...topics.settings,
+        ELASTICSEARCH_URL: options.elasticsearchUrl ?? elasticsearch.url,
+        ELASTICSEARCH_INDEX_PREFIX: prefix,
+        KAFKA_GROUP_ID: prefix,
+        PROJECTOR_ADMIN_PORT: '0',
+      },
+    }),
+  )
+  const pids = { projector: projector.pid, elasticsearch: services.elasticsearch?.pid, kafka: services.kafka?.pid }
+  const cpuBefore = cpuOf(pids)
+  await Promise.race([untilCaughtUp(bench, prefix, ends, options.what), projector.died])
+  const seconds = (Date.now() - projector.ready.time) / 1000
+  const cpuAfter = cpuOf(pids)
+
+  const metrics = await readMetrics(projector)
+  const kept = stack.move()
+  return {
+    prefix,
+    projector,
+    seconds,
+    cpu: {
+      projector: difference(cpuAfter.projector, cpuBefore.projector),
+      elasticsearch: difference(cpuAfter.elasticsearch, cpuBefore.elasticsearch),
+      kafka: difference(cpuAfter.kafka, cpuBefore.kafka),
+    },
+    peakMebibytes: peakMebibytes(projector.pid),
+    records: outcomes(metrics, 'commission_records_total'),
+    documents: outcomes(metrics, 'commission_documents_total'),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** Waits until the published position of every partition has reached an end. */
+export const untilCaughtUp = async (
+  { elasticsearch, signal, say }: Bench,
+  prefix: string,
+  ends: readonly number[],
+  what?: string,
+): Promise<void> => {
+  const total = ends.reduce((sum, end) => sum + end, 0)
+  const progress = what === undefined ? () => {} : showProgress(say, what, total)
+  for (;;) {
+    const positions = await elasticsearch.positions(prefix, ends.length)
+    progress(positions.reduce((sum, position) => sum + position, 0))
+    if (positions.every((position, partition) => position >= (ends[partition] ?? 0))) return
+    await sleep(LOOK_MS, undefined, { signal })
+  }
+}
+
+type Pids = Readonly<Record<keyof Projection['cpu'], number | undefined>>
+
+const cpuOf = ({ projector, elasticsearch, kafka }: Pids): Projection['cpu'] => ({
+  projector: cpuSeconds(projector),
+  elasticsearch: cpuSeconds(elasticsearch),
+  kafka: cpuSeconds(kafka),
+})
+
+const difference = (after: number | undefined, before: number | undefined): number | undefined =>
+  after === undefined || before === undefined ? undefined : after - before
+
+const readMetrics = async ({ lines }: Running): Promise<string> => {
+  const port = lines.find(({ msg }) => msg === 'admin port')?.address?.port
+  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+}
+
+/** Of the stream of events, one counter: how often each outcome. */
+const outcomes = (metrics: string, counter: string): Record<string, number> =>
+  Object.fromEntries(
+    [...metrics.matchAll(new RegExp(`^${counter}\\{stream="events",outcome="(\\w+)"\\} (\\d+)$`, 'gm'))].map(
+      ([, outcome, count]) => [outcome ?? '', Number(count)],
+    ),
+  )

@@ -1,0 +1,72 @@
+/**
+ * Stands between a process and Elasticsearch and keeps what is asked, byte for byte, so that the very same can be asked
+ * again without the process. Never there in a round that is measured.
+ */
+import { once } from 'node:events'
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type Recorded = {
+  readonly method: string
+  readonly path: string
+  /** Elasticsearch wants both in one form. */
+  readonly headers: { readonly accept: string; readonly 'content-type': string }
+  readonly body: Buffer
+}
+
+export type RecordingProxy = {
+  readonly url: string
+  /** In the order in which they arrived. */
+  readonly recorded: readonly Recorded[]
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** @param wanted whether requests to a path are kept */
+export const startRecordingProxy = async (
+  target: string,
+  wanted: (path: string) => boolean,
+): Promise<RecordingProxy> => {
+  const recorded: Recorded[] = []
+  const agent = new Agent({ keepAlive: true })
+  const server = createServer((asked, answer) => {
+    pass(asked, answer, target, agent)
+      .then(body => {
+        const { method = '', url: path = '' } = asked
+        const { accept = '*/*', 'content-type': type = 'application/json' } = asked.headers
+        if (wanted(path)) recorded.push({ method, path, headers: { accept, 'content-type': type }, body })
+      })
+      .catch(() => answer.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    recorded,
+    [Symbol.asyncDispose]: async () => {
+      agent.destroy()
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Passes a request on as it is, and its answer back. @returns the body that was asked with */
+const pass = async (asked: IncomingMessage, answer: ServerResponse, target: string, agent: Agent): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of asked) chunks.push(chunk)
+  const body = Buffer.concat(chunks)
+  const { host: _, connection: __, 'transfer-encoding': ___, ...headers } = asked.headers
+  const passed = request(`${target}${asked.url}`, {
+    agent,
+    method: asked.method,
+    headers: { ...headers, ...(body.length > 0 && { 'content-length': body.length }) },
+  })
+  passed.on('error', () => answer.destroy())
+  passed.on('response', response => {
+    answer.writeHead(response.statusCode ?? 502, response.headers)
+    response.pipe(answer)
+  })
+  passed.end(body)
+  return body
+}

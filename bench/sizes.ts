@@ -1,0 +1,52 @@
+/** How much is measured: whole runs, whose result is kept, and quick ones for every day. */
+import type { DatasetSize, PayoutShape } from './dataset.ts'
+
+export type Sizes = {
+  readonly replay: { readonly data: DatasetSize; readonly rounds: number }
+  readonly freshness: {
+    readonly organizations: number
+    readonly eventsPerSecond: number
+    /** Not counted: the processes and the JVM get warm. */
+    readonly warmUpSeconds: number
+    readonly seconds: number
+    /** One event in so many is looked for. */
+    readonly probeEvery: number
+    readonly shape: PayoutShape
+  }
+  readonly api: {
+    readonly data: DatasetSize
+    readonly rounds: number
+    readonly warmUpSeconds: number
+    readonly secondsPerRound: number
+    readonly connections: number
+  }
+}
+
+/** The share of payouts that replace an earlier one. */
+const recalculated = 0.1
+const shape = { lines: 6, steps: 8 }
+
+export const wholeRun: Sizes = {
+  replay: { data: { payouts: 60_000, organizations: 50, recalculated, ...shape }, rounds: 3 },
+  // Numbers without a common factor: probes are of every organization.
+  freshness: { organizations: 13, eventsPerSecond: 200, warmUpSeconds: 8, seconds: 20, probeEvery: 10, shape },
+  api: {
+    // The first organization, whose pages are read, has 10,000; the others make it one among many.
+    data: { payouts: 30_000, organizations: 50, firstShare: 1 / 3, recalculated, ...shape },
+    rounds: 3,
+    warmUpSeconds: 3,
+    secondsPerRound: 5,
+    connections: 8,
+  },
+}
+
+export const quickRun: Sizes = {
+  replay: { ...wholeRun.replay, data: { ...wholeRun.replay.data, payouts: 20_000 } },
+  freshness: { ...wholeRun.freshness, warmUpSeconds: 5, seconds: 8 },
+  api: {
+    ...wholeRun.api,
+    data: { ...wholeRun.api.data, payouts: 12_000 },
+    warmUpSeconds: 1,
+    secondsPerRound: 2,
+  },
+}

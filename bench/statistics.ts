@@ -1,0 +1,22 @@
+/** What is said of a number of measurements. */
+
+/** `value` is the median. */
+export type Spread = { readonly value: number; readonly lowest: number; readonly highest: number }
+
+export const spreadOf = (values: readonly number[]): Spread => ({
+  value: percentile(values, 50),
+  lowest: Math.min(...values),
+  highest: Math.max(...values),
+})
+
+/** The smallest value that so many percent of the values do not exceed; of an even number of values, 50 gives the mean of the middle two. */
+export const percentile = (values: readonly number[], percent: number): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const rank = (percent / 100) * sorted.length
+  const at = (place: number): number => sorted[Math.min(Math.max(place, 1), sorted.length) - 1] ?? Number.NaN
+  return percent === 50 && Number.isInteger(rank) ? (at(rank) + at(rank + 1)) / 2 : at(Math.ceil(rank))
+}
+
+/** Whether two measurements are within so many percent of the larger one. */
+export const agree = (a: number, b: number, percent: number): boolean =>
+  Math.abs(a - b) <= (percent / 100) * Math.max(a, b)
