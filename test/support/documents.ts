@@ -45,10 +45,20 @@ export type Replaced = { until: number; by: string }
 
 export type Store = Awaited<ReturnType<typeof createStore>>
 
-export const createStore = async (url: string, options: { partitions?: number; shards?: number } = {}) => {
-  const prefix = `test-${randomBytes(6).toString('hex')}`
+type Options = {
+  partitions?: number
+  shards?: number
+  /** Of a store that is there: this one is another generation in it. */
+  prefix?: string
+  generation?: string
+}
+
+/** @param url of Elasticsearch */
+export const createStore = async (url: string, options: Options = {}) => {
+  const prefix = options.prefix ?? `test-${randomBytes(6).toString('hex')}`
   const partitions = options.partitions ?? 6
-  const generation = FIRST_GENERATION
+  const generation = options.generation ?? FIRST_GENERATION
+  const taken = new Set<number>()
   let lines: string[] = []
 
   const call = async (method: string, path: string, body?: string, type = 'application/json'): Promise<string> => {
@@ -82,7 +92,11 @@ export const createStore = async (url: string, options: { partitions?: number; s
     await call('POST', `/${prefix}-*/_refresh`)
   }
 
-  const indices = { ...generationIndices(prefix, generation, options.shards ?? 1), ...commonIndices(prefix) }
+  const first = options.generation === undefined
+  const indices = {
+    ...generationIndices(prefix, generation, options.shards ?? 1),
+    ...(first ? commonIndices(prefix) : {}),
+  }
   for (const [name, definition] of Object.entries(indices)) await call('PUT', `/${name}`, JSON.stringify(definition))
 
   const control = controlIndexOf(prefix)
@@ -93,7 +107,10 @@ export const createStore = async (url: string, options: { partitions?: number; s
       JSON.stringify({ kind: 'position', body: { position, last: null, at: 0, time, serve_from: serveFrom } }),
     )
 
-  put(control, LIVE_ID, JSON.stringify({ kind: 'live', body: { generation } }))
+  const makeLive = async () => {
+    put(control, LIVE_ID, JSON.stringify({ kind: 'live', body: { generation } }))
+    await flush()
+  }
   put(
     control,
     generationId(generation),
@@ -103,7 +120,10 @@ export const createStore = async (url: string, options: { partitions?: number; s
     }),
   )
   for (let partition = 0; partition < partitions; partition++) putPosition(generation, partition, 0, 1_700_000_000_000)
-  putPosition(API_KEYS_GENERATION, 0, 0, 1_700_000_000_000)
+  if (first) {
+    putPosition(API_KEYS_GENERATION, 0, 0, 1_700_000_000_000)
+    await makeLive()
+  }
   await flush()
 
   return {
@@ -122,6 +142,19 @@ export const createStore = async (url: string, options: { partitions?: number; s
     },
 
     putPosition,
+    makeLive,
+
+    /** An organization alone in its partition, so that tests of one store do not move each other's position. */
+    newOrg: (): string => {
+      for (let n = 0; ; n++) {
+        const org = `org_${n}`
+        const partition = partitionOf(org, partitions)
+        if (taken.has(partition)) continue
+        if (taken.size === partitions - 1) throw new Error('more organizations than partitions')
+        taken.add(partition)
+        return org
+      }
+    },
 
     /** A key of an organization; gives the text that a client sends. */
     key: async (
@@ -214,7 +247,7 @@ export const createStore = async (url: string, options: { partitions?: number; s
       putIn('payroll_files', recordId(org, id), fields, body)
     },
 
-    remove: () => call('DELETE', `/${[...Object.keys(indices)].join(',')}`),
+    remove: () => call('DELETE', `/${Object.keys(indices).join()}?ignore_unavailable=true`),
   }
 
   function putVersions(

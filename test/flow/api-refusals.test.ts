@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest'
+import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
+import { fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const shared = (async () => {
+  const store = await useStore(scope)
+  for (const org of ['org_mine', 'org_theirs']) {
+    const mine = org === 'org_mine' ? 'a' : 'b'
+    store.payout(org, 1, { id: `payout_${mine}` })
+    store.rep(org, `rep_${mine}`, [{ seq: 2, name: mine }])
+    store.period(org, `period_${mine}`, [{ seq: 3, name: mine }])
+    store.payroll(org, 4, `payroll_${mine}`, '1.00')
+    await store.publish(org, 10)
+  }
+  const key = await store.key('org_mine')
+  const revoked = await store.key('org_mine', { revoked: true })
+  const mute = await store.key('org_mine', { permissions: [] })
+  const served = await serveApi(scope, store.prefix)
+  const spent = await serveApi(scope, store.prefix, { rate: { requests: 1, windowSeconds: 3_600 } })
+  await spent.ask('/payouts', key)
+  await spent.ask('/payouts', mute)
+  return { store, key, revoked, mute, ...served, spent }
+})()
+
+const said = (answer: Answer): string => `${answer.status} ${refusedWith(answer).code}`
+
+describe('what is looked at first answers first', () => {
+  // Each request has everything wrong from its row on; with what its row is about put right, the next row answers.
+  type Row = [
+    string,
+    string,
+    {
+      path: string
+      key?: 'none' | 'unknown' | 'mute' | 'good'
+      spent?: boolean
+      method?: string
+      headers?: Record<string, string>
+    },
+  ]
+  const wrong = '?limit=0&starting_after=payout_nobody'
+  const rows: Row[] = [
+    [
+      'too long a target',
+      '414 uri_too_long',
+      { path: `/openapi.json?${'x'.repeat(5_000)}`, method: 'POST', headers: { 'x-long': 'x'.repeat(8_500) } },
+    ],
+    [
+      'too large headers',
+      '431 headers_too_large',
+      { path: `/openapi.json${wrong}`, method: 'POST', headers: { 'x-long': 'x'.repeat(8_500) } },
+    ],
+    ['a path outside', '404 not_found', { path: `//nowhere${wrong}`, method: 'POST' }],
+    ['the document, another method', '405 method_not_allowed', { path: `/openapi.json${wrong}`, method: 'POST' }],
+    ['the document, a parameter', '400 invalid_request', { path: `/openapi.json${wrong}` }],
+    ['no key', '401 unauthorized', { path: `/nowhere${wrong}`, method: 'POST', spent: true }],
+    ['an unknown key', '401 unauthorized', { path: `/nowhere${wrong}`, method: 'POST', key: 'unknown', spent: true }],
+    [
+      'a key that may not read',
+      '403 forbidden',
+      { path: `/nowhere${wrong}`, method: 'POST', key: 'mute', spent: true },
+    ],
+    [
+      'a key over its limit',
+      '429 rate_limited',
+      { path: `/nowhere${wrong}`, method: 'POST', key: 'good', spent: true },
+    ],
+    ['a path that is none', '404 not_found', { path: `/nowhere${wrong}`, method: 'POST', key: 'good' }],
+    ['another method', '405 method_not_allowed', { path: `/payouts${wrong}`, method: 'POST', key: 'good' }],
+    ['a bad parameter', '400 invalid_request', { path: `/payouts${wrong}`, key: 'good' }],
+    ['a bad parameter of a record', '400 invalid_request', { path: `/payouts/payout_nobody${wrong}`, key: 'good' }],
+    [
+      'a cursor that names nothing',
+      '400 invalid_cursor',
+      { path: '/payouts?starting_after=payout_nobody', key: 'good', headers: { 'if-none-match': '*' } },
+    ],
+    [
+      'an id that names nothing',
+      '404 not_found',
+      { path: '/payouts/payout_nobody', key: 'good', headers: { 'if-none-match': '*' } },
+    ],
+  ]
+  test.each(rows)(
+    '%s: %s',
+    async (_, expected, { path, key = 'none', spent = false, method = 'GET', headers = {} }) => {
+      const api = await shared
+      const keys = { none: undefined, unknown: 'ck_unknown_unknown_unknown', mute: api.mute, good: api.key }
+      const answer = await (spent ? api.spent : api).ask(path, keys[key], { method, headers })
+      expect(said(answer)).toBe(expected)
+      expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(answer.headers.has('etag')).toBe(false)
+    },
+  )
+})
+
+describe('a key', () => {
+  const malformed: [string, Record<string, string>][] = [
+    ['none', {}],
+    ['empty', { authorization: '' }],
+    ['without a scheme', { authorization: 'KEY' }],
+    ['of another scheme', { authorization: 'Basic KEY' }],
+    ['without a space', { authorization: 'BearerKEY' }],
+    ['after two spaces', { authorization: 'Bearer  KEY' }],
+    ['after a tab', { authorization: 'Bearer\tKEY' }],
+    ['with a space in it', { authorization: 'Bearer KE Y' }],
+    ['with a comma', { authorization: 'Bearer KEY,KEY' }],
+    ['twice in one header', { authorization: 'Bearer KEY, Bearer KEY' }],
+    ['with an equals sign', { authorization: 'Bearer KEY=' }],
+    ['too short', { authorization: `Bearer ${'a'.repeat(19)}` }],
+    ['too long', { authorization: `Bearer ${'a'.repeat(201)}` }],
+    ['in quotes', { authorization: 'Bearer "KEY"' }],
+    ['in another header', { 'x-api-key': 'KEY' }],
+    ['in a cookie', { cookie: 'authorization=KEY' }],
+  ]
+  test.each(malformed)('%s is 401, byte for byte as an unknown and a revoked one', async (_, headers) => {
+    const { ask, key, revoked } = await shared
+    const given = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replaceAll('KEY', key)]),
+    )
+    const answer = await ask('/payouts', undefined, { headers: given })
+    const unknown = await ask('/payouts', 'ck_unknown_unknown_unknown')
+    expect(said(answer)).toBe('401 unauthorized')
+    expect(answer.text).toBe(unknown.text)
+    expect((await ask('/payouts', revoked)).text).toBe(unknown.text)
+    const names = (one: Answer) => [...one.headers.keys()].toSorted()
+    expect(names(answer)).toEqual(names(unknown))
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+    expect(answer.headers.get('cache-control')).toBe('private, no-cache')
+    expect(answer.headers.has('ratelimit')).toBe(false)
+  })
+
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is read after %s', async scheme => {
+    const { ask, key } = await shared
+    expect((await ask('/payouts', undefined, { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200)
+  })
+
+  test.each([20, 200])('may have %i characters', async length => {
+    const { store, ask } = await shared
+    const key = await store.key('org_mine', { text: `ck-_${'Z9'.repeat(100)}`.slice(0, length) })
+    expect((await ask('/payouts', key)).status).toBe(200)
+  })
+
+  test('in the query is an unknown parameter', async () => {
+    const { ask, key } = await shared
+    expect(said(await ask(`/payouts?api_key=${key}`))).toBe('401 unauthorized')
+    expect(said(await ask(`/payouts?api_key=${key}`, key))).toBe('400 invalid_request')
+  })
+})
+
+describe('a path', () => {
+  const none = [
+    '/',
+    '',
+    '/payouts/',
+    '//',
+    '/Payouts',
+    '/PAYOUTS',
+    '/payout',
+    '/payouts//payout_a',
+    '/payouts/payout_a/',
+    '/payouts/payout_a/lines',
+    '/%70ayouts',
+    '/payouts%2Fpayout_a',
+    '/payouts;x=1',
+    '/statements',
+    '/statements/',
+    '/payroll',
+    '/payroll-files',
+    '/openapi.JSON',
+    '/openapi.json/',
+    '/metrics',
+    '/livez',
+    '/payouts#x',
+    '/payouts\\payout_a',
+    '/constructor',
+    '/__proto__',
+    '/./payouts',
+    '/reps/../payouts',
+  ]
+  const malformed = [
+    'payout_a%2f',
+    '%zz',
+    'payout_a%00',
+    '..',
+    '.',
+    '%2e%2e',
+    '%C0%AE',
+    'payout_a%20',
+    'payout_a;x=1',
+    'rep_a',
+    '*',
+    'payout_a#x',
+    ':id',
+    '__proto__',
+    'payout_',
+    'payout_%61%2f..',
+    `payout_${'a'.repeat(65)}`,
+    '%F0%9F%98%80',
+    'org_mine:payout_a',
+  ]
+  test.each(none)('%s is none, whatever the method, and needs a key to be told', async path => {
+    const { key, send } = await shared
+    for (const method of ['GET', 'POST', 'PROPFIND']) {
+      const request = (more: string) =>
+        `${method} /api/v1${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${more}\r\n`
+      expect((await send(request(''))).split('\r\n')[0]).toBe('HTTP/1.1 401 Unauthorized')
+      const text = await send(request(`Authorization: Bearer ${key}\r\n`))
+      expect(text.split('\r\n')[0]).toBe('HTTP/1.1 404 Not Found')
+      expect(text).toContain('"code":"not_found"')
+    }
+  })
+
+  test.each(malformed)('with %s for an id names nothing', async id => {
+    const { key, send } = await shared
+    for (const path of ['/payouts', '/reps', '/statements']) {
+      const text = await send(
+        `GET /api/v1${path}/${id} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+      )
+      if (path === '/reps' && id === 'rep_a') continue
+      expect(text.split('\r\n')[0]).toBe('HTTP/1.1 404 Not Found')
+      expect(text).toContain('"code":"not_found"')
+    }
+  })
+
+  test.each([
+    '//',
+    '//api',
+    '//api/v2/payouts',
+    '//api/v1x',
+    '//API/V1/payouts',
+    '//api/v1%2Fpayouts',
+    '///api/v1/payouts',
+    '//livez',
+    '//metrics',
+  ])('outside, %s, is none for anyone', async path => {
+    const { ask, key } = await shared
+    expect(said(await ask(path))).toBe('404 not_found')
+    expect(said(await ask(path, key))).toBe('404 not_found')
+  })
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'SEARCH', 'QUERY', 'LINK'])(
+    'that exists offers no %s',
+    async method => {
+      const { send, key } = await shared
+      for (const path of ['/payouts', '/payouts/payout_a', '/payouts/payout_nobody', '/statements/payout_a']) {
+        const text = await send(
+          `${method} /api/v1${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+        )
+        expect(text.split('\r\n')[0]).toBe('HTTP/1.1 405 Method Not Allowed')
+        expect(text).toContain('\r\nAllow: GET, HEAD\r\n')
+        expect(text).toContain('"code":"method_not_allowed"')
+      }
+    },
+  )
+
+  test('may have an id that is percent-encoded', async () => {
+    const { ask, key } = await shared
+    expect((await ask('/payouts/%70ayout_a', key)).status).toBe(200)
+  })
+})
+
+describe('another organization', () => {
+  test('cannot be told from nothing: its ids answer as unknown ones, byte for byte', async () => {
+    const { ask, key } = await shared
+    const comparable = ({ status, text, headers }: Answer) => {
+      const { date: _, 'x-request-id': __, ratelimit: ___, ...rest } = Object.fromEntries(headers)
+      return { status, text, rest }
+    }
+    const paths = (id: string) =>
+      ['payout', 'rep', 'period', 'payroll'].flatMap(prefix => [
+        `/reps/${prefix}_${id}`,
+        `/periods/${prefix}_${id}`,
+        `/payouts/${prefix}_${id}`,
+        `/statements/${prefix}_${id}`,
+        `/payroll_files/${prefix}_${id}`,
+        ...['reps', 'periods', 'payouts', 'payroll_files'].map(list => `/${list}?starting_after=${prefix}_${id}`),
+      ])
+    const [foreign, unknown] = [paths('b'), paths('c')]
+    for (const [place, path] of foreign.entries()) {
+      const answers = [await ask(path, key), await ask(unknown[place] ?? '', key)].map(comparable)
+      expect(answers[0], path).toEqual(answers[1])
+      expect(answers[0]?.status).not.toBe(200)
+    }
+  })
+
+  test('is in no list', async () => {
+    const { ask, key } = await shared
+    for (const list of ['/reps', '/periods', '/payouts', '/payroll_files']) {
+      const { text } = await ask(list, key)
+      expect(text).toMatch(/_a"/)
+      expect(text).not.toMatch(/_b"/)
+    }
+  })
+})
+
+describe('the log', () => {
+  test('has one line a request, and nothing of what was asked or answered', async () => {
+    const { ask, key, logged } = await shared
+    logged.length = 0
+    await ask('/payouts/payout_a', key)
+    await ask('/payouts?starting_after=payout_nobody', key)
+    await ask('/payouts/payout_canary%00', key, { headers: { 'user-agent': 'canary' } })
+    await ask('/payouts', 'ck_canary_canary_canary_')
+    expect(logged.length).toBe(4)
+    expect(JSON.parse(logged[0] ?? '')).toMatchObject({
+      request_id: expect.any(String),
+      method: 'GET',
+      route: '/api/v1/payouts/:id',
+      status: 200,
+      ms: expect.any(Number),
+      key_id: expect.stringMatching(/^key_/),
+    })
+    for (const word of ['canary', 'payout_', 'starting_after', key, 'org_']) expect(logged.join()).not.toContain(word)
+  })
+})
