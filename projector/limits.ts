@@ -29,7 +29,7 @@ export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
-/** Bytes of documents, as stored, that one multi-get for comparing may bring. */
+/** Ids of one multi-get that brings whole documents to compare them: fewer, because each may be large. */
 export const COMPARE_IDS = 100
 
 /** Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again. */

@@ -10,8 +10,14 @@ import { StopError } from './failures.ts'
 import { BULK_BYTES, BULK_DOCUMENTS, COMPARE_IDS } from './limits.ts'
 import type { Change, Place } from './state.ts'
 
-/** A document ready to be sent: `line` is its source, one line of JSON. */
-type Write = { readonly index: string; readonly id: string; readonly version: number; readonly line: string }
+/** A document ready to be sent: `line` is its source, one line of JSON, of so many bytes. */
+type Write = {
+  readonly index: string
+  readonly id: string
+  readonly version: number
+  readonly line: string
+  readonly bytes: number
+}
 
 export type WriteSteps = {
   readonly indexOf: (place: Place) => string
@@ -33,20 +39,20 @@ const render = ({ place, id, version, draft }: Change, indexOf: WriteSteps['inde
   const { body, ...fields } = draft
   const text = JSON.stringify(body)
   const line = `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(text)},"body":${text}}`
-  return { index: indexOf(place), id, version, line }
+  return { index: indexOf(place), id, version, line, bytes: Buffer.byteLength(line) }
 }
 
 function* split(writes: readonly Write[]): Generator<Write[]> {
   let part: Write[] = []
   let bytes = 0
   for (const item of writes) {
-    if (part.length > 0 && (bytes + item.line.length > BULK_BYTES || part.length === BULK_DOCUMENTS)) {
+    if (part.length > 0 && (bytes + item.bytes > BULK_BYTES || part.length === BULK_DOCUMENTS)) {
       yield part
       part = []
       bytes = 0
     }
     part.push(item)
-    bytes += item.line.length
+    bytes += item.bytes
   }
   if (part.length > 0) yield part
 }
