@@ -11,7 +11,11 @@ export const refuseEarly: Step = async (ctx, next) => {
   const { req } = ctx
   if ((req.url ?? '').length > TARGET_LENGTH_MAX) throw new Refusal('uri_too_long')
   if (headersAreTooLarge(req.rawHeaders)) throw new Refusal('headers_too_large')
-  requireReadable(req)
+  const unreadable = whyUnreadable(req)
+  if (unreadable !== undefined) {
+    ctx.set('Connection', 'close')
+    throw new Refusal('invalid_request', { message: unreadable })
+  }
   if (req.headers.expect !== undefined && !isContinue(req.headers.expect)) throw new Refusal('expectation_failed')
   if (Number(req.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw new Refusal('request_too_large')
   // Whatever follows the headers is not read as the next request.
@@ -29,15 +33,15 @@ const headersAreTooLarge = (rawHeaders: readonly string[]): boolean => {
   return bytes > HEADERS_BYTES_MAX || rawHeaders.length / 2 > HEADERS_COUNT_MAX
 }
 
-const requireReadable = (req: IncomingMessage): void => {
-  const hosts = countHeader(req.rawHeaders, 'host')
-  if (hosts > 1) throw new Refusal('invalid_request', { message: 'The request has more than one Host header.' })
-  if (req.httpVersion === '1.1' && hosts === 0) {
-    throw new Refusal('invalid_request', { message: 'The request has no Host header.' })
-  }
-  if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') {
-    throw new Refusal('invalid_request', { message: 'The version of HTTP is not one that is spoken here.' })
-  }
+/** Why this is not to be taken for a request, where Node takes it for one. */
+const whyUnreadable = ({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined => {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The version of HTTP is not one that is spoken here.'
+  const hosts = countHeader(rawHeaders, 'host')
+  if (hosts > 1) return 'The request has more than one Host header.'
+  if (hosts === 0 && httpVersion === '1.1') return 'The request has no Host header.'
+  const encoding = headers['transfer-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') return 'The transfer encoding is not understood.'
+  return undefined
 }
 
 const hasBody = (req: IncomingMessage): boolean =>

@@ -44,6 +44,7 @@ export const createApiServer = ({ listener, newRequestId, refused }: Parts): Ser
   server.maxHeadersCount = 0
 
   const refuse = (socket: Duplex, code: RefusalCode) => {
+    if (!socket.writable) return void socket.destroy()
     const requestId = newRequestId()
     refused(requestId, code)
     closeWith(socket, code, requestId)
@@ -80,7 +81,6 @@ const codeOf = (error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RefusalC
 
 /** Writes a refusal where there is no request to answer, and ends the connection. */
 const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void => {
-  if (!socket.writable) return void socket.destroy()
   const answer = refusalAnswer(new Refusal(code))
   const lines = [
     `HTTP/1.1 ${answer.status} ${code}`,
