@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest'
+import { CACHE_BYTES_PER_PARTITION } from '../../projector/limits.ts'
+import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
+import { type AnyDraft, type Change, type Key, keyOf, State } from '../../projector/state.ts'
+import { Documents, tell } from './given.ts'
+import { type Event, eventRecord, judge } from './records.ts'
+import { payment, payout, period, rep, voided } from './story.ts'
+
+const chain = (seq: number, length = 1): AnyDraft => ({
+  org_id: 'org_1',
+  body: { payouts: Array.from({ length }, () => ({ seq, id: 'payout_1' })), payroll: [] },
+})
+const change = (id: string, version: number, draft = chain(version)): Change => ({
+  place: 'chains',
+  id,
+  version,
+  draft,
+})
+
+describe('the cache', () => {
+  test('gives the latest that was decided, acknowledged or not', () => {
+    const cache = new Cache()
+    const [first, second] = [change('a', 1), change('a', 2)]
+    cache.decided([first])
+    cache.decided([second])
+    expect(cache.get('chains/a')).toBe(second.draft)
+    cache.acknowledged([second])
+    cache.acknowledged([first])
+    expect(cache.get('chains/a')).toBe(second.draft)
+  })
+
+  test('takes an acknowledgement only for the very change that is pending', () => {
+    const cache = new Cache()
+    const [first, second] = [change('a', 1), change('a', 2)]
+    cache.decided([first])
+    cache.decided([second])
+    cache.acknowledged([first])
+    expect(cache.get('chains/a')).toBe(second.draft)
+    cache.acknowledged([change('a', 2)])
+    for (let at = 0; at < 100; at++) cache.keep(`chains/x${at}`, chain(at, 1_000))
+    expect(cache.get('chains/a')).toBe(second.draft)
+  })
+
+  test('prefers what it decided to what was read', () => {
+    const cache = new Cache()
+    const decided = change('a', 2)
+    cache.decided([decided])
+    cache.keep('chains/a', chain(1))
+    expect(cache.get('chains/a')).toBe(decided.draft)
+    cache.acknowledged([decided])
+    expect(cache.get('chains/a')).toBe(decided.draft)
+  })
+
+  test('never drops what is pending, however much there is', () => {
+    const cache = new Cache()
+    const many = Array.from({ length: 100 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    cache.decided(many)
+    for (const { id, draft } of many) expect(cache.get(`chains/${id}`)).toBe(draft)
+  })
+
+  test('is bounded in what is acknowledged, and drops the oldest first', () => {
+    const cache = new Cache()
+    const many = Array.from({ length: 100 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    cache.decided(many)
+    cache.acknowledged(many)
+    const kept = many.filter(({ id }) => cache.get(`chains/${id}`) !== undefined)
+    expect(kept.length).toBeGreaterThan(10)
+    expect(kept.length * 1_000 * 300).toBeLessThanOrEqual(CACHE_BYTES_PER_PARTITION)
+    expect(kept).toEqual(many.slice(-kept.length))
+  })
+
+  test('forgets an entry that has become too large to keep: an older state of it would be wrong', () => {
+    const cache = new Cache()
+    const small = change('a', 1)
+    const large = change('a', 2, chain(2, CACHE_BYTES_PER_PARTITION / 300))
+    for (const one of [small, large]) {
+      cache.decided([one])
+      cache.acknowledged([one])
+    }
+    expect(cache.get('chains/a')).toBeUndefined()
+  })
+
+  test('leaves out what no rule ever asks for', () => {
+    const cache = new Cache()
+    cache.decided([
+      { ...change('a', 1), place: 'statements' },
+      { ...change('b', 1), place: 'parked' },
+    ])
+    expect([cache.get('statements/a'), cache.get('parked/b')]).toEqual([undefined, undefined])
+  })
+})
+
+describe('loading', () => {
+  const placed = (events: readonly Event[], from = 100): PlacedEvent[] =>
+    events.flatMap((event, at) => {
+      const { record, verdict } = judge(eventRecord(event, from + at), {
+        stream: 'events',
+        partition: 0,
+        partitions: 1,
+      })
+      return typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: 0 }]
+    })
+  const reading = (documents: Documents) => {
+    const asked: Key[][] = []
+    const read: ReadDocuments = keys => {
+      asked.push([...keys].sort())
+      return documents.read(keys)
+    }
+    return { asked, read }
+  }
+
+  test('asks for everything a batch may look at, each once, and a second time for what only then is known', async () => {
+    const documents = await tell(
+      [rep(), 'applied'],
+      [period(), 'applied'],
+      [payout('payout_1'), 'applied'],
+      [payment('payroll_1'), 'applied'],
+    )
+    const { asked, read } = reading(documents)
+    const events = [
+      rep({ name: 'Ada' }),
+      payout('payout_2', 'payout_1'),
+      payout('payout_3', 'payout_2'),
+      voided('payroll_2', 'payroll_1'),
+    ]
+    await load(placed(events), new Cache(), read)
+    expect(asked).toEqual([
+      [
+        'chains/org_1:rep_1:period_1',
+        'payouts/org_1:payout_1',
+        'payouts/org_1:payout_2',
+        'payouts/org_1:payout_3',
+        'payroll_files/org_1:payroll_1',
+        'payroll_files/org_1:payroll_2',
+        'periods/org_1:period_1',
+        'reps/org_1:rep_1',
+      ],
+      ['reps/org_1:rep_1:0'],
+    ])
+  })
+
+  test('asks again for nothing that it found; what was not there is asked for anew', async () => {
+    const documents = await tell([rep(), 'applied'], [period(), 'applied'])
+    const cache = new Cache()
+    const { asked, read } = reading(documents)
+    await load(placed([payout('payout_1')]), cache, read)
+    await load(placed([payout('payout_1')]), cache, read)
+    expect(asked[1]).toEqual(['chains/org_1:rep_1:period_1', 'payouts/org_1:payout_1'])
+  })
+
+  test('asks for nothing at all when the cache knows it, or when there is no event', async () => {
+    const cache = new Cache()
+    const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
+    const body = { versions: [{ seq: 0, hash: 'x' }] }
+    cache.decided(
+      pending.map(key => ({ place: 'reps', id: key.slice(5), version: 0, draft: { org_id: 'org_1', body } })),
+    )
+    const { asked, read } = reading(new Documents())
+    await load(placed([rep()]), cache, read)
+    await load([], cache, read)
+    expect(asked).toEqual([])
+  })
+})
+
+test('a rule that asks for what was not loaded is a defect, not an empty answer', () => {
+  const state = new State()
+  expect(() => state.payout('org_1:payout_1')).toThrow('not loaded')
+  state.set(keyOf('payouts', 'org_1:payout_1'), null)
+  expect(state.payout('org_1:payout_1')).toBeNull()
+})

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import { type Answer, Unavailable } from '../../projector/elasticsearch.ts'
+import { StopError } from '../../projector/failures.ts'
+import { REFRESH_BEHIND_MS } from '../../projector/limits.ts'
+import { createRefresh } from '../../projector/refresh.ts'
+import { Clock } from './clock.ts'
+import { everythingRuns, Held } from './held.ts'
+
+const fine: Answer = { status: 200, body: { _shards: { total: 2, successful: 1, failed: 0 } } }
+
+const setUp = () => {
+  const clock = new Clock()
+  const requests = new Held<string, Answer>()
+  const done: string[] = []
+  const refresh = createRefresh({
+    keepTrying: async attempt => {
+      for (;;) {
+        try {
+          return await attempt()
+        } catch (error) {
+          if (!(error instanceof Unavailable)) throw error
+        }
+      }
+    },
+    send: ({ method, path }) => requests.call(`${method} ${path}`),
+    now: clock.now,
+    sleep: clock.sleep,
+  })
+  /** Asks for a refresh, and notes by this name when it is done. */
+  const ask = async (name: string, indices: string[], behind = false): Promise<void> => {
+    refresh(indices, behind).then(
+      () => done.push(name),
+      (error: unknown) => done.push(`${name}: ${error instanceof StopError ? error.code : error}`),
+    )
+    await everythingRuns()
+  }
+  const paths = () => requests.calls.map(({ argument }) => argument)
+  return { clock, requests, done, ask, paths }
+}
+
+describe('a refresh', () => {
+  test('begins at once, and is done when every shard has answered', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['payouts', 'reps'])
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+  })
+
+  test('is one at a time: who asks while one runs shares the next, with the indices of all', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['payouts'])
+    await ask('third', ['reps', 'payroll_files'])
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first'])
+    expect(paths()).toEqual(['POST /payouts,payroll_files,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+    expect(requests.count).toBe(2)
+  })
+
+  test('never counts for who asked after it began, though it is still under way', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first'])
+    await ask('third', ['reps'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('with a failed shard, or without saying how many failed, is tried again', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('one', ['reps'])
+    for (const answer of [
+      { status: 200, body: { _shards: { failed: 1 } } },
+      { status: 200, body: {} },
+      { status: 200, body: undefined },
+      { status: 409, body: fine.body },
+    ]) {
+      await requests.at(0).letGo(answer)
+      expect(done).toEqual([])
+    }
+    await requests.at(0).fail(new Unavailable(503))
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+    expect(requests.count).toBe(6)
+  })
+
+  test('of an index that is gone stops all who wait for it; the next goes its own way', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await requests.at(0).letGo({ status: 404, body: {} })
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first: index_missing', 'second'])
+  })
+})
+
+describe('far behind', () => {
+  test('refreshes begin at least a second apart, and all who ask meanwhile share one', async () => {
+    const { ask, requests, done, clock, paths } = setUp()
+    await ask('first', ['reps'], true)
+    await clock.move(0)
+    expect(paths()).toHaveLength(1)
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    await clock.move(REFRESH_BEHIND_MS / 2)
+    await ask('third', ['payouts'], true)
+    await clock.move(REFRESH_BEHIND_MS / 2 - 1)
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('the second is counted from when the last one began, not from when it ended', async () => {
+    const { ask, requests, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'], true)
+    await clock.move(REFRESH_BEHIND_MS)
+    await requests.at(0).letGo(fine)
+    await clock.move(0)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('somebody who is not behind ends the wait for all', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    await ask('third', ['payouts'])
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('is no reason to wait where somebody who is not behind asked before', async () => {
+    const { ask, requests, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await ask('third', ['payouts'], true)
+    await requests.at(0).letGo(fine)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+  })
+})
