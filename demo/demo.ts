@@ -6,7 +6,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Kafka } from 'kafkajs'
 import type { Environment, Progress, Say } from '../services/service.ts'
 import { type Services, startServices } from '../services/services.ts'
-import { removeAll } from './cleanup.ts'
+import { removeIndices, removeTopics } from './cleanup.ts'
 import type { Difference } from './compare.ts'
 import type { expectedOf } from './expected.ts'
 import { type Installation, install, namesFor } from './installation.ts'
@@ -84,7 +84,10 @@ const demonstrate = async (
   const kafka = parts.kafkaAt(kafkaBrokers)
   const client = parts.elasticsearchAt(elasticsearchUrl)
   stack.defer(() => client.close())
-  if (from === 'environment') stack.defer(() => removeAll(names, kafka, client))
+  if (from === 'environment') {
+    stack.defer(() => removeIndices(names, client))
+    stack.defer(() => removeTopics(names, kafka))
+  }
 
   const addresses = { KAFKA_BROKERS: kafkaBrokers, ELASTICSEARCH_URL: elasticsearchUrl }
   const environment = { ...parts.environment, ...addresses }

@@ -58,7 +58,13 @@ const run = async (options: DemoOptions): Promise<number> => {
   return differences.length === 0 ? 0 : 1
 }
 
+/** Says what went wrong, and then what went wrong while cleaning up after it. */
 const codeOf = (error: unknown): number => {
+  if (error instanceof SuppressedError) {
+    const code = codeOf(error.suppressed)
+    say(`while cleaning up: ${messageOf(error.error)}`)
+    return code
+  }
   say(error instanceof Interrupted ? `interrupted: ${error.message}` : messageOf(error))
   return error instanceof Interrupted ? 130 : 1
 }

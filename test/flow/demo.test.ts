@@ -9,8 +9,12 @@ import { promisify } from 'node:util'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
+import { removeIndices, removeTopics } from '../../demo/cleanup.ts'
 import { type DemoParts, runDemo } from '../../demo/demo.ts'
 import { expectedOf } from '../../demo/expected.ts'
+import { install, namesFor } from '../../demo/installation.ts'
+import { readCounts, untilCaughtUp } from '../../demo/projector-admin.ts'
+import { createApiReader } from '../../demo/read-api.ts'
 import { isAlive } from '../../services/tools.ts'
 
 const services = { KAFKA_BROKERS: inject('kafkaBrokers'), ELASTICSEARCH_URL: inject('elasticsearchUrl') }
@@ -33,7 +37,7 @@ test('npm run demo -- --once ends with 0, and leaves no process, file, topic or 
   expect(topic).toMatch(/^demo-[0-9a-f]{8}\.events$/)
   expect(await topics()).not.toContain(topic)
   expect(await indices(`${topic.split('.')[0]}-*`)).toEqual([])
-  expect(processes.filter(isAlive)).toEqual([])
+  expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
 })
 
 test('a Ctrl-C in the middle ends it with 130 and nothing left behind', { timeout: 3 * minutes }, async () => {
@@ -53,11 +57,23 @@ test('killed, it takes its projector, its API and its files with it', { timeout:
   demo.kill('SIGKILL')
   await vi.waitFor(
     async () => {
-      expect(processes.filter(isAlive)).toEqual([])
+      expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
       expect(await readdir(demo.folder)).toEqual([])
     },
     { timeout: 20_000, interval: 100 },
   )
+})
+
+test('a projector that dies ends it with 1, the end of its log and nothing left behind', {
+  timeout: 3 * minutes,
+}, async () => {
+  const demo = await startDemo()
+  await demo.line('API runs')
+  const projector = (await processesOf(demo.pid)).find(({ command }) => command.includes('projector/main.ts'))
+  process.kill(projector?.pid ?? Number.NaN, 'SIGKILL')
+  expect(await demo.ended).toBe(1)
+  expect(demo.output.join('\n')).toMatch(/^The projector ended with SIGKILL\. The end of its log:\n\{/m)
+  expect(await readdir(demo.folder)).toEqual([])
 })
 
 test('what the API returns otherwise than expected is named', { timeout: 3 * minutes }, async () => {
@@ -77,6 +93,44 @@ test('what the API returns otherwise than expected is named', { timeout: 3 * min
     expect.arrayContaining([expect.stringMatching(/^Nordlicht Instruments, \/payouts, payout_\w+: net_amount$/)]),
   )
   expect(said.join('\n')).toContain('DIFFERENCES between what was published and what the API returned')
+})
+
+test('what docs/publishing.md publishes is read, and sent again it is all duplicates', {
+  timeout: minutes,
+}, async () => {
+  const { signal } = new AbortController()
+  const { environment, node, elasticsearchAt } = partsOf([])
+  const names = namesFor(crypto.randomUUID().slice(0, 8))
+  const client = elasticsearchAt(services.ELASTICSEARCH_URL)
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => client.close())
+  stack.defer(() => removeIndices(names, client))
+  stack.defer(() => removeTopics(names, kafka))
+  const { base, projectorAdmin } = await install(stack, {
+    names,
+    partitions: 3,
+    environment,
+    node,
+    say: () => {},
+    signal,
+  })
+
+  const env = {
+    ...environment,
+    KAFKA_EVENTS_TOPIC: names.topics.events,
+    KAFKA_API_KEYS_TOPIC: names.topics['api-keys'],
+  }
+  for (let time = 1; time <= 2; time++) {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'demo', 'publish-one.ts')], { env })
+    expect(stdout).toMatch(/^published 5 records/)
+  }
+  await untilCaughtUp(projectorAdmin, 10, () => {}, signal)
+
+  expect(await readCounts(projectorAdmin, signal)).toEqual({ applied: 5, duplicate: 5, parked: 0 })
+  const reader = createApiReader(base, 'example_key_for_reading_only', signal)
+  expect((await reader.walk('payouts')).map(({ id }) => id)).toEqual(['payout_Second'])
+  const replaced = await reader.ask('/payouts/payout_First')
+  expect(replaced.body.data).toMatchObject({ net_amount: '618.75', superseded_by_id: 'payout_Second' })
 })
 
 test('an option it does not know, and a setting that is wrong, are said in one message', async () => {
@@ -105,12 +159,12 @@ const startDemo = async (...args: string[]) => {
 }
 
 /** The processes that a process has started and that still run. */
-const processesOf = async (parent: number | undefined): Promise<number[]> => {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,comm='])
-  return stdout
-    .split('\n')
-    .map(line => line.trim().split(/\s+/))
-    .flatMap(([pid, ppid, program]) => (Number(ppid) === parent && program !== 'ps' ? [Number(pid)] : []))
+const processesOf = async (parent: number | undefined): Promise<{ pid: number; command: string }[]> => {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='])
+  const lines = stdout.split('\n').map(line => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
+  return lines.flatMap(line =>
+    line?.[3] !== undefined && Number(line[2]) === parent ? [{ pid: Number(line[1]), command: line[3] }] : [],
+  )
 }
 
 const kafka = new kafkajs.Kafka({ brokers: services.KAFKA_BROKERS.split(','), logLevel: kafkajs.logLevel.NOTHING })
