@@ -59,7 +59,8 @@ export const createStore = async (url: string, options: Options = {}) => {
   const partitions = options.partitions ?? 6
   const generation = options.generation ?? FIRST_GENERATION
   const taken = new Set<number>()
-  let lines: string[] = []
+  const lines: string[] = []
+  const written = new Set<string>()
 
   const call = async (method: string, path: string, body?: string, type = 'application/json'): Promise<string> => {
     const answer = await fetch(`${url}${path}`, {
@@ -72,6 +73,7 @@ export const createStore = async (url: string, options: Options = {}) => {
     return text
   }
   const put = (index: string, id: string, text: string) => {
+    written.add(index)
     lines.push(`${JSON.stringify({ index: { _index: index, _id: id } })}\n${text}\n`)
   }
   const putIn = (kind: Kind, id: string, fields: object, body: string) =>
@@ -79,17 +81,18 @@ export const createStore = async (url: string, options: Options = {}) => {
 
   /** Writes what was put and makes it searchable. */
   const flush = async () => {
-    for (let from = 0; from < lines.length; from += 1_000) {
+    while (lines.length > 0) {
       const text = await call(
         'POST',
         '/_bulk?filter_path=errors',
-        lines.slice(from, from + 1_000).join(''),
+        lines.splice(0, 1_000).join(''),
         'application/x-ndjson',
       )
       if (!text.includes('"errors":false')) throw new Error(`bulk: ${text}`)
     }
-    lines = []
-    await call('POST', `/${prefix}-*/_refresh`)
+    const refreshed = [...written].join()
+    written.clear()
+    if (refreshed !== '') await call('POST', `/${refreshed}/_refresh`)
   }
 
   const first = options.generation === undefined
@@ -143,6 +146,14 @@ export const createStore = async (url: string, options: Options = {}) => {
 
     putPosition,
     makeLive,
+
+    /** Writes what was put where it can be written, and gives how many payouts were. Searchable or not: a missing shard would hold up the refresh. */
+    writable: async (): Promise<number> => {
+      const answer = await call('POST', '/_bulk?timeout=100ms', lines.splice(0).join(''), 'application/x-ndjson')
+      written.clear()
+      const { items } = JSON.parse(answer) as { items: { index: { status: number; _index: string } }[] }
+      return items.filter(({ index }) => index.status < 300 && index._index.endsWith('-payouts')).length
+    },
 
     /** An organization alone in its partition, so that tests of one store do not move each other's position. */
     newOrg: (): string => {

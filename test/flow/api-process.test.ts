@@ -1,0 +1,89 @@
+import { connect } from 'node:net'
+import { describe, expect, inject, test } from 'vitest'
+import { useStore } from '../support/api.ts'
+import { startApi, startProcess } from '../support/processes.ts'
+import { eventually } from '../support/scope.ts'
+
+const settings = (more: Record<string, string> = {}) => ({
+  ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+  API_PORT: '0',
+  API_ADMIN_PORT: '0',
+  ...more,
+})
+
+describe('an API process', () => {
+  test('does not start with wrong settings, and names them all in one message', async scope => {
+    const api = startProcess(scope, 'api/main.ts', { API_PORT: 'eighty', RATE_LIMIT_REQUESTS: '0', LOG_LEVEL: 'loud' })
+    expect(await api.exited).toEqual({ code: 1, signal: null })
+    for (const name of ['ELASTICSEARCH_URL', 'API_PORT', 'RATE_LIMIT_REQUESTS', 'LOG_LEVEL']) {
+      expect(api.log()).toContain(name)
+    }
+    expect(api.log()).not.toContain('    at ')
+  })
+
+  test('does not start without the certificate authority it is told to trust', async scope => {
+    const api = startProcess(scope, 'api/main.ts', settings({ ELASTICSEARCH_CA_FILE: '/nowhere/ca.pem' }))
+    expect(await api.exited).toEqual({ code: 1, signal: null })
+    expect(api.log()).toContain('ELASTICSEARCH_CA_FILE')
+  })
+
+  test('does not start on a port that is in use', async scope => {
+    const store = await useStore(scope)
+    const first = await startApi(scope, store.prefix)
+    const port = new URL(first.url).port
+    const second = startProcess(scope, 'api/main.ts', settings({ API_PORT: port }))
+    expect((await second.exited).code).toBe(1)
+    expect(second.log()).toContain(`${port}: the port is in use`)
+  })
+
+  test('is alive and not ready while Elasticsearch is away, says so once, and goes on', async scope => {
+    const api = startProcess(scope, 'api/main.ts', settings({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }))
+    const admin = await eventually(() => {
+      const line = api.lines().find(({ msg }) => msg === 'the API listens')
+      expect(line).toBeDefined()
+      return `http://127.0.0.1:${line?.admin_port}`
+    })
+    expect((await fetch(`${admin}/livez`)).status).toBe(200)
+    const ready = await fetch(`${admin}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([503, { ready: false, reasons: ['elasticsearch_connection'] }])
+    await eventually(async () => {
+      const looks = /api_elasticsearch_seconds_count\{[^}]*\} (\d+)/.exec(
+        await (await fetch(`${admin}/metrics`)).text(),
+      )
+      expect(Number(looks?.[1])).toBeGreaterThan(6)
+    })
+    expect(api.lines().filter(({ msg }) => String(msg).startsWith('not ready')).length).toBe(1)
+    expect(await api.stop()).toEqual({ code: 0, signal: null })
+  })
+
+  test('is ready once a generation is live and keys are served, and has its admin paths on its own port only', async scope => {
+    const store = await useStore(scope)
+    const api = await startApi(scope, store.prefix)
+    expect(await (await fetch(`${api.adminUrl}/readyz`)).json()).toEqual({ ready: true, reasons: [] })
+    expect(await (await fetch(`${api.adminUrl}/metrics`)).text()).toContain('api_request_seconds')
+    expect((await fetch(`${api.adminUrl}/api/v1/openapi.json`)).status).toBe(404)
+    expect((await fetch(`${api.adminUrl}/livez`, { method: 'POST' })).status).toBe(405)
+    expect((await fetch(`${api.url.replace('/api/v1', '')}/livez`)).status).toBe(404)
+    await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
+    expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
+  })
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'stops on %s within 10 s, whoever is connected, with code 0',
+    async signal => {
+      const { onTestFinished } = await import('vitest')
+      const store = await useStore({ onTestFinished })
+      const api = await startApi({ onTestFinished }, store.prefix)
+      const { port } = new URL(api.url)
+      const idle = connect(Number(port), '127.0.0.1')
+      const half = connect(Number(port), '127.0.0.1', () => half.write('GET /api/v1/pay'))
+      for (const socket of [idle, half]) socket.on('error', () => undefined)
+      expect((await fetch(`${api.url}/payouts`)).status).toBe(401)
+      const begun = performance.now()
+      process.kill(api.pid, signal)
+      expect(await api.exited).toEqual({ code: 0, signal: null })
+      expect(performance.now() - begun).toBeLessThan(10_000)
+      for (const socket of [idle, half]) socket.destroy()
+    },
+  )
+})

@@ -1,0 +1,224 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, inject, test } from 'vitest'
+import type { Elasticsearch } from '../../api/elasticsearch.ts'
+import { generationIndices, indexOf } from '../../schemas/documents.ts'
+import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+
+const scope = fileScope()
+const ORG = 'org_unavailable'
+const shared = (async () => {
+  const store = await useStore(scope)
+  for (let n = 0; n < 20; n++) store.payout(ORG, n, { id: `payout_${n}`, period: `period_${n}` })
+  store.rep(ORG, 'rep_1', [{ seq: 20, name: 'A' }])
+  await store.publish(ORG, 21)
+  return { store, key: await store.key(ORG) }
+})()
+const reads = [
+  '/payouts',
+  '/payouts?starting_after=payout_3',
+  '/payouts/payout_1',
+  '/statements/payout_1',
+  '/reps',
+  '/reps/rep_1',
+]
+
+const expectUnavailable = (answer: Answer): void => {
+  expect([answer.status, refusedWith(answer).code]).toEqual([503, 'unavailable'])
+  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  expect(answer.headers.has('etag')).toBe(false)
+}
+
+/** Elasticsearch as it is, but for what is between. */
+type Spoil = (answer: Buffer) => Buffer
+const spoiling =
+  (spoil: Spoil, only: (body: string) => boolean = () => true) =>
+  (real: Elasticsearch): Elasticsearch => ({
+    search: async (index, body, signal) => {
+      const answer = await real.search(index, body, signal)
+      return answer === 'too_large' || !only(body) ? answer : spoil(answer)
+    },
+    multiGet: real.multiGet,
+  })
+
+describe('what Elasticsearch cannot answer is 503, never a short page', () => {
+  test('where one of two shards is missing', async (scope: Scope) => {
+    const store = await useStore(scope)
+    const index = indexOf(store.prefix, store.generation, 'payouts')
+    const definition = generationIndices(store.prefix, store.generation, 2)[index]
+    // One shard a node, and one node: the second shard has nowhere to go.
+    const settings = {
+      ...definition?.settings,
+      'routing.allocation.total_shards_per_node': 1,
+      auto_expand_replicas: false,
+      number_of_replicas: 0,
+    }
+    await store.call('DELETE', `/${index}`)
+    await store.call('PUT', `/${index}?wait_for_active_shards=0`, JSON.stringify({ ...definition, settings }))
+    await eventually(async () => {
+      for (let n = 0; n < 20; n++) store.payout(ORG, n, { id: `payout_${n}` })
+      const here = await store.writable()
+      expect(here).toBeGreaterThan(0)
+      expect(here).toBeLessThan(20)
+    })
+    await store.publish(ORG, 21)
+    const { ask } = await serveApi(scope, store.prefix)
+    const key = await store.key(ORG)
+    const statuses = new Set<number>()
+    for (let n = 0; n < 20; n++) statuses.add((await ask(`/payouts/payout_${n}`, key)).status)
+    expect([...statuses].toSorted()).toEqual([200, 503])
+    expectUnavailable(await ask('/payouts', key))
+    expectUnavailable(await ask('/payouts?limit=1', key))
+  })
+
+  test('where an index is blocked, closed or gone', async (scope: Scope) => {
+    const store = await useStore(scope)
+    store.payout(ORG, 1, { id: 'payout_1' })
+    await store.publish(ORG, 2)
+    const key = await store.key(ORG)
+    const { ask } = await serveApi(scope, store.prefix)
+    const index = indexOf(store.prefix, store.generation, 'payouts')
+    const both = async () => {
+      expectUnavailable(await ask('/payouts', key))
+      expectUnavailable(await ask('/payouts/payout_1', key))
+    }
+    await store.call('PUT', `/${index}/_settings`, '{"index.blocks.read":true}')
+    await both()
+    await store.call('PUT', `/${index}/_settings`, '{"index.blocks.read":false}')
+    expect((await ask('/payouts', key)).status).toBe(200)
+    await store.call('POST', `/${index}/_close`)
+    await both()
+    await store.call('DELETE', `/${index}`)
+    await both()
+  })
+
+  test('where it is away, the answer to an unknown key included', async (scope: Scope) => {
+    const { store, key } = await shared
+    const { ask, notReady } = await serveApi(scope, store.prefix, { url: 'http://127.0.0.1:1' })
+    for (const path of reads) expectUnavailable(await ask(path, key))
+    expectUnavailable(await ask('/nowhere', 'ck_unknown_unknown_unknown'))
+    expect((await ask('/payouts')).status).toBe(401)
+    expect((await ask('/openapi.json')).status).toBe(200)
+    expect(await notReady()).toEqual(['elasticsearch_connection'])
+  })
+
+  test.each([
+    ['timed out', (text: string) => text.replace('"timed_out":false', '"timed_out":true')],
+    ['lost a shard', (text: string) => text.replace('"failed":0', '"failed":1')],
+    ['is cut short', (text: string) => text.slice(0, -200)],
+    ['is empty', () => ''],
+    ['is no JSON', () => 'no'],
+    [
+      'misses a hit of another organization',
+      (text: string) => text.replace('"_id":"org_unavailable:', '"_id":"org_x:'),
+    ],
+  ])('where its answer %s', async (_, spoil) => {
+    const { store, key } = await shared
+    const { ask } = await serveApi(scope, store.prefix, {
+      between: spoiling(answer => Buffer.from(spoil(answer.toString()))),
+    })
+    expectUnavailable(await ask('/payouts', key))
+    expectUnavailable(await ask('/payouts?starting_after=payout_3', key))
+  })
+
+  test('within 3 s where it is slow, headers or body, and what was asked is given up', async (scope: Scope) => {
+    const { store, key } = await shared
+    const slow = await frontOf(scope, inject('elasticsearchUrl'))
+    const { ask } = await serveApi(scope, store.prefix, { url: slow.url })
+    expect((await ask('/payouts', key)).status).toBe(200)
+    for (const how of ['headers', 'body'] as const) {
+      slow.delay(how)
+      const begun = performance.now()
+      expectUnavailable(await ask('/payouts', key))
+      expect(performance.now() - begun).toBeGreaterThan(2_500)
+      expect(performance.now() - begun).toBeLessThan(4_000)
+    }
+    slow.delay('nothing')
+    expect((await ask('/payouts', key)).status).toBe(200)
+  })
+
+  test('where its answer breaks off', async (scope: Scope) => {
+    const { store, key } = await shared
+    const front = await frontOf(scope, inject('elasticsearchUrl'))
+    const { ask } = await serveApi(scope, store.prefix, { url: front.url })
+    expect((await ask('/payouts', key)).status).toBe(200)
+    front.delay('break')
+    expectUnavailable(await ask('/payouts', key))
+  })
+})
+
+describe('a client', () => {
+  test('goes on from its cursor afterwards and misses nothing', async (scope: Scope) => {
+    const { store, key } = await shared
+    let broken = false
+    const between = spoiling(answer => (broken ? answer.subarray(0, -1) : answer))
+    const { ask } = await serveApi(scope, store.prefix, { between })
+    const ids: unknown[] = []
+    for (let cursor = '', more = true; more; ) {
+      const path = `/payouts?limit=7${cursor && `&starting_after=${cursor}`}`
+      broken = true
+      expectUnavailable(await ask(path, key))
+      broken = false
+      const page = listed(await ask(path, key))
+      ids.push(...page.data.map(({ id }) => id))
+      more = page.has_more
+      cursor = page.next_cursor
+    }
+    expect(ids).toEqual(Array.from({ length: 20 }, (_, n) => `payout_${n}`))
+  })
+
+  test('that goes away frees its search', async (scope: Scope) => {
+    const { store, key } = await shared
+    let ended: Promise<unknown> | undefined
+    const between = (real: Elasticsearch): Elasticsearch => ({
+      ...real,
+      search: (_index, _body, signal) => {
+        ended = new Promise(resolve => signal.addEventListener('abort', resolve))
+        return new Promise(() => undefined)
+      },
+    })
+    const { port } = await serveApi(scope, store.prefix, { between })
+    const leaving = new AbortController()
+    const asked = fetch(`http://127.0.0.1:${port}/api/v1/payouts`, {
+      headers: { authorization: `Bearer ${key}` },
+      signal: leaving.signal,
+    }).catch((error: Error) => error.name)
+    const begun = performance.now()
+    while (!ended) await new Promise(setImmediate)
+    leaving.abort()
+    await ended
+    expect(performance.now() - begun).toBeLessThan(2_000)
+    expect(await asked).toBe('AbortError')
+  })
+})
+
+/** A server in front of Elasticsearch that passes everything on, late where it is told to. */
+const frontOf = async (scope: Scope, url: string) => {
+  let how: 'nothing' | 'headers' | 'body' | 'break' = 'nothing'
+  const server: Server = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk)
+    const answer = await fetch(`${url}${req.url}`, {
+      method: req.method ?? 'GET',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.concat(chunks),
+    })
+    const body = Buffer.from(await answer.arrayBuffer())
+    if (how === 'headers') return
+    res.writeHead(answer.status, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+    if (how === 'nothing') return void res.end(body)
+    res.write(body.subarray(0, body.length / 2))
+    if (how === 'break') setImmediate(() => res.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  scope.onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  })
+  const delay = (next: typeof how) => {
+    how = next
+  }
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, delay }
+}
