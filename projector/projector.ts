@@ -47,7 +47,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   await using stack = new AsyncDisposableStack()
   const health = createHealth(log)
   const streams: RunningStream[] = []
-  const prepared: { readonly identity: Identity; readonly parkedIndex: string }[] = []
+  let prepared: readonly { readonly identity: Identity; readonly parkedIndex: string }[] = []
   const metrics = createMetrics(() => streams.flatMap(stream => stream.status()))
 
   const admin = kafka.admin()
@@ -66,8 +66,9 @@ export const runProjector = async (settings: Settings, context: Context): Promis
 
   const work = async (): Promise<void> => {
     const both = await prepare(settings, admin, health, context)
+    // Both at once: a status of one topic only would look as if the other had nothing to wait for.
+    prepared = both.map(({ identity, indexOf }) => ({ identity, parkedIndex: indexOf('parked') }))
     for (const options of both) {
-      prepared.push({ identity: options.identity, parkedIndex: options.indexOf('parked') })
       // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
       const streamAdmin = kafka.admin()
       stack.defer(() => streamAdmin.disconnect().catch(() => undefined))
@@ -202,6 +203,7 @@ const statusOfAll = async (
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
 ) => {
+  if (prepared.length === 0) return undefined
   try {
     const all = await Promise.all(
       prepared.map(({ identity, parkedIndex }) => readStatus(identity, parkedIndex, prefix, admin, elasticsearch)),

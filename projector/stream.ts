@@ -160,11 +160,21 @@ const identifiedPosition = async (
   context: StreamContext,
 ): Promise<PublishedPosition> => {
   const request = requester('publish', signal, context)
-  const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
   const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
-  const ends = await keepTrying(identifyNow, signal, patience)
+  // First: a partition that was added since has no position, and that is not what is wrong.
+  await keepTrying(identifyNow, signal, patience)
+  const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
+  // After the position was read: another owner may have published beyond what was the end before.
+  const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, patience)
   assertNotTruncated(identity.topic, partition, published.current().position, ends)
   return published
+}
+
+const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnavailable)
+
+const asUnavailable = (error: unknown): never => {
+  if (error instanceof StopError) throw error
+  throw new Unavailable(0)
 }
 
 /** Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one */
@@ -174,8 +184,7 @@ const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> =
     await checkTopicConfiguration(admin, identity.topic)
     return await fetchEnds(admin, identity.topic)
   } catch (error) {
-    if (error instanceof StopError) throw error
-    throw new Unavailable(0)
+    return asUnavailable(error)
   }
 }
 

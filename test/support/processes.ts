@@ -23,6 +23,8 @@ export type RunningProcess = {
   readonly lines: () => LogLine[]
   /** Settles when it has ended, by itself or not. */
   readonly exited: Promise<Exit>
+  /** How it has ended; undefined while it runs. */
+  readonly exit: () => Exit | undefined
   /** SIGTERM, as an operator stops it; waits until it has ended. */
   readonly stop: () => Promise<Exit>
   /** SIGKILL: no last word. */
@@ -47,9 +49,11 @@ export const startProcess = (
   const will = leaveWill('kill -9 "$0"', String(pid))
   let log = ''
   for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', text => (log += text))
+  let exit: Exit | undefined
   const exited = once(child, 'close').then(async ([code, signal]): Promise<Exit> => {
     await will.revoke()
-    return { code, signal }
+    exit = { code, signal }
+    return exit
   })
   const end = (signal: NodeJS.Signals) => async (): Promise<Exit> => {
     if (isRunning(child)) child.kill(signal)
@@ -62,6 +66,7 @@ export const startProcess = (
     log: () => log,
     lines: () => linesOf(log),
     exited,
+    exit: () => exit,
     stop: end('SIGTERM'),
     kill,
     freeze: () => void child.kill('SIGSTOP'),
@@ -80,6 +85,14 @@ const linesOf = (log: string): LogLine[] =>
       return []
     }
   })
+
+/** Waits for a process that refuses to go on. Gives what it said last. */
+export const expectRefused = async (child: RunningProcess, code: string): Promise<string> => {
+  await eventually(() => expect(child.exit(), child.log()).toEqual({ code: 1, signal: null }))
+  const fatal = child.lines().filter(({ level }) => level === 60)
+  expect(fatal, child.log()).toEqual([expect.objectContaining({ code })])
+  return String(fatal[0]?.msg)
+}
 
 // --- the projector
 
@@ -149,11 +162,13 @@ export const caughtUp = async (
 
 export type Api = RunningProcess & { readonly url: string; readonly adminUrl: string }
 
-/** Starts an API and waits until it is ready. */
+export type ApiOptions = { readonly settings?: Readonly<Record<string, string>>; readonly ready?: boolean }
+
+/** Starts an API and waits until it is ready, or only until it listens. */
 export const startApi = async (
   scope: Scope,
   prefix: string,
-  settings: Readonly<Record<string, string>> = {},
+  { settings = {}, ready = true }: ApiOptions = {},
 ): Promise<Api> => {
   const child = startProcess(scope, 'api/main.ts', {
     ELASTICSEARCH_URL: inject('elasticsearchUrl'),
@@ -169,6 +184,6 @@ export const startApi = async (
     return [line?.port, line?.admin_port]
   })
   const adminUrl = `http://127.0.0.1:${adminPort}`
-  await eventually(async () => expect((await fetch(`${adminUrl}/readyz`)).status, child.log()).toBe(200))
+  if (ready) await eventually(async () => expect((await fetch(`${adminUrl}/readyz`)).status, child.log()).toBe(200))
   return { ...child, url: `http://127.0.0.1:${port}/api/v1`, adminUrl }
 }

@@ -1,12 +1,12 @@
 /** Topics of a test's own on the real Kafka, made as `npm run topics` makes them, and what is published to them. */
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type IHeaders, type Producer } from 'kafkajs'
-import { inject } from 'vitest'
+import { expect, inject } from 'vitest'
 import type { Stream } from '../../schemas/events.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Outgoing } from './events.ts'
 import { type ModelRecord, partitionOf } from './model-record.ts'
-import type { Scope } from './scope.ts'
+import { eventually, type Scope } from './scope.ts'
 
 export type Topics = {
   readonly events: string
@@ -30,6 +30,8 @@ type Options = {
   readonly keyPartitions?: number
   /** Over the configuration that `npm run topics` gives a topic. */
   readonly configuration?: Readonly<Record<string, string>>
+  /** Takes these names; what is there under one of them stays. */
+  readonly named?: Pick<Topics, 'events' | 'apiKeys'>
 }
 
 export const createTopics = async (scope: Scope, options: Options = {}): Promise<Topics> => {
@@ -40,9 +42,7 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
     logLevel: kafkajs.logLevel.NOTHING,
     retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 10 },
   })
-  const suffix = randomBytes(6).toString('hex')
-  const events = `test.${suffix}.events`
-  const apiKeys = `test.${suffix}.api-keys`
+  const { events, apiKeys } = options.named ?? newNames()
 
   const admin = kafka.admin()
   await admin.connect()
@@ -51,11 +51,22 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
     await admin.deleteTopics({ topics: [events, apiKeys].filter(topic => there.includes(topic)) })
     await admin.disconnect()
   })
-  const topics = [
+  const there = await admin.listTopics()
+  const wanted = [
     { topic: events, numPartitions: partitions },
     { topic: apiKeys, numPartitions: keyPartitions },
-  ]
-  await createAll(admin, topics, configuration)
+  ].filter(({ topic }) => !there.includes(topic))
+  const configEntries = Object.entries({ ...keepsEverything, ...configuration }).map(([name, value]) => ({
+    name,
+    value,
+  }))
+  // The client's own waiting now and then fails when the broker has not heard of a topic yet.
+  await admin.createTopics({ waitForLeaders: false, topics: wanted.map(topic => ({ ...topic, configEntries })) })
+  await eventually(async () => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [events, apiKeys] })
+    const leaders = topics.flatMap(topic => topic.partitions.map(({ leader }) => leader))
+    expect(leaders).toEqual(leaders.map(() => expect.toSatisfy((leader: number) => leader >= 0)))
+  })
 
   const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
   await producer.connect()
@@ -81,17 +92,9 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   }
 }
 
-/** @param configuration over the one that keeps every record */
-export const createAll = async (
-  admin: Admin,
-  topics: readonly { readonly topic: string; readonly numPartitions: number }[],
-  configuration: Readonly<Record<string, string>> = {},
-): Promise<void> => {
-  const configEntries = Object.entries({ ...keepsEverything, ...configuration }).map(([name, value]) => ({
-    name,
-    value,
-  }))
-  await admin.createTopics({ waitForLeaders: true, topics: topics.map(topic => ({ ...topic, configEntries })) })
+const newNames = (): Pick<Topics, 'events' | 'apiKeys'> => {
+  const name = `test.${randomBytes(6).toString('hex')}`
+  return { events: `${name}.events`, apiKeys: `${name}.api-keys` }
 }
 
 const keepsEverything = {

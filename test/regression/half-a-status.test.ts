@@ -1,0 +1,33 @@
+/**
+ * Symptom: right after a start `/status` answered 200 with no partition, then with that of the API keys alone; all that it
+ * named was caught up, while not one event had been read. Whoever waits for `lag` 0 (a deployment, a test) went on too early.
+ * Cause: partitions were listed stream by stream, as each began to read.
+ */
+import { expect, test } from 'vitest'
+import { newId, repRecorded } from '../support/events.ts'
+import { startProjector } from '../support/processes.ts'
+import { eventually } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+
+test('a status names every partition of both topics, or is not known yet', async t => {
+  const topics = await createTopics(t, { partitions: 2 })
+  await topics.publish([repRecorded({ org_id: newId('org') })])
+  const projector = await startProjector(t, { topics, prefix: createPrefix(t) })
+
+  const answers: { status: number; text: string }[] = []
+  await eventually(
+    async () => {
+      const answer = await projector.ask('/status')
+      answers.push(answer)
+      expect(answer.status).toBe(200)
+      expect(JSON.parse(answer.text).partitions).not.toContainEqual(expect.objectContaining({ lag: 1 }))
+    },
+    { every: 5 },
+  )
+
+  const known = answers.filter(({ status }) => status === 200)
+  const named = known.map(({ text }) => JSON.parse(text).partitions.map(({ topic }: { topic: string }) => topic))
+  expect(named).toEqual(known.map(() => [topics.apiKeys, topics.events, topics.events]))
+  expect(answers.map(({ status }) => status)).toContain(503)
+})
