@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import type { ListKind } from '../schemas/documents.ts'
 import { type Cut, numberOf, textOf } from './cut-documents.ts'
-import { NOT_MODIFIED, OK } from './failures.ts'
+import { NOT_MODIFIED, OK, unavailable } from './failures.ts'
 import { isReplaced, type Position } from './position.ts'
 import { type Page, recordIdOf } from './read-list.ts'
 import type { Found, FoundStatement } from './read-record.ts'
@@ -51,14 +51,20 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
 }
 
 /** The id of the payout that replaced this one, as JSON. */
-const replacementOf = (cut: Cut, position: Position): string =>
-  JSON.stringify(isReplaced(numberOf(cut, 'until_seq'), position) ? textOf(cut, 'superseded_by_id') : null)
+const replacementOf = (cut: Cut, position: Position): string => {
+  if (!isReplaced(numberOf(cut, 'until_seq'), position)) return 'null'
+  const id = textOf(cut, 'superseded_by_id')
+  if (id === null) throw unavailable('elasticsearch_malformed_record')
+  return JSON.stringify(id)
+}
 
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22
-const contentHash = ({ bytes, start }: Cut): string => {
+const contentHash = ({ bytes, start, headerEnd }: Cut): string => {
   const from = bytes.indexOf(HASH, start) + HASH.length
-  return bytes.toString('latin1', from, bytes.indexOf(QUOTE, from))
+  const to = bytes.indexOf(QUOTE, from)
+  if (from < start || to === -1 || to >= headerEnd) throw unavailable('elasticsearch_malformed_record')
+  return bytes.toString('latin1', from, to)
 }
 
 const entityTag = (what: string, position: Position, content: string): string =>

@@ -60,7 +60,7 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
       if (answer === 'too_large') outcome = answer
       return answer
     } catch (error) {
-      const failure = asRefusal(error)
+      const failure = signal.aborted ? unavailable((signal.reason as DOMException).message) : asRefusal(error)
       outcome = failure.because ?? failure.code
       throw failure
     } finally {

@@ -3,7 +3,7 @@
  * Promises: the id is never one the client chose; when the client goes away or the time is up, what was asked of Elasticsearch ends.
  */
 import { READ_TIME_MAX } from './limits.ts'
-import { readTarget, type Step } from './request.ts'
+import { endingBecause, readTarget, type Step } from './request.ts'
 
 export const identifyRequest = (newRequestId: () => string): Step => {
   return async (ctx, next) => {
@@ -16,14 +16,14 @@ export const identifyRequest = (newRequestId: () => string): Step => {
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
 
-    const end = () => ending.abort()
-    const timer = setTimeout(end, READ_TIME_MAX)
-    ctx.res.once('close', end)
+    const leave = () => ending.abort(endingBecause('client_gone'))
+    const timer = setTimeout(() => ending.abort(endingBecause('time_is_up')), READ_TIME_MAX)
+    ctx.res.once('close', leave)
     try {
       await next()
     } finally {
       clearTimeout(timer)
-      ctx.res.removeListener('close', end)
+      ctx.res.removeListener('close', leave)
     }
   }
 }

@@ -16,7 +16,9 @@ export const limitRate = (rate: Rate, now: () => number, limited: () => void): S
   return async (ctx, next) => {
     const { key } = ctx.state
     if (!key) throw new Error('limitRate needs an authenticated request')
-    const counted = await count(limiter, `${key.org}:${key.id}`)
+    // The id of a key is its organization's own: two may use the same.
+    const place = `${key.org}:${key.id}`
+    const counted = await count(limiter, place)
     const windowEnds = now() + counted.msBeforeNext
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
@@ -31,7 +33,7 @@ export const limitRate = (rate: Rate, now: () => number, limited: () => void): S
       // What was counted in a window that has ended is not given back in the next one.
       const left = windowEnds - now()
       if (left <= 0) return
-      void limiter.reward(`${key.org}:${key.id}`)
+      void giveBack(limiter, place)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
     await next()
@@ -45,6 +47,12 @@ const count = async (limiter: RateLimiterMemory, key: string): Promise<RateLimit
     if (over instanceof RateLimiterRes) return over
     throw over
   }
+}
+
+const giveBack = async (limiter: RateLimiterMemory, key: string): Promise<void> => {
+  const { consumedPoints } = await limiter.reward(key)
+  // The window ended in between: this one has nothing to give back.
+  if (consumedPoints < 0) await limiter.penalty(key)
 }
 
 const setLeft = (ctx: Context, left: number, msBeforeNext: number): void =>

@@ -25,6 +25,9 @@ export const TIMEOUT_CHECK_INTERVAL = 250
 /** Milliseconds a connection may idle between two requests: longer than the usual client keeps one. */
 export const KEEP_ALIVE_TIME = 65_000
 
+/** Milliseconds without a byte in either direction after which a connection is ended: a client that does not take its answer. */
+export const SOCKET_SILENCE_MAX = 30_000
+
 /** Connections at once; further ones are closed by the server. */
 export const CONNECTIONS_MAX = 10_000
 

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from './failures.ts'
 import { READY_INTERVAL, READY_TIME_MAX } from './limits.ts'
 import type { Log } from './log.ts'
+import { endingBecause } from './request.ts'
 
 /** A look that fails with `unavailable` when what it looks at is not there. */
 export type Look = (signal: AbortSignal) => Promise<unknown>
@@ -16,8 +17,10 @@ export type NotReady = () => Promise<readonly string[]>
 export const createReadiness =
   (looks: readonly Look[]): NotReady =>
   async () => {
-    const signal = AbortSignal.timeout(READY_TIME_MAX)
-    const found = await Promise.allSettled(looks.map(look => look(signal)))
+    const ending = new AbortController()
+    const timer = setTimeout(() => ending.abort(endingBecause('time_is_up')), READY_TIME_MAX)
+    const found = await Promise.allSettled(looks.map(look => look(ending.signal)))
+    clearTimeout(timer)
     const reasons = found.filter(one => one.status === 'rejected').map(({ reason }) => wordOf(reason))
     return [...new Set(reasons)]
   }

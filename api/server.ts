@@ -13,6 +13,7 @@ import {
   KEEP_ALIVE_TIME,
   PARSER_BYTES_MAX,
   REQUEST_TIME_MAX,
+  SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from './limits.ts'
 
@@ -40,6 +41,7 @@ export const createApiServer = ({ listener, newRequestId, refused }: Parts): Ser
     listener,
   )
   server.maxConnections = CONNECTIONS_MAX
+  server.setTimeout(SOCKET_SILENCE_MAX)
   // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app counts.
   server.maxHeadersCount = 0
 

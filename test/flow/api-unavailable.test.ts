@@ -125,12 +125,13 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
   test('within 3 s where it is slow, headers or body, and what was asked is given up', async (scope: Scope) => {
     const { store, key } = await shared
     const slow = await frontOf(scope, inject('elasticsearchUrl'))
-    const { ask } = await serveApi(scope, store.prefix, { url: slow.url })
+    const { ask, logged } = await serveApi(scope, store.prefix, { url: slow.url })
     expect((await ask('/payouts', key)).status).toBe(200)
     for (const how of ['headers', 'body'] as const) {
       slow.delay(how)
       const begun = performance.now()
       expectUnavailable(await ask('/payouts', key))
+      expect(logged.at(-1)).toContain('"because":"time_is_up"')
       expect(performance.now() - begun).toBeGreaterThan(2_500)
       expect(performance.now() - begun).toBeLessThan(4_000)
     }
