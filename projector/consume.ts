@@ -8,10 +8,12 @@
  * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked for.
  * - Batches of only control or aborted records never reach the handler: the end-of-batch event tells of them.
  * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
+ * - It takes time that grows with the square of the number of headers: see `headers.ts`.
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type IHeaders, type Kafka } from 'kafkajs'
 import type { RawRecord } from './decode.ts'
 import type { Batch } from './flow.ts'
+import { readHeadersAtOnce } from './headers.ts'
 import {
   FETCH_BYTES,
   FETCH_PARTITION_BYTES,
@@ -46,6 +48,7 @@ export const consume = async (
   groupId: string,
   handlers: Handlers,
 ): Promise<Consumption> => {
+  readHeadersAtOnce()
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,
@@ -130,7 +133,7 @@ const toRecord = ({ offset, timestamp, key, value, headers }: Message): RawRecor
   headers: headers === undefined ? [] : toHeaders(headers),
 })
 
-/** The client keeps a repeated header as a list, and one named like a member of Object.prototype with that member in front. */
+/** The client has a repeated header as a list. */
 const toHeaders = (headers: IHeaders): RawRecord['headers'] =>
   Object.entries(headers).flatMap(([name, values]) =>
     (Array.isArray(values) ? values : [values]).flatMap((value): RawRecord['headers'] =>
