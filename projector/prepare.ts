@@ -7,10 +7,12 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   commonIndices,
   controlIndexOf,
+  FIRST_GENERATION,
   type GenerationDocument,
   generationId,
   generationIndices,
   type IndexDefinition,
+  indexOf,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
@@ -39,10 +41,13 @@ export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<
   })
   if (status !== 200) throw new StopError('index_unsuitable', `the index template is answered ${status}`)
 
+  // Asked in this order: a generation has indices only after the control index was there.
+  const wasProjected = await exists(indexOf(prefix, FIRST_GENERATION, 'reps'), request)
   const control = controlIndexOf(prefix)
-  const exists = (await request({ method: 'HEAD', path: `/${control}` })).status === 200
-  if (!exists)
+  if (!(await exists(control, request))) {
+    if (wasProjected) throw new StopError('index_missing', control)
     for (const [name, definition] of Object.entries(commonIndices(prefix))) await create(name, definition, request)
+  }
   for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
 }
 
@@ -118,6 +123,9 @@ const createControl = async (id: string, document: object, { request, prefix }: 
   if (status !== 201 && status !== 409)
     throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
 }
+
+const exists = async (name: string, request: PrepareSteps['request']): Promise<boolean> =>
+  (await request({ method: 'HEAD', path: `/${name}` })).status === 200
 
 const create = async (
   name: string,

@@ -252,9 +252,11 @@ export const generationIndices = (
     ]),
   )
 
-/** The indices that all generations share: control, API keys and what was parked of the API key topic. */
+/**
+ * The indices that all generations share: API keys, what was parked of the API key topic, and control. They are created in
+ * this order: where the control index is, the others are.
+ */
 export const commonIndices = (prefix: string): Record<string, IndexDefinition> => ({
-  [controlIndexOf(prefix)]: definition({ kind: keyword, body }),
   [apiKeysIndexOf(prefix)]: definition({
     key_id: keyword,
     org_id: keyword,
@@ -264,4 +266,5 @@ export const commonIndices = (prefix: string): Record<string, IndexDefinition> =
     body,
   }),
   [apiKeysParkedIndexOf(prefix)]: definition(parked),
+  [controlIndexOf(prefix)]: definition({ kind: keyword, body }),
 })

@@ -39,12 +39,12 @@ describe('document ids', () => {
 describe('the indices', () => {
   const indices = { ...generationIndices('commission', 'g1', 2), ...commonIndices('commission') }
 
-  test('are one of each kind for a generation, and three that all generations share', () => {
+  test('are one of each kind for a generation, and three that all generations share, control last', () => {
     expect(Object.keys(indices)).toEqual([
       ...kinds.map(kind => `commission-g1-${kind}`),
-      'commission-control',
       'commission-api-keys',
       'commission-api-keys-parked',
+      'commission-control',
     ])
   })
 
