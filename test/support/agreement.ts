@@ -57,15 +57,19 @@ export const parkedCodes = async (prefix: string): Promise<Map<string, string>> 
   return new Map(documents.map(({ id, source }) => [id, String(source.code)]))
 }
 
-/** The place of every record that made a document. */
-export const appliedPlaces = async (prefix: string, topics: Topics): Promise<Set<string>> => {
+/** The place of every record that made a document. Without a refresh, of those that a search finds by itself. */
+export const appliedPlaces = async (
+  prefix: string,
+  topics: Topics,
+  { refresh = true }: { readonly refresh?: boolean } = {},
+): Promise<Set<string>> => {
   const places = new Set<string>()
   const add = ({ source }: Stored): void => {
     if (typeof source.seq !== 'number') return
     places.add(placeOf('events', partitionOf(String(source.org_id), topics.partitions), source.seq))
   }
   for (const kind of ['reps', 'periods', 'payouts', 'payroll_files'] as const) {
-    for (const document of await allStored(indexNamed(prefix, kind))) add(document)
+    for (const document of await allStored(indexNamed(prefix, kind), { refresh })) add(document)
   }
   for (const { source } of await allStored(indexNamed(prefix, 'api-keys'))) {
     const body = source.body as { created_seq: number; revoked_seq?: number | null }

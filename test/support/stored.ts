@@ -49,9 +49,12 @@ export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-p
 
 export type Stored = { readonly id: string; readonly version: number; readonly source: Record<string, unknown> }
 
-/** Every document of an index, in the order of their ids. */
-export const allStored = async (index: string): Promise<Stored[]> => {
-  await call('POST', `/${index}/_refresh`)
+/** Every document of an index, in the order of their ids. Without a refresh, those that a search finds by itself. */
+export const allStored = async (
+  index: string,
+  { refresh = true }: { readonly refresh?: boolean } = {},
+): Promise<Stored[]> => {
+  if (refresh) await call('POST', `/${index}/_refresh`)
   const found: Stored[] = []
   for (let after: unknown[] | undefined; ; ) {
     const query = { size: 2_000, version: true, sort: ['_doc'], ...(after && { search_after: after }) }

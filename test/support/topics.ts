@@ -105,10 +105,10 @@ const keepsEverything = {
   'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
 }
 
-type Placed = Outgoing & { readonly partition: number }
+export type Placed = Outgoing & { readonly partition: number }
 
 /** Where a default publisher would put it: by its key, as text. */
-const place = (record: Outgoing, partitions: number): Placed => {
+export const place = (record: Outgoing, partitions: number): Placed => {
   if (record.stream === 'api-keys') return { ...record, partition: 0 }
   const { partition = record.key === null ? 0 : partitionOf(String(record.key), partitions) } = record
   return { ...record, partition }
@@ -165,7 +165,7 @@ const toMessage = ({ key, headers, value, partition }: Placed) => ({
   partition,
 })
 
-const toPublished = ({ stream, partition, key, headers, value }: Placed, offset: number): Published => ({
+export const toPublished = ({ stream, partition, key, headers, value }: Placed, offset: number): Published => ({
   stream,
   partition,
   offset,

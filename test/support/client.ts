@@ -1,0 +1,60 @@
+/** A client of the API as anyone could write one: it reads records by id and walks lists, over one address or several in turn. */
+import { expect } from 'vitest'
+import type { Item } from './model.ts'
+import type { Api } from './processes.ts'
+
+export type List = 'reps' | 'periods' | 'payouts' | 'payroll_files'
+export const lists: readonly List[] = ['reps', 'periods', 'payouts', 'payroll_files']
+
+export type Page = { readonly data: readonly Item[]; readonly has_more: boolean; readonly next_cursor: string }
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
+
+export type Client = {
+  /** Asks the next address in turn. */
+  readonly ask: (path: string, headers?: Record<string, string>) => Promise<Answer>
+  readonly page: (list: List, query?: { limit?: number; starting_after?: string }) => Promise<Page>
+  /** One record, which must be there. */
+  readonly read: (path: string) => Promise<Item>
+  /** The pages of a list from a cursor, or from the beginning, up to where there is no more. */
+  readonly walk: (list: List, limit: number, startingAfter?: string) => AsyncGenerator<Page>
+  /** All records of a list, walked at a limit. */
+  readonly all: (list: List, limit?: number) => Promise<readonly Item[]>
+}
+
+export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string): Client => {
+  let turn = 0
+  const ask: Client['ask'] = async (path, headers = {}) => {
+    const url = apis[turn++ % apis.length]?.url
+    const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } })
+    return { status: answer.status, headers: answer.headers, text: await answer.text() }
+  }
+  const json = async (path: string): Promise<unknown> => {
+    const { status, text } = await ask(path)
+    expect({ path, status, text: status === 200 ? '' : text }).toEqual({ path, status: 200, text: '' })
+    return JSON.parse(text)
+  }
+  const page: Client['page'] = async (list, query = {}) => {
+    const parameters = new URLSearchParams(query as Record<string, string>)
+    return (await json(`/${list}?${parameters}`)) as Page
+  }
+  async function* walk(list: List, limit: number, startingAfter?: string): AsyncGenerator<Page> {
+    let cursor = startingAfter
+    for (;;) {
+      const got = await page(list, { limit, ...(cursor !== undefined && { starting_after: cursor }) })
+      yield got
+      if (!got.has_more) return
+      cursor = got.next_cursor
+    }
+  }
+  return {
+    ask,
+    page,
+    walk,
+    read: async path => ((await json(path)) as { data: Item }).data,
+    all: async (list, limit = 200) => {
+      const records: Item[] = []
+      for await (const { data } of walk(list, limit)) records.push(...data)
+      return records
+    },
+  }
+}
