@@ -1,0 +1,174 @@
+/** The promise about organizations: two whose records have the very same ids, one that has nothing, and their keys. */
+import { beforeAll, expect, test } from 'vitest'
+import { type Answer, type Client, createClient, lists } from '../../support/client.ts'
+import {
+  keyCreated,
+  keyRevoked,
+  newId,
+  newKeyText,
+  type Outgoing,
+  payoutCalculated,
+  payrollRecorded,
+  payrollVoided,
+  periodRecorded,
+  repRecorded,
+} from '../../support/events.ts'
+import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { eventually, fileScope } from '../../support/scope.ts'
+import { createPrefix } from '../../support/stored.ts'
+import { createTopics, type Topics } from '../../support/topics.ts'
+
+const file = fileScope()
+const [ours, theirs, empty] = [newId('org'), newId('org'), newId('org')]
+const keys = { ours: newKeyText(), theirs: newKeyText(), empty: newKeyText(), mayNotRead: newKeyText() }
+let topics: Topics
+let projector: Projector
+let api: Api
+let client: Record<keyof typeof keys, Client>
+
+/** The same ids in both organizations, and more of the other one. */
+const recordsOf = (org: string, mark: string, more: number): Outgoing[] => [
+  repRecorded({ org_id: org, name: mark }),
+  ...Array.from({ length: more }, (_, place) => periodRecorded({ org_id: org, id: `period_${place + 1}`, name: mark })),
+  ...Array.from({ length: more }, (_, place) =>
+    payoutCalculated({
+      org_id: org,
+      id: `payout_${place + 1}`,
+      period_id: `period_${place + 1}`,
+      net_amount: amountOf(more),
+    }),
+  ),
+  payoutCalculated({ org_id: org, id: 'payout_new', supersedes_id: 'payout_1', net_amount: amountOf(more) }),
+  payrollRecorded({ org_id: org, amount: amountOf(more), destination: { type: 'other', label: mark } }),
+  payrollVoided({ org_id: org, amount: `-${amountOf(more)}` }),
+]
+
+/** Four times its one digit: ours and theirs are told apart in any text. */
+const amountOf = (digit: number): string => `${digit}`.repeat(4)
+
+beforeAll(async () => {
+  topics = await createTopics(file)
+  const prefix = createPrefix(file)
+  projector = await startProjector(file, { topics, prefix })
+  await topics.publish([
+    keyCreated({ org_id: ours, text: keys.ours }),
+    // The id of a key is its organization's own, too.
+    keyCreated({ org_id: theirs, text: keys.theirs }),
+    keyCreated({ org_id: empty, text: keys.empty }),
+    keyCreated({ org_id: ours, id: 'key_2', text: keys.mayNotRead, permissions: [] }),
+    ...recordsOf(ours, 'ours', 2),
+    ...recordsOf(theirs, 'theirs', 4),
+    // What one organization sends as another is refused, whichever way round.
+    { ...repRecorded({ org_id: theirs, name: 'forged' }), key: ours },
+    { ...repRecorded({ org_id: ours, name: 'forged' }), key: theirs },
+    { ...keyRevoked({ org_id: theirs }), key: ours },
+  ])
+  await caughtUp(projector)
+  api = await startApi(file, prefix)
+  const clientOf = (key: string): Client => createClient([api], key)
+  client = {
+    ours: clientOf(keys.ours),
+    theirs: clientOf(keys.theirs),
+    empty: clientOf(keys.empty),
+    mayNotRead: clientOf(keys.mayNotRead),
+  }
+})
+
+const everyPath = [
+  ...lists.map(list => `/${list}`),
+  '/reps/rep_1',
+  ...[1, 2, 3, 4].flatMap(place => [
+    `/periods/period_${place}`,
+    `/payouts/payout_${place}`,
+    `/statements/payout_${place}`,
+    `/payroll_files/payroll_${place}`,
+  ]),
+  '/payouts/payout_new',
+  '/statements/payout_new',
+  ...lists.map(list => `/${list}?starting_after=payout_4`),
+]
+
+test("9. A key sees its own organization's records only; nothing it sends can tell an unknown id from someone else's.", async () => {
+  for (const path of everyPath) {
+    const [own, other] = [await client.ours.ask(path), await client.theirs.ask(path)]
+    expect(own.text).not.toMatch(/theirs|forged|4444/)
+    expect(other.text).not.toMatch(/ours|forged|2222/)
+    for (const org of [ours, theirs]) expect(own.text + other.text).not.toContain(org)
+  }
+  expect((await client.ours.all('payouts')).map(({ id }) => id)).toEqual(['payout_2', 'payout_new'])
+  expect((await client.theirs.all('payouts')).map(({ id }) => id)).toEqual([
+    'payout_2',
+    'payout_3',
+    'payout_4',
+    'payout_new',
+  ])
+
+  // `…_4` is an id of the other organization, `…_9` of nobody.
+  const alike = [
+    ['/payouts/payout_4', '/payouts/payout_9'],
+    ['/statements/payout_4', '/statements/payout_9'],
+    ['/periods/period_4', '/periods/period_9'],
+    ['/payouts?starting_after=payout_4', '/payouts?starting_after=payout_9'],
+    ['/payouts?limit=1&starting_after=payout_3', '/payouts?limit=1&starting_after=payout_9'],
+    ['/periods?starting_after=period_4', '/periods?starting_after=period_9'],
+  ] as const
+  for (const [ofAnother, ofNobody] of alike) {
+    const [one, other] = [await client.ours.ask(ofAnother), await client.ours.ask(ofNobody)]
+    expect([400, 404]).toContain(one.status)
+    expect(seenBy(one)).toEqual(seenBy(other))
+  }
+})
+
+/** All that a client gets, less what is different with every answer. */
+const seenBy = ({ status, headers, text }: Answer): unknown => ({
+  status,
+  text,
+  headers: [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name)),
+})
+
+test('an organization without records answers every id as unknown, and its lists are empty', async () => {
+  for (const list of lists) {
+    const page = await client.empty.ask(`/${list}`)
+    expect(page.text).toBe('{"data":[],"has_more":false,"next_cursor":""}')
+  }
+  for (const path of everyPath.filter(path => /^\/\w+\/\w+$/.test(path))) {
+    expect((await client.empty.ask(path)).status).toBe(404)
+  }
+  const answers = await Promise.all(
+    ['payout_1', 'payout_4', 'payout_9'].map(id => client.empty.ask(`/payouts?starting_after=${id}`)),
+  )
+  for (const answer of answers)
+    expect(seenBy(answer)).toEqual(seenBy(await client.ours.ask('/payouts?starting_after=payout_9')))
+})
+
+test('a key that may not read is answered alike for what is there, what is not and what could never be', async () => {
+  const paths = [...everyPath, '/payouts/payout_9', '/payouts/x', '/nowhere', '/payouts?limit=0']
+  const answers = await Promise.all(paths.map(path => client.mayNotRead.ask(path)))
+  for (const answer of answers) {
+    expect(answer.status).toBe(403)
+    expect(answer.text).toBe(answers[0]?.text)
+  }
+})
+
+test('a new key is good, and a revoked one is not, within 5 seconds, on an API that has seen it before', async () => {
+  const text = newKeyText()
+  const later = createClient([api], text)
+  expect((await later.ask('/reps')).status).toBe(401)
+  await topics.publish([keyCreated({ org_id: ours, id: 'key_3', text })])
+  await eventually(async () => expect((await later.ask('/reps')).status).toBe(200), { within: 5_000 })
+
+  await topics.publish([keyRevoked({ org_id: ours, id: 'key_3' })])
+  await eventually(async () => expect((await later.ask('/reps')).status).toBe(401), { within: 5_000 })
+  // The other keys of both organizations are as they were.
+  for (const one of [client.ours, client.theirs, client.empty]) expect((await one.ask('/reps')).status).toBe(200)
+})
+
+test('a key that was revoked answers like one that never was', async () => {
+  const text = newKeyText()
+  await topics.publish([keyCreated({ org_id: ours, id: 'key_4', text }), keyRevoked({ org_id: ours, id: 'key_4' })])
+  await caughtUp(projector)
+  const [revoked, never] = [createClient([api], text), createClient([api], newKeyText())]
+  for (const path of ['/payouts', '/payouts/payout_1', '/nowhere']) {
+    expect(seenBy(await revoked.ask(path))).toEqual(seenBy(await never.ask(path)))
+  }
+})
