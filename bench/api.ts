@@ -10,6 +10,7 @@ import { project } from './projection.ts'
 import { createKey, createTopics } from './publish.ts'
 import { type Recorded, startRecordingProxy } from './recording-proxy.ts'
 import { spreadOf } from './statistics.ts'
+import { type Cpu, EVERYTHING_ELSE, watchCpu } from './usage.ts'
 
 /** What is asked of the API, and the very same of Elasticsearch. */
 type Reading = {
@@ -18,7 +19,7 @@ type Reading = {
   readonly raw: readonly LoadRequest[]
   readonly atLeast?: number
 }
-type Round = { readonly api: Load; readonly raw: Load }
+type Round = { readonly api: Load; readonly raw: Load; readonly cpu: Cpu; readonly seconds: number }
 
 const PAGES = [50, 200] as const
 const SINGLE_READS = 500
@@ -42,16 +43,18 @@ export const measureApi: Measure = async bench => {
   await using api = await startApi(bench, projection.prefix, bench.elasticsearch.url)
   const readings = recordings.map(recording => readingOf(recording, api, key.text, bench.elasticsearch.url))
   const rows: Row[] = []
-  let busy = 0
+  const all: Round[] = []
   for (const reading of readings) {
-    await measureRound(bench, reading, warmUpSeconds)
+    await measureRound(bench, reading, api, warmUpSeconds)
     const measured: Round[] = []
-    for (let round = 1; round <= rounds; round++) measured.push(await measureRound(bench, reading, secondsPerRound))
+    for (let round = 1; round <= rounds; round++)
+      measured.push(await measureRound(bench, reading, api, secondsPerRound))
     rows.push(...rowsOf(reading, measured))
-    busy = Math.max(busy, ...measured.flatMap(({ api, raw }) => [api.busy, raw.busy]))
+    all.push(...measured)
     say(`${reading.what}: measured`)
   }
-  return figureOf(bench, rows, recordings, busy)
+  rows.push(...cpuRows('CPU of everything else meanwhile', 'cores', all, EVERYTHING_ELSE))
+  return figureOf(bench, rows, recordings, Math.max(...all.flatMap(({ api, raw }) => [api.busy, raw.busy])))
 }
 
 type Recording = {
@@ -126,10 +129,22 @@ const readingOf = (
   })),
 })
 
-const measureRound = async ({ sizes, signal }: Bench, { api, raw }: Reading, seconds: number): Promise<Round> => {
-  const { connections } = sizes.api
-  const options = { connections, milliseconds: seconds * 1000, signal }
-  return { raw: await load({ ...options, requests: raw }), api: await load({ ...options, requests: api }) }
+/** Straight first, then the API, for as long each. */
+const measureRound = async (
+  bench: Bench,
+  { api, raw }: Reading,
+  { process }: RunningApi,
+  seconds: number,
+): Promise<Round> => {
+  const { sizes, signal, services } = bench
+  const options = { connections: sizes.api.connections, milliseconds: seconds * 1000, signal }
+  const straight = await load({ ...options, requests: raw })
+  const cpu = watchCpu({
+    'the API': process.pid,
+    Elasticsearch: services.elasticsearch?.pid,
+    Kafka: services.kafka?.pid,
+  })
+  return { raw: straight, api: await load({ ...options, requests: api }), cpu: cpu(), seconds }
 }
 
 const rowsOf = ({ what, atLeast }: Reading, rounds: readonly Round[]): Row[] => {
@@ -144,11 +159,20 @@ const rowsOf = ({ what, atLeast }: Reading, rounds: readonly Round[]): Row[] => 
       isRatio: true,
       ...(atLeast !== undefined && { atLeast }),
     },
+    ...cpuRows(`${what}: CPU of the API`, 'ms per request', rounds, 'the API'),
     { what: `${what}: API, p50`, unit: 'ms', ...of(({ api }) => api.p50) },
     { what: `${what}: straight, p50`, unit: 'ms', ...of(({ raw }) => raw.p50) },
     { what: `${what}: API, p99`, unit: 'ms', ...of(({ api }) => api.p99) },
     { what: `${what}: straight, p99`, unit: 'ms', ...of(({ raw }) => raw.p99) },
   ]
+}
+
+const cpuRows = (what: string, unit: 'ms per request' | 'cores', rounds: readonly Round[], process: string): Row[] => {
+  const values = rounds.flatMap(({ api, cpu, seconds }) => {
+    const used = cpu[process]
+    return used === undefined ? [] : [unit === 'cores' ? used / seconds : (1_000 * used) / (api.perSecond * seconds)]
+  })
+  return values.length === 0 ? [] : [{ what, unit, ...spreadOf(values) }]
 }
 
 const figureOf = ({ sizes }: Bench, rows: Row[], recordings: readonly Recording[], busy: number): Figure => {

@@ -11,10 +11,11 @@ import { project } from './projection.ts'
 import { createKey, createTopics, type Topics } from './publish.ts'
 import { createRandom, type Random } from './random.ts'
 import { percentile, spreadOf } from './statistics.ts'
-import { cpuSeconds } from './usage.ts'
+import { type Cpu, watchCpu } from './usage.ts'
 
-/** Milliseconds between two questions for one probe. */
+/** Milliseconds between two questions for one probe: a tenth of its age, so that a slow answer is not made slower by asking. */
 const ASK_MS = 5
+const ASK_SHARE = 0.1
 /** Milliseconds after which a probe that is not there is a failure. */
 const LOST_MS = 30_000
 /** Parts of the time that are looked at one by one, to see how much the figure wavers. */
@@ -75,7 +76,12 @@ const publishFor = async (run: Run, seconds: number): Promise<Probes> => {
   const acknowledged: Promise<void>[] = []
   const probes: Promise<Probe>[] = []
   const began = performance.now()
-  const before = cpuOf(run)
+  const cpu = watchCpu({
+    'the projector': run.projector.pid,
+    'the API': run.api.process.pid,
+    Elasticsearch: bench.services.elasticsearch?.pid,
+    Kafka: bench.services.kafka?.pid,
+  })
   for (let sent = 0; sent < eventsPerSecond * seconds; sent++) {
     const due = began + (1000 * sent) / eventsPerSecond
     if (due > performance.now()) await sleep(due - performance.now(), undefined, { signal: bench.signal })
@@ -90,26 +96,14 @@ const publishFor = async (run: Run, seconds: number): Promise<Probes> => {
     probes.push(heardLater(published.then(() => lookFor(run, url, holder.key, at))))
   }
   const perSecond = (1000 * acknowledged.length) / (performance.now() - began)
-  const cores = coresOf(before, cpuOf(run), seconds)
+  const cores = coresOf(cpu(), seconds)
   await Promise.all(acknowledged)
   return { probes: await Promise.all(probes), perSecond, cores }
 }
 
-/** CPU seconds of each process so far, where they can be seen; of this one too, which publishes and asks on the same cores. */
-const cpuOf = ({ bench: { services }, projector, api }: Run): Record<string, number | undefined> => ({
-  'the projector': cpuSeconds(projector.pid),
-  'the API': cpuSeconds(api.process.pid),
-  Elasticsearch: cpuSeconds(services.elasticsearch?.pid),
-  Kafka: cpuSeconds(services.kafka?.pid),
-  'publisher and prober': cpuSeconds(process.pid),
-})
-
-const coresOf = (before: ReturnType<typeof cpuOf>, after: ReturnType<typeof cpuOf>, seconds: number): Row[] =>
-  Object.entries(before).flatMap(([name, used]): Row[] => {
-    const now = after[name]
-    if (used === undefined || now === undefined) return []
-    return [{ what: `CPU of ${name}`, unit: 'cores', value: (now - used) / seconds }]
-  })
+/** Cores that each process had. The bench itself publishes and asks on the same cores. */
+const coresOf = (cpu: Cpu, seconds: number): Row[] =>
+  Object.entries(cpu).map(([name, used]) => ({ what: `CPU of ${name}`, unit: 'cores', value: used / seconds }))
 
 /** Its failure is found when all are waited for: until then it must not pass for one that nobody hears. */
 const heardLater = <Result>(promise: Promise<Result>): Promise<Result> => {
@@ -136,7 +130,7 @@ const lookFor = async (
     else if (answer.status !== 404) throw new Error(`the API answers ${answer.status} to ${url}\n${api.process.last()}`)
     if (seen > LOST_MS) throw new Error(`${url} is not there ${LOST_MS / 1000} s after it was published`)
     notYet = at
-    await sleep(ASK_MS, undefined, { signal })
+    await sleep(Math.max(ASK_MS, ASK_SHARE * seen), undefined, { signal })
   }
 }
 
@@ -166,7 +160,7 @@ const figureOf = ({ sizes }: Bench, { probes, perSecond, cores }: Probes): Figur
       ...cores,
     ],
     notes: [
-      `Payouts of their own over ${organizations} organizations for ${seconds} s, each sent to Kafka by itself when it is due. One in ${probeEvery} (${probes.length} in all) is asked for by its id, from its acknowledgement on, ${ASK_MS} ms after each answer that does not have it: ${asked.toFixed(0)} requests/s beside the publishing.`,
+      `Payouts of their own over ${organizations} organizations for ${seconds} s, each sent to Kafka by itself when it is due. One in ${probeEvery} (${probes.length} in all) is asked for by its id, from its acknowledgement on, ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it: ${asked.toFixed(0)} requests/s beside the publishing.`,
       `The time ends when the answer that has the record has come. How precise that is: half of the probes were still not there ${unsure.toFixed(0)} ms before or later. Lowest and highest are of the ${PARTS} quarters of the time.`,
     ],
   }

@@ -6,15 +6,15 @@ import { newPrefix } from './elasticsearch.ts'
 import { type Running, startProcess } from './process.ts'
 import { showProgress } from './progress.ts'
 import type { Topics } from './publish.ts'
-import { cpuSeconds, peakMebibytes } from './usage.ts'
+import { type Cpu, peakMebibytes, watchCpu } from './usage.ts'
 
 export type Projection = {
   readonly prefix: string
   readonly projector: Running
   /** From the log line "projecting" until the published position of every partition was seen at its end. */
   readonly seconds: number
-  /** In that time; undefined where it cannot be seen. */
-  readonly cpu: Readonly<Record<'projector' | 'elasticsearch' | 'kafka', number | undefined>>
+  /** CPU seconds in that time. */
+  readonly cpu: Cpu
   readonly peakMebibytes: number | undefined
   /** By outcome, as the projector counts them. */
   readonly records: Readonly<Record<string, number>>
@@ -57,11 +57,14 @@ export const project = async (bench: Bench, topics: Topics, options: ProjectionO
       },
     }),
   )
-  const pids = { projector: projector.pid, elasticsearch: services.elasticsearch?.pid, kafka: services.kafka?.pid }
-  const cpuBefore = cpuOf(pids)
+  const cpu = watchCpu({
+    'the projector': projector.pid,
+    Elasticsearch: services.elasticsearch?.pid,
+    Kafka: services.kafka?.pid,
+  })
   await Promise.race([untilCaughtUp(bench, prefix, ends, options.what), projector.died])
   const seconds = (Date.now() - projector.ready.time) / 1000
-  const cpuAfter = cpuOf(pids)
+  const used = cpu()
 
   const metrics = await readMetrics(projector)
   const kept = stack.move()
@@ -69,11 +72,7 @@ export const project = async (bench: Bench, topics: Topics, options: ProjectionO
     prefix,
     projector,
     seconds,
-    cpu: {
-      projector: difference(cpuAfter.projector, cpuBefore.projector),
-      elasticsearch: difference(cpuAfter.elasticsearch, cpuBefore.elasticsearch),
-      kafka: difference(cpuAfter.kafka, cpuBefore.kafka),
-    },
+    cpu: used,
     peakMebibytes: peakMebibytes(projector.pid),
     records: outcomes(metrics, 'commission_records_total'),
     documents: outcomes(metrics, 'commission_documents_total'),
@@ -97,17 +96,6 @@ export const untilCaughtUp = async (
     await sleep(LOOK_MS, undefined, { signal })
   }
 }
-
-type Pids = Readonly<Record<keyof Projection['cpu'], number | undefined>>
-
-const cpuOf = ({ projector, elasticsearch, kafka }: Pids): Projection['cpu'] => ({
-  projector: cpuSeconds(projector),
-  elasticsearch: cpuSeconds(elasticsearch),
-  kafka: cpuSeconds(kafka),
-})
-
-const difference = (after: number | undefined, before: number | undefined): number | undefined =>
-  after === undefined || before === undefined ? undefined : after - before
 
 const readMetrics = async ({ lines }: Running): Promise<string> => {
   const port = lines.find(({ msg }) => msg === 'admin port')?.address?.port

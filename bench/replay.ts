@@ -12,6 +12,7 @@ import { type Projection, project } from './projection.ts'
 import { createTopics, type Topics } from './publish.ts'
 import { startRecordingProxy } from './recording-proxy.ts'
 import { agree, spreadOf } from './statistics.ts'
+import { EVERYTHING_ELSE } from './usage.ts'
 
 /** Warming up ends when two rounds differ by no more percent than this, or after so many rounds. */
 const WARM_PERCENT = 10
@@ -35,10 +36,7 @@ export const measureReplay: Measure = async bench => {
     const ceiling = await sendBulks(bench, bulks)
     const projection = await projectOnce(bench, topics, events)
     pairs.push({ ceiling, projection })
-    const [fast, most] = [data.payouts / projection.seconds, data.payouts / ceiling.seconds]
-    say(
-      `replay, round ${round} of ${rounds}: ${fast.toFixed(0)} events/s, ceiling ${most.toFixed(0)}: ${(fast / most).toFixed(2)}`,
-    )
+    say(`replay, round ${round} of ${rounds}: ${describe(data.payouts, { ceiling, projection })}`)
   }
   if (profile !== undefined) {
     await projectOnce(bench, topics, events, ['--cpu-prof', `--cpu-prof-dir=${profile}`])
@@ -49,6 +47,12 @@ export const measureReplay: Measure = async bench => {
 
 type Ceiling = { readonly seconds: number }
 type Pair = { readonly ceiling: Ceiling; readonly projection: Omit<Projection, 'projector'> }
+
+const describe = (payouts: number, { ceiling, projection }: Pair): string => {
+  const [rate, most] = [payouts / projection.seconds, payouts / ceiling.seconds]
+  const others = elsewhere({ ceiling, projection }).map(cores => `, others had ${cores.toFixed(2)} cores`)
+  return `${rate.toFixed(0)} events/s, ceiling ${most.toFixed(0)}: ${(rate / most).toFixed(2)}${others}`
+}
 
 /** One projection through a proxy that keeps the bulk requests. Not measured. */
 const recordBulks = async (bench: Bench, topics: Topics, events: number): Promise<BulkRequests> => {
@@ -103,13 +107,16 @@ const requireAllApplied = ({ records }: Projection, events: number): void => {
   throw new Error(`of ${events} events published, ${JSON.stringify(records)} were projected`)
 }
 
+/** Cores that others had while a projection was measured. */
+const elsewhere = ({ projection: { cpu, seconds } }: Pair): number[] => {
+  const used = cpu[EVERYTHING_ELSE]
+  return used === undefined ? [] : [used / seconds]
+}
+
 const figureOf = (payouts: number, others: number, bulks: BulkRequests, pairs: readonly Pair[]): Figure => {
   const projections = pairs.map(({ projection }) => projection)
-  const perThousand = (process: keyof Projection['cpu']): number[] =>
-    projections.flatMap(({ cpu }) => {
-      const seconds = cpu[process]
-      return seconds === undefined ? [] : [(1_000 * seconds) / payouts]
-    })
+  const perEvent = (process: string): number[] =>
+    projections.flatMap(({ cpu }) => (1_000 * (cpu[process] ?? Number.NaN)) / payouts).filter(Number.isFinite)
   const optional = (what: string, unit: string, values: readonly number[]): Row[] =>
     values.length === 0 ? [] : [{ what, unit, ...spreadOf(values) }]
 
@@ -145,9 +152,10 @@ const figureOf = (payouts: number, others: number, bulks: BulkRequests, pairs: r
         unit: 'documents/s',
         ...spreadOf(pairs.map(({ ceiling }) => bulks.documents / ceiling.seconds)),
       },
-      ...optional('CPU of the projector', 'ms per event', perThousand('projector')),
-      ...optional('CPU of Elasticsearch beside it', 'ms per event', perThousand('elasticsearch')),
-      ...optional('CPU of Kafka beside it', 'ms per event', perThousand('kafka')),
+      ...['the projector', 'Elasticsearch', 'Kafka'].flatMap(process =>
+        optional(`CPU of ${process}`, 'ms per event', perEvent(process)),
+      ),
+      ...optional('CPU of everything else meanwhile', 'cores', pairs.flatMap(elsewhere)),
       ...optional(
         'peak memory of the projector',
         'MiB',
