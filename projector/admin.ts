@@ -38,23 +38,26 @@ export const startAdmin = async (host: string, port: number, steps: AdminSteps):
   return server
 }
 
-const answer = async (url: string, { health, registry, status }: AdminSteps): Promise<Answer> => {
-  switch (url) {
-    case '/livez':
-      return { code: 200, body: JSON.stringify({ live: true }) }
-    case '/readyz': {
+const answer = async (url: string, steps: AdminSteps): Promise<Answer> =>
+  answers.get(url)?.(steps) ?? { code: 404, body: JSON.stringify({ paths: [...answers.keys()] }) }
+
+const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
+  ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],
+  [
+    '/readyz',
+    ({ health }) => {
       const reasons = health.reasons()
       const ready = Object.keys(reasons).length === 0
       return { code: ready ? 200 : 503, body: JSON.stringify({ ready, reasons }) }
-    }
-    case '/metrics':
-      return { code: 200, type: registry.contentType, body: await registry.metrics() }
-    case '/status': {
+    },
+  ],
+  ['/metrics', async ({ registry }) => ({ code: 200, type: registry.contentType, body: await registry.metrics() })],
+  [
+    '/status',
+    async ({ status }) => {
       const partitions = await status()
       if (partitions === undefined) return { code: 503, body: JSON.stringify({ error: 'not known now' }) }
       return { code: 200, body: JSON.stringify({ partitions }) }
-    }
-    default:
-      return { code: 404, body: JSON.stringify({ paths: ['/livez', '/readyz', '/metrics', '/status'] }) }
-  }
-}
+    },
+  ],
+])

@@ -3,7 +3,17 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ParkCode } from '../schemas/errors.ts'
 import type { Stream } from '../schemas/events.ts'
 import type { Projection } from './project.ts'
-import type { StreamStatus } from './stream.ts'
+
+/** Where a partition stands: next offsets, each named for what has reached it. */
+export type StreamStatus = {
+  readonly topic: string
+  readonly partition: number
+  readonly readTo: number
+  readonly writtenTo: number
+  readonly searchableTo: number
+  readonly committedTo: number
+  readonly end: number
+}
 
 export const createMetrics = (partitions: () => readonly StreamStatus[]) => {
   const registry = new Registry()

@@ -6,6 +6,7 @@
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../schemas/events.ts'
 import { Assignment } from './assign.ts'
+import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
 import {
   type Answer,
@@ -21,7 +22,6 @@ import { PartitionFlow } from './flow.ts'
 import type { Health } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
-  COMMIT_INTERVAL_MS,
   DRAIN_TIMEOUT_MS,
   ENDS_INTERVAL_MS,
   FAR_BEHIND_RECORDS,
@@ -29,7 +29,7 @@ import {
   RETRY_FIRST_MS,
   RETRY_LAST_MS,
 } from './limits.ts'
-import type { StreamMetrics } from './metrics.ts'
+import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh } from './refresh.ts'
@@ -65,16 +65,6 @@ export type StreamContext = {
   readonly health: Health
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
-}
-
-export type StreamStatus = {
-  readonly topic: string
-  readonly partition: number
-  readonly readTo: number
-  readonly writtenTo: number
-  readonly searchableTo: number
-  readonly committedTo: number
-  readonly end: number
 }
 
 export type RunningStream = {
@@ -212,30 +202,6 @@ const requester =
       ...patience,
       onTrouble: trouble => health.set(`elasticsearch ${operation}`, trouble?.message),
     })
-
-type Committer = ReturnType<typeof createCommitter>
-
-/** Tells Kafka how far we are, now and then: lag tools look there. A commit that fails is made up for by the next. */
-const createCommitter = (consumption: () => Consumption | undefined, now: () => number) => {
-  const committed = new Map<number, { readonly position: number; readonly at: number }>()
-  const commit = async (partition: number, position: number): Promise<void> => {
-    committed.set(partition, { position, at: now() })
-    await consumption()
-      ?.commit(partition, position)
-      .catch(() => undefined)
-  }
-  return {
-    committedTo: (partition: number): number => committed.get(partition)?.position ?? 0,
-    offer: (partition: number, position: number): void => {
-      const last = committed.get(partition)
-      if (last !== undefined && (last.position === position || now() - last.at < COMMIT_INTERVAL_MS)) return
-      void commit(partition, position)
-    },
-    flush: async (positions: [partition: number, position: number][]): Promise<void> => {
-      for (const [partition, position] of positions) await commit(partition, position)
-    },
-  }
-}
 
 const createFlowStarter = (
   options: StreamOptions,
