@@ -7,6 +7,7 @@
  * - It never prefetches: the next fetch waits for the handler. So the handler only takes the batch.
  * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked for.
  * - Batches of only control or aborted records never reach the handler: the end-of-batch event tells of them.
+ * - Its filter lets aborted records through: see transactions.ts.
  * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
  * - It takes time that grows with the square of the number of headers: see `headers.ts`.
  */
@@ -22,6 +23,7 @@ import {
   REBALANCE_TIMEOUT_MS,
   SESSION_TIMEOUT_MS,
 } from './limits.ts'
+import { repairAbortedFilter } from './transactions.ts'
 
 export type Handlers = {
   /** These partitions are ours from now on, and no others. All are paused until they are sought and resumed. */
@@ -49,6 +51,7 @@ export const consume = async (
   handlers: Handlers,
 ): Promise<Consumption> => {
   readHeadersAtOnce()
+  repairAbortedFilter()
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,

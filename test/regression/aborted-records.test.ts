@@ -1,0 +1,100 @@
+/**
+ * Symptom: records of transactions that their publishers had aborted were applied as if committed, when two transactions
+ * overlapped in one partition; which ones depended on where a fetch happened to begin, so that a rebuild could differ.
+ * Cause: the Kafka client's filter of aborted records, see projector/transactions.ts.
+ */
+import type { Producer, Transaction } from 'kafkajs'
+import { beforeAll, expect, test } from 'vitest'
+import { repRecorded, withData } from '../support/events.ts'
+import { caughtUp, startProjector } from '../support/processes.ts'
+import { createRandom } from '../support/random.ts'
+import { fileScope } from '../support/scope.ts'
+import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
+import { organizationsIn } from '../support/streams.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
+
+const file = fileScope()
+/** One for each case, in a partition of its own. */
+const organizations = organizationsIn(createRandom(1), [0, 1, 2, 3], 4)
+let topics: Topics
+let prefix: string
+
+beforeAll(async () => {
+  topics = await createTopics(file, { partitions: organizations.length })
+  prefix = createPrefix(file)
+  const [first, second] = await Promise.all([transactional('first'), transactional('second')])
+  const [inOrder = '', turned = '', large = '', zero = ''] = organizations
+  await overlap(first, second, inOrder, 'as they began')
+  await overlap(first, second, turned, 'the other way round')
+  // One record is most of what one fetch brings: fetches begin inside the transactions.
+  await overlap(first, second, large, 'as they began', 'x'.repeat(700_000))
+
+  const aborted = await first.transaction()
+  await send(aborted, zero, 'rep_aborted1', { key: Buffer.alloc(4) })
+  await send(aborted, zero, 'rep_aborted2')
+  await aborted.abort()
+  await topics.publish([{ ...repRecorded({ org_id: zero, id: 'rep_parked' }), key: Buffer.alloc(4), partition: 3 }])
+  await topics.publish([repRecorded({ org_id: zero, id: 'rep_committed' })])
+
+  await caughtUp(await startProjector(file, { topics, prefix }))
+})
+
+const transactional = async (name: string): Promise<Producer> => {
+  const producer = topics.kafka.producer({
+    idempotent: true,
+    maxInFlightRequests: 1,
+    transactionalId: `${prefix}-${name}`,
+  })
+  await producer.connect()
+  file.onTestFinished(() => producer.disconnect())
+  return producer
+}
+
+/** Two transactions that take turns, ended in the order given, and one record that is committed. */
+const overlap = async (
+  first: Producer,
+  second: Producer,
+  org: string,
+  ends: 'as they began' | 'the other way round',
+  padding = '',
+): Promise<void> => {
+  const one = await first.transaction()
+  await send(one, org, 'rep_aborted1', { padding })
+  const other = await second.transaction()
+  for (const [place, turn] of [other, one, other, one, other].entries()) {
+    await send(turn, org, `rep_aborted${place + 2}`, { padding })
+  }
+  for (const transaction of ends === 'as they began' ? [one, other] : [other, one]) await transaction.abort()
+  const committed = await first.transaction()
+  await send(committed, org, 'rep_committed', { padding })
+  await committed.commit()
+}
+
+const send = async (
+  transaction: Transaction,
+  org: string,
+  id: string,
+  { key = org, padding = '' }: { key?: string | Buffer; padding?: string } = {},
+): Promise<void> => {
+  const { value, headers } = withData(repRecorded({ org_id: org, id }), { padding })
+  const partition = organizations.indexOf(org)
+  const message = { key, value, headers: headers as Record<string, string>, partition }
+  await transaction.send({ topic: topics.events, messages: [message] })
+}
+
+test.for([
+  ['that overlap and end as they began', 0],
+  ['that overlap and end the other way round', 1],
+  ['that a fetch begins inside of', 2],
+  ['in which a key is four zero bytes, as in the record that ends one,', 3],
+] as const)('of transactions %s no aborted record is projected, and what is committed is', async ([, partition]) => {
+  const org = organizations[partition] ?? ''
+  const documents = await allStored(indexNamed(prefix, 'reps'))
+  const heads = documents.map(({ id }) => id).filter(id => id.startsWith(org) && id.split(':').length === 2)
+  expect(heads).toEqual([`${org}:rep_committed`])
+})
+
+test('nothing is parked but the record that was committed with a wrong key', async () => {
+  const parked = await allStored(indexNamed(prefix, 'parked'))
+  expect(parked.map(({ source }) => [source.code, source.partition])).toEqual([['org_mismatch', 3]])
+})
