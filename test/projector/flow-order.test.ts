@@ -62,7 +62,7 @@ test('whatever ends first, positions move strictly forward and the documents are
     }),
     { numRuns: 60 },
   )
-})
+}, 60_000)
 
 /** The story in batches of these sizes; every second offset is missing, as in a log with transactions. */
 const batchesOf = (sizes: readonly number[]): Batch[] => {

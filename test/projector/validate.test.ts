@@ -5,6 +5,7 @@ import { type Source, type ValidEvent, validate } from '../../projector/validate
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { EventType, PayoutCalculatedData } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { anyText } from '../schemas/any-text.ts'
 import { calculated, examples, line, period, rep, step } from '../schemas/examples.ts'
 import { record } from './records.ts'
 
@@ -105,26 +106,14 @@ describe('the data of a valid event', () => {
   })
 
   test('is the same whichever order the keys of a map came in', () => {
-    const entries = fc.uniqueArray(fc.tuple(fc.string({ unit: 'binary' }), fc.constant('x')), {
-      selector: ([key]) => key,
-      maxLength: 8,
-    })
-    const withInputs = (inputs: readonly (readonly [string, string])[]) =>
-      validPayout(
-        JSON.stringify({
-          ...calculated,
-          calculation_trace: [
-            { ...step, inputs: Object.fromEntries(inputs.map(([key, value]) => [`k${key}`, value])) },
-          ],
-        }),
-      ).hash
+    const hashWith = (keys: readonly string[]): string => {
+      const inputs = Object.fromEntries(keys.map(key => [`k${key}`, 'x']))
+      return validPayout(JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs }] })).hash
+    }
     fc.assert(
-      fc.property(
-        entries.filter(all => all.every(([key]) => key.isWellFormed())),
-        all => {
-          expect(withInputs(all)).toBe(withInputs(all.toReversed()))
-        },
-      ),
+      fc.property(fc.uniqueArray(anyText(), { maxLength: 8 }), keys => {
+        expect(hashWith(keys)).toBe(hashWith(keys.toReversed()))
+      }),
     )
   })
 })
