@@ -58,17 +58,17 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
     throw new Interrupted(reason)
   })
   await using stack = new AsyncDisposableStack()
-  stack.defer(() => stopping.abort(new Interrupted('the demo ends')))
-
   const services = stack.use(await Promise.race([startServices(parts), interrupted]))
   const work = demonstrate(options, parts, services, stack, stopping.signal)
-  const { installation, ...shown } = await Promise.race([work, interrupted, deathOf(services)])
+  const outcome = Promise.race([work, interrupted, deathOf(services)])
+  // What still goes on stops before what it stands on does.
+  outcome.catch(error => stopping.abort(error))
+  const { installation, ...shown } = await outcome
   for (const line of ['', ...tableOf(shown), '', ...linesOf(shown.differences)]) say(line)
   if (options.once) return shown.differences
 
   for (const line of ['', ...suggestionsOf(installation, shown), '', 'Running until interrupted (Ctrl-C).']) say(line)
-  const reason = await Promise.race([parts.interrupted, deathOf(services), installation.died.then(rethrow)])
-  say(`stopping: ${reason}`)
+  await Promise.race([parts.interrupted, deathOf(services), installation.died.then(rethrow)])
   return shown.differences
 }
 
@@ -95,9 +95,12 @@ const demonstrate = async (
 
   const publisher = createPublisher(kafka)
   stack.defer(() => publisher.disconnect())
+  const progress: Progress = step => {
+    if (!signal.aborted) parts.progress(step)
+  }
   const showing = show(
     { ...options, partitions: PARTITIONS },
-    { ...parts, ...installation, names, publisher, client, signal },
+    { ...parts, ...installation, names, publisher, client, progress, signal },
   )
   const shown = await Promise.race([showing, installation.died.then(rethrow)])
   return { ...shown, installation }

@@ -8,6 +8,7 @@ import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
 import { elasticsearchSettings, kafkaSettings, readSettings } from '../schemas/settings.ts'
 import { untilInterrupted } from '../services/interruption.ts'
 import { progressBar } from '../services/progress-bar.ts'
+import type { Progress } from '../services/service.ts'
 import { type DemoOptions, Interrupted, runDemo } from './demo.ts'
 import { expectedOf } from './expected.ts'
 
@@ -35,13 +36,31 @@ const readOptions = (): DemoOptions | undefined => {
   return { once: values.once, seed: Number(values.seed), years: 10, pulse: 100 }
 }
 
+const bar = progressBar(process.stdout, say)
+let drawn: Parameters<Progress>[0] | undefined
+const progress: Progress = step => {
+  drawn = step
+  bar(step)
+}
+/** A bar that was cut short is wiped out: it would stand before the next line, and keep the terminal from wrapping. */
+const wipeBar = (): void => {
+  if (process.stdout.isTTY && drawn && drawn.done < drawn.total) progress({ ...drawn, done: drawn.total })
+}
+
+/** At once: what was started takes some seconds to stop. */
+const sayInterrupted = (reason: string): string => {
+  wipeBar()
+  say(`${reason}: stopping all that was started`)
+  return reason
+}
+
 const run = async (options: DemoOptions): Promise<number> => {
   const settingsAt = (name: string, value: string) => ({ ...process.env, [name]: value })
   const differences = await runDemo(options, {
     environment: process.env,
     say,
-    progress: progressBar(process.stdout, say),
-    interrupted: untilInterrupted(process),
+    progress,
+    interrupted: untilInterrupted(process).then(sayInterrupted),
     kafkaAt: brokers => {
       const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers))
       return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync))
@@ -65,8 +84,10 @@ const codeOf = (error: unknown): number => {
     say(`while cleaning up: ${messageOf(error.error)}`)
     return code
   }
-  say(error instanceof Interrupted ? `interrupted: ${error.message}` : messageOf(error))
-  return error instanceof Interrupted ? 130 : 1
+  if (error instanceof Interrupted) return 130
+  wipeBar()
+  say(messageOf(error))
+  return 1
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
