@@ -51,10 +51,10 @@ export const RECORDS_SURE = Math.floor(ANSWER_BYTES_MAX / BODY_STORED_MAX)
 export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 
 /** Organizations of which is remembered how large their records are, and that they have any. */
-export const ORGANIZATIONS_REMEMBERED = 100_000
+export const ORGANIZATIONS_REMEMBERED = 10_000
 
 /** Cursors whose place in their list is remembered. */
-export const CURSORS_REMEMBERED = 50_000
+export const CURSORS_REMEMBERED = 10_000
 
 /** Milliseconds a looked-up key is believed: revocation is effective within 5 s, of which the projector may need 3. */
 export const KEY_BELIEVED_FOR = 2_000
@@ -73,3 +73,7 @@ export const READY_TIME_MAX = 2_000
 
 /** Milliseconds between two looks whether the API has become ready, after a start that found it was not. */
 export const READY_INTERVAL = 1_000
+
+/** Bytes of log lines that are written at once, and milliseconds after which they are written at the latest: a write a line costs a tenth of a page. */
+export const LOG_BUFFER_BYTES = 8 * 1024
+export const LOG_FLUSH_INTERVAL = 100
