@@ -54,6 +54,8 @@ export const IDENTIFY_INTERVAL_MS = 10_000
 export const COMMIT_INTERVAL_MS = 1_000
 /** Milliseconds between two lines that say where each partition stands. */
 export const REPORT_INTERVAL_MS = 30_000
+/** Milliseconds that a stop waits for a stream that is just joining its group. */
+export const JOIN_TIMEOUT_MS = 2_000
 /** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */
 export const DRAIN_TIMEOUT_MS = 5_000
 /** Milliseconds a stop may take in all before it is cut. Operators are promised 10 s. */

@@ -20,7 +20,7 @@ import { startAdmin } from './admin.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
 import { createHealth, type Health } from './health.ts'
-import { REPORT_INTERVAL_MS } from './limits.ts'
+import { JOIN_TIMEOUT_MS, REPORT_INTERVAL_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
 import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration, readLive } from './prepare.ts'
 import { readPosition } from './publish.ts'
@@ -69,6 +69,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     // Both at once: a status of one topic only would look as if the other had nothing to wait for.
     prepared = both.map(({ identity, indexOf }) => ({ identity, parkedIndex: indexOf('parked') }))
     for (const options of both) {
+      if (signal.aborted) return
       // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
       const streamAdmin = kafka.admin()
       stack.defer(() => streamAdmin.disconnect().catch(() => undefined))
@@ -109,6 +110,8 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     await Promise.allSettled(streams.map(stream => stream.abandon()))
     throw error
   }
+  // A stream that is joining its group now is waited for: left half-way, it keeps a place there until its session ends.
+  await Promise.race([working, patience.sleep(JOIN_TIMEOUT_MS, new AbortController().signal)])
   await Promise.all(streams.map(stream => stream.stop()))
 }
 

@@ -1,0 +1,23 @@
+/**
+ * Symptom: a projector that was stopped while it was starting left a member behind in its Kafka group; the next one got no
+ * partition until that member's session had ended, 15 s later, and nothing was projected meanwhile.
+ * Cause: only streams that had begun were stopped; one that was just joining its group was left as it was.
+ */
+import { expect, test } from 'vitest'
+import { startProjector } from '../support/processes.ts'
+import { eventually } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+
+test('a projector that is stopped while it joins its groups leaves nobody behind in them', async t => {
+  const topics = await createTopics(t)
+  for (const part of ['api-keys consumer', 'events consumer']) {
+    const prefix = createPrefix(t)
+    const projector = await startProjector(t, { topics, prefix })
+    await eventually(() => expect(projector.lines().map(line => line.part)).toContain(part), { every: 1 })
+    expect(await projector.stop()).toEqual({ code: 0, signal: null })
+
+    const { groups } = await topics.admin.describeGroups([`${prefix}-g1`, `${prefix}-api-keys`])
+    expect(groups.flatMap(({ members }) => members)).toEqual([])
+  }
+})
