@@ -153,8 +153,9 @@ const startDemo = async (...args: string[]) => {
   const output: string[] = []
   for (const stream of [child.stdout, child.stderr]) createInterface(stream).on('line', line => output.push(line))
   const ended = once(child, 'close').then(([code]): number | null => code)
+  const says = (text: string) => expect(output.join('\n')).toContain(text)
   const line = (text: string) =>
-    vi.waitFor(() => expect(output.join('\n')).toContain(text), { timeout: 2 * minutes, interval: 20 })
+    Promise.race([vi.waitFor(() => says(text), { timeout: 2 * minutes, interval: 20 }), ended.then(() => says(text))])
   return { pid: child.pid, folder, output, ended, line, kill: (signal: NodeJS.Signals) => child.kill(signal) }
 }
 
