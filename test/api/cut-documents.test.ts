@@ -82,6 +82,11 @@ describe('the hits of a search', () => {
     }
   })
 
+  test('are refused where anything follows the answer', () => {
+    const whole = searchAnswer('i', two())
+    expect(becauseOf(() => cutSearch(Buffer.concat([whole, whole]), 'i', 'org_a'))).toBe('elasticsearch_malformed_end')
+  })
+
   test('with a body that is longer or shorter than it says are refused', () => {
     for (const [from, to] of [
       ['"body_bytes":12', '"body_bytes":11'],

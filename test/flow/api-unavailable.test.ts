@@ -77,10 +77,11 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
     store.payout(ORG, 1, { id: 'payout_1' })
     await store.publish(ORG, 2)
     const key = await store.key(ORG)
-    const { ask } = await serveApi(scope, store.prefix)
+    const { ask, logged } = await serveApi(scope, store.prefix)
     const index = indexOf(store.prefix, store.generation, 'payouts')
     const both = async () => {
       expectUnavailable(await ask('/payouts', key))
+      expect(logged.at(-1)).toMatch(/"because":"elasticsearch_status_\d{3}"/)
       expectUnavailable(await ask('/payouts/payout_1', key))
     }
     await store.call('PUT', `/${index}/_settings`, '{"index.blocks.read":true}')
