@@ -148,12 +148,14 @@ function* split(records: readonly Placed[]): Generator<Placed[]> {
   let part: Placed[] = []
   let bytes = 0
   for (const record of records) {
+    const length = record.value?.length ?? 0
+    if (part.length > 0 && bytes + length > SEND_BYTES) {
+      yield part
+      part = []
+      bytes = 0
+    }
     part.push(record)
-    bytes += record.value?.length ?? 0
-    if (bytes < SEND_BYTES) continue
-    yield part
-    part = []
-    bytes = 0
+    bytes += length
   }
   if (part.length > 0) yield part
 }

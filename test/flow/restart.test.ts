@@ -1,0 +1,281 @@
+/** Processes that end in the middle of a stream and come back, and records that come again: nothing is lost or changed. */
+import { expect, test } from 'vitest'
+import { expectProjectedAsModelled, foldAll } from '../support/agreement.ts'
+import { createClient } from '../support/client.ts'
+import {
+  keyCreated,
+  newId,
+  newKeyText,
+  payoutCalculated,
+  periodRecorded,
+  repRecorded,
+  withData,
+} from '../support/events.ts'
+import { caughtUp, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+import { createPrefix, everythingProjected, type Position, readPosition, storePosition } from '../support/stored.ts'
+import { createStream, organizationsIn } from '../support/streams.ts'
+import { createTopics } from '../support/topics.ts'
+
+const PARTITIONS = 3
+/** Many processes start here at once, on machines with few cores. */
+const patiently = { timeout: 180_000 }
+const seed = seedOfRun()
+console.log(`seed ${seed}`)
+
+const prepare = async (t: Scope, salt: number) => {
+  const random = createRandom(seed + salt)
+  const organizations = organizationsIn(random, [0, 1, 1], PARTITIONS)
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const stream = createStream(random, organizations, PARTITIONS)
+  return { random, organizations, topics, stream, prefix: createPrefix(t) }
+}
+
+/** What a projector that was never disturbed makes of the same topics. */
+const undisturbed = async (t: Scope, { topics }: Awaited<ReturnType<typeof prepare>>) => {
+  const prefix = createPrefix(t)
+  const projector = await startProjector(t, { topics, prefix })
+  await caughtUp(projector)
+  await projector.stop()
+  return everythingProjected(prefix)
+}
+
+const expectCleanStop = async (projector: Projector): Promise<void> => {
+  const began = performance.now()
+  expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
+  expect(performance.now() - began).toBeLessThan(10_000)
+}
+
+test.concurrent(
+  'a projector that is stopped and started again in the middle of a stream goes on where it was',
+  patiently,
+  async t => {
+    const its = await prepare(t, 1)
+    const { topics, stream, prefix } = its
+    for (let round = 0; round < 4; round++) {
+      const projector = await startProjector(t, { topics, prefix })
+      await topics.publish(stream.take(100))
+      await eventually(async () =>
+        expect((await projector.status()).some(({ searchable_to }) => searchable_to > 0)).toBe(true),
+      )
+      await expectCleanStop(projector)
+      await topics.publish(stream.take(30))
+    }
+    await caughtUp(await startProjector(t, { topics, prefix }))
+    await expectProjectedAsModelled(prefix, topics)
+    expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
+  },
+)
+
+test.concurrent(
+  'a projector that is killed in the middle of a stream, again and again, loses nothing and changes nothing',
+  patiently,
+  async t => {
+    const its = await prepare(t, 2)
+    const { topics, stream, prefix, random } = its
+    for (let round = 0; round < 5; round++) {
+      // Kafka keeps a place for a member that was killed: another group need not wait for it.
+      const projector = await startProjector(t, { topics, prefix, groupId: `${prefix}-${round}` })
+      await topics.publish(stream.take(80 + random.below(80)))
+      const first = await sumOfPositions(prefix)
+      await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(first), {
+        every: 1 + random.below(20),
+      })
+      expect(await projector.kill()).toEqual({ code: null, signal: 'SIGKILL' })
+    }
+    await caughtUp(await startProjector(t, { topics, prefix }))
+    await expectProjectedAsModelled(prefix, topics)
+    expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
+  },
+)
+
+const positionsOf = (prefix: string): Promise<Position[]> =>
+  Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => readPosition(prefix, 'g1', partition)))
+
+/** Zero before the first start, when there are none. */
+const sumOfPositions = async (prefix: string): Promise<number> => {
+  const positions = await positionsOf(prefix).catch(() => [])
+  return positions.reduce((sum, { position }) => sum + position, 0)
+}
+
+test.concurrent(
+  'the place of a projector that was killed or froze is taken by the other one of its group',
+  patiently,
+  async t => {
+    const { topics, stream, prefix } = await prepare(t, 3)
+    const [one, other] = [await startProjector(t, { topics, prefix }), await startProjector(t, { topics, prefix })]
+    await topics.publish(stream.take(60))
+    await caughtUp(one)
+    one.freeze()
+    await topics.publish(stream.take(60))
+    await caughtUp(other)
+    one.thaw()
+    await topics.publish(stream.take(60))
+    await caughtUp(one)
+    await other.kill()
+    await topics.publish(stream.take(60))
+    await caughtUp(one)
+    await expectProjectedAsModelled(prefix, topics)
+    await expectCleanStop(one)
+  },
+)
+
+test.concurrent(
+  'a projector under load stops within 10 seconds with exit code 0, and the next one goes on',
+  patiently,
+  async t => {
+    const { topics, prefix } = await prepare(t, 4)
+    const org = newId('org')
+    let sent = 0
+    const some = () =>
+      Array.from({ length: 300 }, () =>
+        withData(repRecorded({ org_id: org, id: `rep_${++sent}` }), { extra: 'x'.repeat(2_000) }),
+      )
+    const projector = await startProjector(t, { topics, prefix })
+    let loading = true
+    const load = async (): Promise<void> => {
+      while (loading) await topics.publish(some())
+    }
+    const loaded = load()
+    await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(1_000))
+    await expectCleanStop(projector)
+    loading = false
+    await loaded
+    expect(await sumOfPositions(prefix)).toBeLessThan(sent)
+
+    await caughtUp(await startProjector(t, { topics, prefix }))
+    await expectProjectedAsModelled(prefix, topics)
+  },
+)
+
+test.concurrent(
+  'a whole topic that comes again changes no byte and stops nothing; nobody is served the past meanwhile',
+  patiently,
+  async t => {
+    const its = await prepare(t, 5)
+    const { topics, stream, prefix, organizations } = its
+    const key = newKeyText()
+    await topics.publish([
+      ...stream.take(300),
+      keyCreated({ org_id: organizations[0] ?? '', id: 'key_client', text: key }),
+    ])
+    const first = await startProjector(t, { topics, prefix })
+    await caughtUp(first)
+    const client = createClient([await startApi(t, prefix)], key)
+    const present = (await client.ask('/payouts')).text
+    await expectCleanStop(first)
+    const before = await everythingProjected(prefix)
+
+    await rewindAll(prefix)
+    // What is there already says more than the position: none of it may be seen by a decision about an earlier record.
+    const second = await startProjector(t, { topics, prefix })
+    const answers: { readonly status: number; readonly text: string }[] = []
+    await eventually(async () => {
+      answers.push(await client.ask('/payouts'))
+      expect((await second.status()).map(({ lag }) => lag)).toEqual([0, 0, 0, 0])
+    })
+    const ofThePast = answers.filter(({ status, text }) => status !== 503 && text !== present)
+    expect(ofThePast).toEqual([])
+    await expectCleanStop(second)
+    expect(await everythingProjected(prefix)).toEqual(before)
+
+    await rewindAll(prefix)
+    const third = await startProjector(t, { topics, prefix })
+    await topics.publish(stream.take(50))
+    await caughtUp(third)
+    await expectCleanStop(third)
+    await expectProjectedAsModelled(prefix, topics)
+    expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
+  },
+)
+
+const rewindAll = async (prefix: string): Promise<void> => {
+  for (let partition = 0; partition < PARTITIONS; partition++) await rewind(prefix, 'g1', partition)
+  await rewind(prefix, 'api-keys', 0)
+}
+
+const rewind = async (prefix: string, generation: string, partition: number): Promise<void> => {
+  const { serve_from } = await readPosition(prefix, generation, partition)
+  await storePosition(prefix, generation, partition, { position: 0, last: null, at: 0, time: 0, serve_from })
+}
+
+test.concurrent('positions that are restored from earlier, as from a copy, are made up for', patiently, async t => {
+  const its = await prepare(t, 6)
+  const { topics, stream, prefix } = its
+  const projector = await startProjector(t, { topics, prefix })
+  await topics.publish(stream.take(100))
+  await caughtUp(projector)
+  await expectCleanStop(projector)
+  const earlier = await positionsOf(prefix)
+
+  const next = await startProjector(t, { topics, prefix })
+  await topics.publish(stream.take(150))
+  await caughtUp(next)
+  await expectCleanStop(next)
+  for (const [partition, position] of earlier.entries()) await storePosition(prefix, 'g1', partition, position)
+  await caughtUp(await startProjector(t, { topics, prefix }))
+  await expectProjectedAsModelled(prefix, topics)
+  expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
+})
+
+test.concurrent(
+  'an API that is killed or stopped in the middle of a walk is gone on from by another one',
+  patiently,
+  async t => {
+    const topics = await createTopics(t, { partitions: 1 })
+    const prefix = createPrefix(t)
+    const [org, key] = [newId('org'), newKeyText()]
+    const ids = Array.from({ length: 30 }, (_, place) => `${place}`)
+    const projector = await startProjector(t, { topics, prefix })
+    await topics.publish([
+      keyCreated({ org_id: org, text: key }),
+      repRecorded({ org_id: org }),
+      ...ids.map(id => periodRecorded({ org_id: org, id: `period_${id}` })),
+      ...ids.map(id => payoutCalculated({ org_id: org, id: `payout_${id}`, period_id: `period_${id}` })),
+    ])
+    await caughtUp(projector)
+
+    const walked: string[] = []
+    let cursor: string | undefined
+    for (const end of ['kill', 'stop', 'kill'] as const) {
+      const api = await startApi(t, prefix)
+      for await (const { data, next_cursor } of createClient([api], key).walk('payouts', 2, cursor)) {
+        walked.push(...data.map(({ id }) => String(id)))
+        cursor = next_cursor
+        if (walked.length % 10 === 0) break
+      }
+      expect(await api[end]()).toEqual(end === 'kill' ? { code: null, signal: 'SIGKILL' } : { code: 0, signal: null })
+    }
+    expect(walked).toEqual(
+      foldAll(topics)
+        .model.view(org)
+        .payouts.map(({ id }) => id),
+    )
+  },
+)
+
+test.concurrent(
+  'an API that is told to stop answers what it was asked, and ends with exit code 0',
+  patiently,
+  async t => {
+    const topics = await createTopics(t, { partitions: 1 })
+    const prefix = createPrefix(t)
+    const [org, key] = [newId('org'), newKeyText()]
+    const projector = await startProjector(t, { topics, prefix })
+    await topics.publish([keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })])
+    await caughtUp(projector)
+    const api = await startApi(t, prefix)
+    const client = createClient([api], key)
+    await client.all('reps')
+
+    const asked = Array.from({ length: 50 }, () => client.ask('/reps'))
+    await Promise.race(asked)
+    const stopped = api.stop()
+    const answers = await Promise.allSettled(asked)
+    expect(await stopped).toEqual({ code: 0, signal: null })
+    // A connection that came too late is refused; what was taken is answered whole.
+    const answered = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value.status] : []))
+    expect(new Set(answered)).toEqual(new Set([200]))
+  },
+)
