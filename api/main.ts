@@ -29,6 +29,9 @@ const start = async (): Promise<void> => {
   const settings = readSettings(apiSettings, process.env)
   const stream = pino.destination({ sync: false, minLength: LOG_BUFFER_BYTES, periodicFlush: LOG_FLUSH_INTERVAL })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
+  if (settings.REDIS_URL !== undefined) {
+    log.say('warn', 'REDIS_URL has no effect yet: the rate of a key is counted by each process for itself')
+  }
   const metrics = createMetrics()
   const now = () => performance.now()
   const newRequestId = () => randomUUID()

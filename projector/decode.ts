@@ -4,7 +4,7 @@
  * attribute is ignored. Wrong bytes are an answer, never an exception.
  */
 import { isUtf8 } from 'node:buffer'
-import { DATA_DEPTH_MAX } from '../schemas/limits.ts'
+import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 import { isCalendarDate } from '../schemas/values.ts'
 import { parseStrictJson } from './json.ts'
 
@@ -23,7 +23,7 @@ export type Envelope = { readonly type: string; readonly id: string; readonly da
 
 export const decode = (record: RawRecord): Envelope | 'undecodable' => {
   const { value } = record
-  if (value === null || !isUtf8(value)) return 'undecodable'
+  if (value === null || value.length > RECORD_VALUE_BYTES_MAX || !isUtf8(value)) return 'undecodable'
   const contentType = onlyHeader(record, 'content-type')
   if (contentType === null) return 'undecodable'
   if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(record, value)

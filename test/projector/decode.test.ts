@@ -84,9 +84,14 @@ describe('the value', () => {
     ['33 levels', `${'['.repeat(33)}${']'.repeat(33)}`],
     ['100,000 levels', '['.repeat(100_000)],
     ['XML', '<a/>'],
+    ['a byte over 8 MiB', `"${'a'.repeat(8 * 1024 * 1024 - 1)}"`],
   ])('is undecodable in either mode when it is %s', (_, value) => {
     expect(decodeBinary(headers, value)).toBe('undecodable')
     expect(decode(record({ value, headers: [['content-type', 'application/cloudevents+json']] }))).toBe('undecodable')
+  })
+
+  test('may be as large as 8 MiB', () => {
+    expect(decodeBinary(headers, `"${'a'.repeat(8 * 1024 * 1024 - 2)}"`)).not.toBe('undecodable')
   })
 
   test('may be nested 32 levels deep, and may have a surrogate as an escape', () => {
