@@ -210,12 +210,18 @@ describe('trying until it works', () => {
     await expect(keepTrying(async () => tries.push(1), stopped, patience)).rejects.toBe(reason)
     expect(tries).toEqual([])
 
-    const during = new AbortController()
-    const failing = async (): Promise<never> => {
-      during.abort(reason)
-      throw away
+    // What fails because of the signal is no trouble, whatever error the client makes of it.
+    const troubles: unknown[] = []
+    for (const error of [away, new TypeError('aborted')]) {
+      const during = new AbortController()
+      const failing = async (): Promise<never> => {
+        during.abort(reason)
+        throw error
+      }
+      const noting = { ...patience, onTrouble: (trouble: unknown) => troubles.push(trouble) }
+      await expect(keepTrying(failing, during.signal, noting)).rejects.toBe(reason)
     }
-    await expect(keepTrying(failing, during.signal, patience)).rejects.toBe(reason)
+    expect(troubles).toEqual([])
 
     const pausing = new AbortController()
     const sleep = async () => pausing.abort(reason)

@@ -40,6 +40,18 @@ describe('a batch', () => {
     expect(published()).toMatchObject({ position: 7, at: 9_000, last: { offset: 1, sha256: hashOf(second) } })
   })
 
+  test('without records leaves the last record to the batch before, also where both are published together', async () => {
+    const { take, published, hold, writes } = startFlow()
+    hold('writes')
+    const [first, second] = [repsOf(0, 1), repsOf(1, 1)]
+    for (const batch of [first, second, { from: 2, end: 4, records: [] }]) await take(batch)
+    await writes.at(2).letGo()
+    await writes.at(1).letGo()
+    await writes.at(0).letGo()
+    const record = second.records[0] ?? expect.unreachable()
+    expect(published()).toMatchObject({ position: 4, last: { offset: 1, sha256: hashOf(record) } })
+  })
+
   test('without records moves the position and refreshes nothing', async () => {
     const { take, story, published } = startFlow()
     await take({ from: 0, end: 3, records: [] })
