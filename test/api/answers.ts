@@ -1,6 +1,6 @@
 /** Answers of Elasticsearch as bytes, in the form it gives them, for tests that need no server. */
 import type { DocumentName } from '../../api/cut-documents.ts'
-import { documentText } from '../support/documents.ts'
+import { documentText } from '../support/bodies.ts'
 
 export type Stored = { readonly id: string; readonly text: string; readonly place?: number }
 

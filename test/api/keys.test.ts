@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { DocumentName } from '../../api/cut-documents.ts'
 import { Refusal } from '../../api/failures.ts'
 import { createKeyLookUp } from '../../api/keys.ts'
-import { documentText, sha256 } from '../support/documents.ts'
+import { documentText, sha256 } from '../support/bodies.ts'
 import { multiGetAnswer, positionText } from './answers.ts'
 
 const signal = new AbortController().signal

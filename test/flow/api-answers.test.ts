@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { openapi } from '../../schemas/openapi.ts'
 import { formats } from '../../schemas/values.ts'
 import { type Answer, listed, recorded, serveApi, useStore } from '../support/api.ts'
-import { payoutBodies } from '../support/documents.ts'
+import { payoutBodies } from '../support/bodies.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()

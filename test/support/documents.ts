@@ -2,7 +2,7 @@
  * Writes documents into Elasticsearch in exactly the shape of schemas/documents.ts, without a projector: what the API is
  * tested on. Every store has a prefix of its own, removed when the test ends.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -20,28 +20,7 @@ import {
 } from '../../schemas/documents.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
-
-/** A document with its body last, as the projector writes it: the fields, `body_bytes`, `body`. */
-export const documentText = (fields: object, body: string): string =>
-  `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(body)},"body":${body}}`
-
-export type Rep = { id: string; name?: string; status?: 'active' | 'departed' }
-export type Line = { id: string; amount: string; description?: string }
-export type Payout = {
-  id: string
-  rep?: string
-  period?: string
-  amount?: string
-  supersedes?: string | null
-  lines?: readonly Line[]
-  /** The trace, of a payout that was calculated. */
-  trace?: readonly { name: string; output_amount: string }[]
-}
-
-/** What is written with one offset; `until` and `by` say that something later replaced it. */
-export type Replaced = { until: number; by: string }
+import { documentText, type Payout, payoutBodies, type Replaced, sha256 } from './bodies.ts'
 
 export type Store = Awaited<ReturnType<typeof createStore>>
 
@@ -284,38 +263,4 @@ export const createStore = async (url: string, options: Options = {}) => {
     const head = { versions: seqs.map((seq, place) => ({ seq, hash: sha256(bodies[place] ?? '') })) }
     putIn(kind, recordId(org, id), { org_id: org }, JSON.stringify(head))
   }
-}
-
-/** The bodies of a payout and of its statement, as the projector builds them. */
-export const payoutBodies = (payout: Payout): { body: string; statement: string } => {
-  const { lines = [{ id: 'line_1', amount: payout.amount ?? '0' }], trace } = payout
-  const body = JSON.stringify({
-    id: payout.id,
-    rep_id: payout.rep ?? 'rep_1',
-    period_id: payout.period ?? 'period_1',
-    net_amount: payout.amount ?? '0',
-    earned_amount: payout.amount ?? '0',
-    currency: 'EUR',
-    supersedes_id: payout.supersedes ?? null,
-    calculated_at: trace ? '2026-02-01T08:30:00Z' : null,
-    recorded_at: trace ? null : '2026-02-01T08:30:00Z',
-    line_items: lines.map(({ id, amount, description }) => ({
-      id,
-      category: 'earned',
-      description: description ?? '',
-      amount,
-      deal_id: null,
-    })),
-  })
-  const steps = (trace ?? []).map(({ name, output_amount }, place) => ({
-    step: place + 1,
-    name,
-    strategy: 'flat',
-    strategy_version: '1',
-    inputs: {},
-    output_amount,
-    deal_id: null,
-  }))
-  const statement = JSON.stringify({ calculation_trace_recorded: trace !== undefined, calculation_trace: steps })
-  return { body, statement }
 }
