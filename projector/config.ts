@@ -1,7 +1,7 @@
 /** From settings to the options of the clients. Each default that could surprise is said explicitly. */
 import type { ClientOptions } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
-import type { elasticsearchSettings, kafkaSettings, Read } from '../schemas/settings.ts'
+import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
 type ReadFile = (path: string) => Buffer
@@ -19,7 +19,10 @@ export const kafkaConfig = (
   requestTimeout: 30_000,
   retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },
   ...(settings.KAFKA_SSL === 'true' && {
-    ssl: settings.KAFKA_SSL_CA_FILE === undefined ? true : { ca: [readFile(settings.KAFKA_SSL_CA_FILE)] },
+    ssl:
+      settings.KAFKA_SSL_CA_FILE === undefined
+        ? true
+        : { ca: [readSetting('KAFKA_SSL_CA_FILE', settings.KAFKA_SSL_CA_FILE, readFile)] },
   }),
   ...(settings.KAFKA_SASL_MECHANISM !== undefined && {
     sasl: {
@@ -41,5 +44,15 @@ export const elasticsearchConfig = (
   compression: false,
   sniffOnStart: false,
   ...(settings.ELASTICSEARCH_API_KEY !== undefined && { auth: { apiKey: settings.ELASTICSEARCH_API_KEY } }),
-  ...(settings.ELASTICSEARCH_CA_FILE !== undefined && { tls: { ca: readFile(settings.ELASTICSEARCH_CA_FILE) } }),
+  ...(settings.ELASTICSEARCH_CA_FILE !== undefined && {
+    tls: { ca: readSetting('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE, readFile) },
+  }),
 })
+
+const readSetting = (name: string, path: string, readFile: ReadFile): Buffer => {
+  try {
+    return readFile(path)
+  } catch {
+    throw new SettingsError([{ name, expected: 'a file that can be read', got: JSON.stringify(path) }])
+  }
+}

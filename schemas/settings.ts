@@ -104,6 +104,15 @@ export const apiSettings = {
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
 }
 
+/** Settings that mean nothing without another one: left out, that would go unnoticed, and unencrypted. */
+const together = [
+  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME'],
+  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_PASSWORD'],
+  ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_MECHANISM'],
+  ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],
+  ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
+] as const
+
 /** An address may carry a name and a password. Everything up to the last @, because either may hold any character. */
 const withoutCredentials = (given: string): string => given.replace(/:\/\/.*@/s, '://…@')
 
@@ -150,11 +159,10 @@ export const readSettings = <Names extends Settings>(
     return [name, value]
   })
 
-  if (environment.KAFKA_SASL_MECHANISM && 'KAFKA_SASL_MECHANISM' in names) {
-    for (const name of ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD']) {
-      if (environment[name]) continue
-      problems.push({ name, expected: 'a value, because KAFKA_SASL_MECHANISM is set', got: 'nothing' })
-    }
+  for (const [given, needed] of together) {
+    if (!(given in names) || !environment[given]) continue
+    if (environment[needed] || problems.some(({ name }) => name === needed)) continue
+    problems.push({ name: needed, expected: `a value, because ${given} is set`, got: 'nothing' })
   }
   if (problems.length > 0) throw new SettingsError(problems)
   return Object.fromEntries(values) as Read<Names>

@@ -2,7 +2,7 @@ import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/config.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { projectorSettings, readSettings, SettingsError } from '../../schemas/settings.ts'
 
 const settingsOf = (environment: Record<string, string>) =>
   readSettings(projectorSettings, { KAFKA_BROKERS: 'a:1,b:2', ELASTICSEARCH_URL: 'https://es:9200', ...environment })
@@ -29,7 +29,6 @@ describe('the Kafka client', () => {
     expect(configOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: '/ca.pem' }).ssl).toEqual({
       ca: [Buffer.from('certificate')],
     })
-    expect(() => configOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: '/missing.pem' })).toThrow('/missing.pem')
   })
 
   test.each(['plain', 'scram-sha-256', 'scram-sha-512'])('signs in with %s', mechanism => {
@@ -46,6 +45,20 @@ describe('the Kafka client', () => {
     }
     expect(() => new kafkajs.Kafka(configOf(all)).admin()).not.toThrow()
   })
+})
+
+test.each([
+  [
+    'KAFKA_SSL_CA_FILE',
+    (path: string) => kafkaConfig(settingsOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: path }), 'x', readFile),
+  ],
+  [
+    'ELASTICSEARCH_CA_FILE',
+    (path: string) => elasticsearchConfig(settingsOf({ ELASTICSEARCH_CA_FILE: path }), readFile),
+  ],
+] as const)('a file that cannot be read is a wrong setting like any other: %s', (name, config) => {
+  expect(() => config('/missing.pem')).toThrow(SettingsError)
+  expect(() => config('/missing.pem')).toThrow(`${name}: expected a file that can be read; got "/missing.pem"`)
 })
 
 describe('the Elasticsearch client', () => {

@@ -131,6 +131,17 @@ describe('credentials', () => {
   test('a mechanism asks for a name and a password', () => {
     expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain' })).toEqual(['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
     expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' })).toEqual(['KAFKA_SASL_PASSWORD'])
+    expect(problemsOf({ KAFKA_SASL_MECHANISM: 'nonsense', KAFKA_SASL_USERNAME: 'me' })).toEqual([
+      'KAFKA_SASL_MECHANISM',
+      'KAFKA_SASL_PASSWORD',
+    ])
     expect(() => readSettings(apiSettings, { ...enough, KAFKA_SASL_MECHANISM: 'plain' })).not.toThrow()
+  })
+
+  test('a name and a password ask for a mechanism, and authorities for encryption: neither is left out unnoticed', () => {
+    expect(problemsOf({ KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'x' })).toEqual(['KAFKA_SASL_MECHANISM'])
+    expect(problemsOf({ KAFKA_SSL_CA_FILE: '/ca.pem' })).toEqual(['KAFKA_SSL'])
+    const environment = { ...enough, KAFKA_SSL_CA_FILE: '/ca.pem', KAFKA_SSL: 'false' }
+    expect(readSettings(projectorSettings, environment).KAFKA_SSL).toBe('false')
   })
 })
