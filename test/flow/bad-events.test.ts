@@ -2,10 +2,13 @@
  * What the projector refuses and what it does not: real records through the real Kafka. All are published at once, each for
  * an organization of its own, and looked at one by one.
  */
+import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { registerCodecs } from '../../projector/codecs.ts'
+import { RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
 import { expectProjectedAsModelled, foldAll } from '../support/agreement.ts'
 import { makeBad, refused, tooLongChain } from '../support/bad-events.ts'
-import { keyCreated, newId, type Outgoing, periodRecorded, repRecorded } from '../support/events.ts'
+import { keyCreated, newId, type Outgoing, periodRecorded, repRecorded, withData } from '../support/events.ts'
 import { applied, duplicates } from '../support/good-events.ts'
 import type { Outcome } from '../support/model.ts'
 import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
@@ -21,6 +24,7 @@ let tooLong: Published[]
 let outcomes: ReadonlyMap<Published, Outcome>
 
 beforeAll(async () => {
+  registerCodecs()
   topics = await createTopics(file)
   prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
@@ -119,6 +123,32 @@ test('chain_too_long: a calculated payout, a recorded one and a payroll record, 
     const parked = await parkedAt(prefix, topics.events, record)
     expect(parked).toMatchObject({ code: 'chain_too_long', key: record.key, value: record.value })
   }
+})
+
+test.for(['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const)(
+  'applied, not refused: a batch compressed with %s',
+  async name => {
+    const org = newId('org')
+    const records = Array.from({ length: 20 }, (_, place) => repRecorded({ org_id: org, id: `rep_${place}` }))
+    await topics.publish(records, kafkajs.CompressionTypes[name])
+    await caughtUp(projector)
+    const heads = records.map((_, place) => storedById(indexNamed(prefix, 'reps'), `${org}:rep_${place}`))
+    for (const head of await Promise.all(heads)) expect(head).toMatchObject({ org_id: org })
+  },
+)
+
+test('records of 8 MiB are applied, or kept byte for byte', async () => {
+  const org = newId('org')
+  const name = (length: number) => withData(repRecorded({ org_id: org }), { extra: 'x'.repeat(length) })
+  const room = RECORD_VALUE_BYTES_MAX - Buffer.byteLength(String(name(0).value))
+  const [good] = await topics.publish([name(room)])
+  const [bad] = await topics.publish([{ ...name(room), value: 'x'.repeat(RECORD_VALUE_BYTES_MAX) }])
+  await caughtUp(projector)
+  expect(good?.value).toHaveLength(RECORD_VALUE_BYTES_MAX)
+  expect(await storedById(indexNamed(prefix, 'reps'), `${org}:rep_1:${good?.offset}`)).toMatchObject({ org_id: org })
+  const parked = bad && (await parkedAt(prefix, topics.events, bad))
+  expect(parked?.code).toBe('record_undecodable')
+  expect(bad?.value && parked?.value?.equals(bad.value)).toBe(true)
 })
 
 test('every record of all of these became what the contract says, and nothing else came into being', async () => {

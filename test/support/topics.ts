@@ -1,6 +1,6 @@
 /** Topics of a test's own on the real Kafka, made as `npm run topics` makes them, and what is published to them. */
 import { randomBytes } from 'node:crypto'
-import kafkajs, { type Admin, type IHeaders, type Producer } from 'kafkajs'
+import kafkajs, { type Admin, type IHeaders, type ProducerBatch, type RecordMetadata } from 'kafkajs'
 import { expect, inject } from 'vitest'
 import type { Stream } from '../../schemas/events.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
@@ -17,7 +17,7 @@ export type Topics = {
   readonly kafka: kafkajs.Kafka
   readonly name: (stream: Stream) => string
   /** Sends records in order and waits until Kafka has them all. Gives each with the place it got. */
-  readonly publish: (records: readonly Outgoing[]) => Promise<Published[]>
+  readonly publish: (records: readonly Outgoing[], compression?: kafkajs.CompressionTypes) => Promise<Published[]>
   /** Everything published so far, in order. */
   readonly published: () => readonly Published[]
 }
@@ -82,9 +82,9 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
     admin,
     kafka,
     name,
-    publish: async records => {
+    publish: async (records, compression = kafkajs.CompressionTypes.None) => {
       const placed = records.map(record => place(record, partitions))
-      const published = await send(producer, placed, name)
+      const published = await send(placed, name, batch => producer.sendBatch({ ...batch, acks: -1, compression }))
       all.push(...published)
       return published
     },
@@ -118,9 +118,9 @@ export const place = (record: Outgoing, partitions: number): Placed => {
 const SEND_BYTES = 4 * 1024 * 1024
 
 const send = async (
-  producer: Producer,
   records: readonly Placed[],
   name: (stream: Stream) => string,
+  sendBatch: (batch: Pick<ProducerBatch, 'topicMessages'>) => Promise<RecordMetadata[]>,
 ): Promise<Published[]> => {
   const published: Published[] = []
   for (const part of split(records)) {
@@ -129,7 +129,7 @@ const send = async (
       // The client's encoder takes null for a value; its types do not know of a header that is a list of bytes.
       return messages.length === 0 ? [] : [{ topic: name(stream), messages: messages.map(toMessage) }]
     })
-    const answers = await producer.sendBatch({ topicMessages, acks: -1 })
+    const answers = await sendBatch({ topicMessages })
     const next = new Map(
       answers.map(({ topicName, partition, baseOffset }) => [`${topicName}:${partition}`, Number(baseOffset)]),
     )
