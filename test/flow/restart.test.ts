@@ -11,10 +11,19 @@ import {
   repRecorded,
   withData,
 } from '../support/events.ts'
-import { caughtUp, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { caughtUp, expectRefused, type Projector, startApi, startProjector } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
-import { createPrefix, everythingProjected, type Position, readPosition, storePosition } from '../support/stored.ts'
+import {
+  allStored,
+  call,
+  createPrefix,
+  everythingProjected,
+  indexNamed,
+  type Position,
+  readPosition,
+  storePosition,
+} from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -199,6 +208,30 @@ const rewind = async (prefix: string, generation: string, partition: number): Pr
   const { serve_from } = await readPosition(prefix, generation, partition)
   await storePosition(prefix, generation, partition, { position: 0, last: null, at: 0, time: 0, serve_from })
 }
+
+test.concurrent(
+  'a document that somebody changed is found out when its record comes again, and stops the projector',
+  patiently,
+  async t => {
+    const { topics, stream, prefix } = await prepare(t, 7)
+    await topics.publish(stream.take(20))
+    const projector = await startProjector(t, { topics, prefix })
+    await caughtUp(projector)
+    await expectCleanStop(projector)
+
+    const index = indexNamed(prefix, 'reps')
+    const changed = (await allStored(index)).find(({ source }) => source.seq === 0)
+    const { id = '', version = 0, source = {} } = changed ?? {}
+    const path = `/${index}/_doc/${encodeURIComponent(id)}?version=${version}&version_type=external_gte`
+    const body = { ...(source.body as object), name: 'CANARY' }
+    expect((await call('PUT', path, { ...source, body })).status).toBe(200)
+    await rewindAll(prefix)
+
+    const next = await startProjector(t, { topics, prefix })
+    await expectRefused(next, 'content_differs')
+    expect(next.log()).not.toContain('CANARY')
+  },
+)
 
 test.concurrent('positions that are restored from earlier, as from a copy, are made up for', patiently, async t => {
   const its = await prepare(t, 6)

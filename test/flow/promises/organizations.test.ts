@@ -1,4 +1,7 @@
-/** The promise about organizations: two whose records have the very same ids, one that has nothing, and their keys. */
+/**
+ * The promise about organizations: two whose records have the very same ids, one that has nothing, and their keys; and what
+ * each is told about how far its records go.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Client, createClient, lists } from '../../support/client.ts'
 import {
@@ -170,5 +173,39 @@ test('a key that was revoked answers like one that never was', async () => {
   const [revoked, never] = [createClient([api], text), createClient([api], newKeyText())]
   for (const path of ['/payouts', '/payouts/payout_1', '/nowhere']) {
     expect(seenBy(await revoked.ask(path))).toEqual(seenBy(await never.ask(path)))
+  }
+})
+
+/** Of an answer: up to which instant everything published is included. */
+const projectionTime = ({ headers }: Answer): number => Date.parse(headers.get('projection-time') ?? '')
+
+test('everything that was published before the Projection-Time of an answer is in it', async () => {
+  for (let place = 0; place < 25; place++) {
+    const id = `rep_timed${place}`
+    await topics.publish([repRecorded({ org_id: ours, id })])
+    const published = Date.now()
+    const answer = await eventually(
+      async () => {
+        const answer = await client.ours.ask('/reps?limit=200')
+        expect(projectionTime(answer)).toBeGreaterThan(published)
+        return answer
+      },
+      { every: 1 },
+    )
+    expect(JSON.parse(answer.text).data.map((rep: { id: string }) => rep.id)).toContain(id)
+  }
+})
+
+test('Projection-Time moves on while nothing is published, for an organization without records too, and never goes back', async () => {
+  for (const one of [client.ours, client.empty]) {
+    const times: number[] = []
+    await eventually(
+      async () => {
+        times.push(projectionTime(await one.ask('/reps')))
+        expect(new Set(times).size).toBeGreaterThan(4)
+      },
+      { within: 15_000 },
+    )
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
   }
 })
