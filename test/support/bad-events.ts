@@ -118,6 +118,8 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     'structured mode with an attribute twice': org =>
       withText(structured(rep(org)), textOf(structured(rep(org))).replace('{', '{"id":"CANARY",')),
     'structured mode with other data than JSON': org => structured(rep(org), { datacontenttype: 'text/xml' }),
+    'a key twice in an event of an unknown type': org =>
+      withHeaders(withText(rep(org), '{"a":1,"a":2}'), { ce_type: 'com.example' }),
     'structured mode with attributes in the headers only': org => ({
       ...rep(org),
       headers: { ...rep(org).headers, 'content-type': 'application/cloudevents+json' },
@@ -136,6 +138,10 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
 
   data_invalid: {
     ...dataInvalid(),
+    'a wrong key, another partition and a wrong sum, too': (org, partitions) => ({
+      ...elsewhere(withData(payout(org), { net_amount: '1', currency: '' }), org, partitions, 1),
+      key: otherOrg,
+    }),
     'JSON null as data': org => withText(rep(org), 'null'),
     'a list as data': org => withText(rep(org), `[${textOf(rep(org))}]`),
     'data that stands inside __proto__': org => withText(rep(org), `{"__proto__":${textOf(rep(org))}}`),
@@ -169,6 +175,10 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
   org_mismatch: {
     'the key of another organization': org => ({ ...rep(org), key: otherOrg }),
     'no key': org => ({ ...rep(org), key: null }),
+    'a wrong key for a partition that is not the organization’s, and a wrong sum': (org, partitions) => ({
+      ...elsewhere(withData(payout(org), { net_amount: '1' }), org, partitions, 1),
+      key: otherOrg,
+    }),
     'an empty key': org => ({ ...rep(org), key: '' }),
     'a key with a space behind it': org => ({ ...rep(org), key: `${org} ` }),
     'a key with a byte that is not UTF-8': org => ({ ...rep(org), key: Buffer.from([...Buffer.from(org), 0xff]) }),
@@ -202,6 +212,7 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     'a recorded payout with the wrong sign': org =>
       withData(payoutRecorded({ org_id: org }), { net_amount: '-100.00' }),
     'a rep that nobody knows, too': org => withData(payout(org), { net_amount: '1', rep_id: 'rep_9' }),
+    'an id that is taken, too': org => ({ before: [payout(org)], bad: withData(payout(org), { net_amount: '1' }) }),
   },
 
   id_reused: {
@@ -399,6 +410,8 @@ export const tooLongChain = (org: string): { readonly before: Outgoing[]; readon
     repRecorded({ org_id: org }),
     periodRecorded({ org_id: org }),
     ...upTo(LONGEST).flatMap(place => [payoutAt(org, place), payrollAt(org, place)]),
+    // `supersedes_mismatch` comes before `chain_too_long`.
+    payoutCalculated({ org_id: org, id: 'payout_x', supersedes_id: 'payout_1' }),
   ],
   bad: [
     payoutCalculated({ org_id: org, id: 'payout_a', supersedes_id: `payout_${LONGEST}` }),
