@@ -1,6 +1,6 @@
 /** What is not refused though it looks odd, and what is the same event again though it looks different. */
 import { isDeepStrictEqual } from 'node:util'
-import { nested, structured } from './bad-events.ts'
+import { nested, structured } from './bad-event.ts'
 import {
   dataOf,
   keyCreated,

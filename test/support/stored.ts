@@ -43,6 +43,7 @@ export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-p
     case 'control':
       return controlIndexOf(prefix)
     default:
+      kind satisfies Kind
       return indexOf(prefix, FIRST_GENERATION, kind)
   }
 }

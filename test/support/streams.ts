@@ -4,7 +4,8 @@
  * The model is asked what is there, so that most of it is applied.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { makeBad, refused } from './bad-events.ts'
+import { makeBad } from './bad-event.ts'
+import { refused } from './bad-events.ts'
 import {
   dataOf,
   keyCreated,

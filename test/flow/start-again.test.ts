@@ -1,0 +1,246 @@
+/** What a start finds that is not what was there before is refused with a clear code, and left as it is. */
+import kafkajs from 'kafkajs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { commonIndices, generationId, generationIndices, positionId } from '../../schemas/documents.ts'
+import { keyCreated, newId, periodRecorded, repRecorded } from '../support/events.ts'
+import {
+  caughtUp,
+  expectRefused,
+  type ProjectorOptions,
+  projectorSettings,
+  startProcess,
+  startProjector,
+} from '../support/processes.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import {
+  allStored,
+  call,
+  createPrefix,
+  deleteStored,
+  everythingProjected,
+  indexNamed,
+  indicesOf,
+  type Stored,
+  store,
+  storedById,
+} from '../support/stored.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
+
+const { ConfigResourceTypes } = kafkajs
+
+const startRefused = (scope: Scope, options: ProjectorOptions, code: string): Promise<string> =>
+  expectRefused(startProcess(scope, 'projector/main.ts', projectorSettings(options)), code)
+
+describe('what was projected before', () => {
+  const file = fileScope()
+  let topics: Topics
+  let prefix: string
+  const org = newId('org')
+
+  beforeAll(async () => {
+    topics = await createTopics(file)
+    prefix = createPrefix(file)
+    const projector = await startProjector(file, { topics, prefix })
+    await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org }), keyCreated({ org_id: org })])
+    await caughtUp(projector)
+    expect(await projector.stop()).toEqual({ code: 0, signal: null })
+  })
+
+  /** Starts on what is there now, which must be refused and must stay as it is. */
+  const expectUntouched = async (t: Scope, code: string, options: Partial<ProjectorOptions> = {}): Promise<string> => {
+    const before = await everythingStored(prefix)
+    const message = await startRefused(t, { topics, prefix, ...options }, code)
+    expect(await everythingStored(prefix)).toEqual(before)
+    return message
+  }
+
+  const definitions = () => ({ ...generationIndices(prefix, 'g1', 1), ...commonIndices(prefix) })
+
+  /** Changes a document of the control index for the time of a test. */
+  const change = async (t: Scope, id: string, changes: object): Promise<void> => {
+    const control = indexNamed(prefix, 'control')
+    const document = await storedById(control, id)
+    if (document === undefined) throw new Error(`there is no ${id}`)
+    t.onTestFinished(() => store(control, id, document))
+    await store(control, id, { ...document, body: { ...(document.body as object), ...changes } })
+  }
+
+  test('another cluster is refused', async t => {
+    await change(t, generationId('g1'), { cluster_id: 'another' })
+    expect(await expectUntouched(t, 'source_changed')).toContain('cluster_id: expected another')
+  })
+
+  test('another topic is refused', async t => {
+    const other = await createTopics(t)
+    expect(await expectUntouched(t, 'source_changed', { topics: other })).toContain(other.events)
+    const mixed = { ...topics, apiKeys: other.apiKeys }
+    expect(await expectUntouched(t, 'source_changed', { topics: mixed })).toContain(other.apiKeys)
+  })
+
+  test('another version of the rules is refused', async t => {
+    await change(t, generationId('g1'), { rules_version: 99 })
+    expect(await expectUntouched(t, 'rules_changed')).toContain('version 99')
+  })
+
+  test('another version of the rules for API keys is refused', async t => {
+    await change(t, generationId('api-keys'), { rules_version: 99 })
+    expect(await expectUntouched(t, 'rules_changed')).toContain('version 99')
+  })
+
+  test.for(['g1', 'api-keys'])('a missing position of %s is refused', async (generation, t) => {
+    const control = indexNamed(prefix, 'control')
+    const id = positionId(generation, 0)
+    const document = await storedById(control, id)
+    await deleteStored(control, id)
+    t.onTestFinished(() => store(control, id, document ?? {}))
+    expect(await expectUntouched(t, 'index_missing')).toContain('position')
+  })
+
+  test('a record that is not the one that was read is refused', async t => {
+    const { partition } = topics.published()[0] ?? {}
+    await change(t, positionId('g1', partition ?? 0), { last: { offset: 1, sha256: '0'.repeat(64) } })
+    expect(await expectUntouched(t, 'source_changed')).toContain('the last record read')
+  })
+
+  test('a partition that ends before what was read is refused', async t => {
+    const { partition } = topics.published()[0] ?? {}
+    await change(t, positionId('g1', partition ?? 0), { position: 3, last: { offset: 2, sha256: '0'.repeat(64) } })
+    await expectUntouched(t, 'records_deleted')
+  })
+
+  test.for(['statements', 'reps', 'parked', 'api-keys', 'api-keys-parked'] as const)(
+    'a missing index is refused, not made anew: %s',
+    async (kind, t) => {
+      const name = indexNamed(prefix, kind)
+      const documents = await allStored(name)
+      const { mappings, settings } = definitions()[name] ?? {}
+      await call('DELETE', `/${name}`)
+      t.onTestFinished(async () => {
+        await call('PUT', `/${name}`, { mappings, settings: { index: settings } })
+        for (const { id, version, source } of documents) {
+          const path = `/${name}/_doc/${encodeURIComponent(id)}?version=${version}&version_type=external`
+          expect((await call('PUT', path, source)).status).toBe(201)
+        }
+      })
+      expect(await expectUntouched(t, 'index_missing')).toContain(name)
+    },
+  )
+
+  test('an index that refreshes by itself is refused', async t => {
+    const settings = `/${indexNamed(prefix, 'payouts')}/_settings`
+    await call('PUT', settings, { index: { refresh_interval: '1s' } })
+    t.onTestFinished(async () => void (await call('PUT', settings, { index: { refresh_interval: '-1' } })))
+    expect(await expectUntouched(t, 'index_unsuitable')).toContain('refresh_interval')
+  })
+
+  test('all of this repaired, the projector goes on where it was', async t => {
+    const before = await everythingProjected(prefix)
+    const projector = await startProjector(t, { topics, prefix })
+    await caughtUp(projector)
+    expect(await everythingProjected(prefix)).toEqual(before)
+    await topics.publish([repRecorded({ org_id: org, name: 'Eve' })])
+    await caughtUp(projector)
+    expect(await projector.stop()).toEqual({ code: 0, signal: null })
+    expect(await everythingProjected(prefix)).not.toEqual(before)
+  })
+
+  test('an index with another mapping is refused', async t => {
+    const properties = { another: { type: 'keyword' } }
+    await call('PUT', `/${indexNamed(prefix, 'payouts')}/_mapping`, { properties })
+    expect(await expectUntouched(t, 'index_unsuitable')).toContain('another mapping')
+  })
+})
+
+/**
+ * All but how far the topic of API keys was seen: that topic is in order, and read, while the other one is refused.
+ */
+const everythingStored = async (prefix: string): Promise<Record<string, unknown>> => {
+  const indices = (await indicesOf(prefix)).toSorted()
+  const all = await Promise.all(
+    indices.map(async index => [index, (await allStored(index)).filter(isOfEvents)] as const),
+  )
+  return Object.fromEntries(all)
+}
+
+const isOfEvents = ({ id }: Stored): boolean => id !== positionId('api-keys', 0)
+
+describe.concurrent('a topic that is not what it was', () => {
+  const recorded = (org: string, count: number) =>
+    Array.from({ length: count }, (_, place) => repRecorded({ org_id: org, id: `rep_${place}` }))
+
+  /** Topics of one partition, projected and stopped. */
+  const projected = async (t: Scope) => {
+    const topics = await createTopics(t, { partitions: 1 })
+    const prefix = createPrefix(t)
+    await topics.publish(recorded(newId('org'), 3))
+    const projector = await startProjector(t, { topics, prefix })
+    await caughtUp(projector)
+    return { topics, prefix, projector }
+  }
+
+  /** A producer counts on in a topic that it knows: the new one gets another. */
+  const recreate = async (t: Scope, { admin, events, apiKeys }: Topics): Promise<Topics> => {
+    await admin.deleteTopics({ topics: [events] })
+    await eventually(async () => expect(await admin.listTopics()).not.toContain(events))
+    return createTopics(t, { partitions: 1, named: { events, apiKeys } })
+  }
+
+  test('a topic made anew under the same name is refused: empty, longer, or as long as it was', async t => {
+    const { topics, prefix, projector } = await projected(t)
+    await projector.stop()
+    const before = await everythingStored(prefix)
+
+    const anew = await recreate(t, topics)
+    await startRefused(t, { topics, prefix }, 'records_deleted')
+    await anew.publish(recorded(newId('org'), 3))
+    await startRefused(t, { topics, prefix }, 'source_changed')
+    await anew.publish(recorded(newId('org'), 3))
+    await startRefused(t, { topics, prefix }, 'source_changed')
+    expect(await everythingStored(prefix)).toEqual(before)
+  })
+
+  test('partitions that were added are refused', async t => {
+    const { topics, prefix, projector } = await projected(t)
+    await projector.stop()
+    const before = await everythingStored(prefix)
+    await topics.admin.createPartitions({ topicPartitions: [{ topic: topics.events, count: 2 }] })
+    const message = await startRefused(t, { topics, prefix }, 'source_changed')
+    expect(message).toContain('partitions: expected 1, got 2')
+    expect(await everythingStored(prefix)).toEqual(before)
+  })
+
+  test('a topic that is deleted while it is read stops the projector', async t => {
+    const { topics, prefix, projector } = await projected(t)
+    await topics.admin.deleteTopics({ topics: [topics.events] })
+    expect(await expectRefused(projector, 'topic_missing')).toContain(topics.events)
+    const before = await everythingStored(prefix)
+    await startRefused(t, { topics, prefix }, 'topic_missing')
+    expect(await everythingStored(prefix)).toEqual(before)
+  })
+
+  test('a topic whose first records are gone is refused', async t => {
+    const { topics, prefix, projector } = await projected(t)
+    await projector.stop()
+    const before = await everythingStored(prefix)
+    // The client only knows the leaders of topics that it was asked about before.
+    await topics.admin.fetchTopicOffsets(topics.events)
+    await topics.admin.deleteTopicRecords({ topic: topics.events, partitions: [{ partition: 0, offset: '2' }] })
+    expect(await startRefused(t, { topics, prefix }, 'records_deleted')).toContain('no longer begins at offset 0')
+    expect(await everythingStored(prefix)).toEqual(before)
+  })
+
+  test('a topic that begins to lose records while it is read stops the projector', async t => {
+    const { topics, projector } = await projected(t)
+    await topics.admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name: topics.events,
+          configEntries: [{ name: 'retention.ms', value: '1000' }],
+        },
+      ],
+    })
+    expect(await expectRefused(projector, 'topic_unsuitable')).toContain('retention.ms: expected -1, got 1000')
+  })
+})
