@@ -81,13 +81,15 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   const { health } = context
   const stopping = new AbortController()
   let consumption: Consumption | undefined
+  let draining = false
   const committer = createCommitter(() => consumption, context.now)
   const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, options, context),
-    startFlow: createFlowStarter(options, context, committer, () => consumption),
+    // While the last of what was read is published, pressure that ends must not start the reading again.
+    startFlow: createFlowStarter(options, context, committer, () => (draining ? undefined : consumption)),
     fail: context.fail,
   })
 
@@ -126,6 +128,7 @@ export const startStream = async (options: StreamOptions, context: StreamContext
     status: () => statusOf(assignment, identity.topic, committer.committedTo),
     abandon,
     stop: async () => {
+      draining = true
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
       await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
