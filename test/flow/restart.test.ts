@@ -1,16 +1,8 @@
 /** Processes that end in the middle of a stream and come back, and records that come again: nothing is lost or changed. */
 import { expect, test } from 'vitest'
-import { expectProjectedAsModelled, foldAll } from '../support/agreement.ts'
+import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
-import {
-  keyCreated,
-  newId,
-  newKeyText,
-  payoutCalculated,
-  periodRecorded,
-  repRecorded,
-  withData,
-} from '../support/events.ts'
+import { keyCreated, newId, newKeyText, repRecorded, withData } from '../support/events.ts'
 import { caughtUp, expectRefused, type Projector, startApi, startProjector } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
@@ -251,64 +243,3 @@ test.concurrent('positions that are restored from earlier, as from a copy, are m
   await expectProjectedAsModelled(prefix, topics)
   expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
 })
-
-test.concurrent(
-  'an API that is killed or stopped in the middle of a walk is gone on from by another one',
-  patiently,
-  async t => {
-    const topics = await createTopics(t, { partitions: 1 })
-    const prefix = createPrefix(t)
-    const [org, key] = [newId('org'), newKeyText()]
-    const ids = Array.from({ length: 30 }, (_, place) => `${place}`)
-    const projector = await startProjector(t, { topics, prefix })
-    await topics.publish([
-      keyCreated({ org_id: org, text: key }),
-      repRecorded({ org_id: org }),
-      ...ids.map(id => periodRecorded({ org_id: org, id: `period_${id}` })),
-      ...ids.map(id => payoutCalculated({ org_id: org, id: `payout_${id}`, period_id: `period_${id}` })),
-    ])
-    await caughtUp(projector)
-
-    const walked: string[] = []
-    let cursor: string | undefined
-    for (const end of ['kill', 'stop', 'kill'] as const) {
-      const api = await startApi(t, prefix)
-      for await (const { data, next_cursor } of createClient([api], key).walk('payouts', 2, cursor)) {
-        walked.push(...data.map(({ id }) => String(id)))
-        cursor = next_cursor
-        if (walked.length % 10 === 0) break
-      }
-      expect(await api[end]()).toEqual(end === 'kill' ? { code: null, signal: 'SIGKILL' } : { code: 0, signal: null })
-    }
-    expect(walked).toEqual(
-      foldAll(topics)
-        .model.view(org)
-        .payouts.map(({ id }) => id),
-    )
-  },
-)
-
-test.concurrent(
-  'an API that is told to stop answers what it was asked, and ends with exit code 0',
-  patiently,
-  async t => {
-    const topics = await createTopics(t, { partitions: 1 })
-    const prefix = createPrefix(t)
-    const [org, key] = [newId('org'), newKeyText()]
-    const projector = await startProjector(t, { topics, prefix })
-    await topics.publish([keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })])
-    await caughtUp(projector)
-    const api = await startApi(t, prefix)
-    const client = createClient([api], key)
-    await client.all('reps')
-
-    const asked = Array.from({ length: 50 }, () => client.ask('/reps'))
-    await Promise.race(asked)
-    const stopped = api.stop()
-    const answers = await Promise.allSettled(asked)
-    expect(await stopped).toEqual({ code: 0, signal: null })
-    // A connection that came too late is refused; what was taken is answered whole.
-    const answered = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value.status] : []))
-    expect(new Set(answered)).toEqual(new Set([200]))
-  },
-)
