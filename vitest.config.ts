@@ -21,7 +21,7 @@ export default defineConfig({
           // The Kafka client sets timers that are already over; harmless.
           execArgv: ['--disable-warning=TimeoutNegativeWarning'],
           maxWorkers: 2,
-          testTimeout: 60_000,
+          testTimeout: 150_000,
           hookTimeout: 120_000,
         },
       },

@@ -123,7 +123,11 @@ const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handler
   // Of a batch that is not empty this is its last raw record, control records included.
   const end = Number(batch.lastOffset()) + 1
   handlers.onBatch(partition, { from: Number(fetchedOffset), end, records: messages.map(toRecord) })
-  resolveOffset(last.offset)
+  try {
+    resolveOffset(last.offset)
+  } catch {
+    // The client knows nothing of a partition that has just been taken away; the next assignment is positioned anew.
+  }
 }
 
 type Message = EachBatchPayload['batch']['messages'][number]

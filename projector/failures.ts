@@ -9,6 +9,7 @@ export const stops = {
   topic_unsuitable: 'a topic is configured so that records could be lost',
   source_changed: 'the topic is not the one this projection was made from',
   records_deleted: 'records of the topic that were not to be deleted are gone',
+  position_went_back: 'a published position lies behind where it was: Elasticsearch was restored from a copy',
   index_missing: 'an index that was there is gone',
   index_unsuitable: 'an index has another mapping or other settings than this version writes',
   rules_changed: 'the projection was made by another version of the rules',

@@ -271,4 +271,7 @@ const judge = (record: RawRecord, source: Source): Judged => {
 }
 
 const bytesOf = ({ records }: Batch): number =>
-  records.reduce((sum, { key, value }) => sum + (key?.length ?? 0) + (value?.length ?? 0) + 100, 0)
+  records.reduce((sum, { key, value, headers }) => {
+    const inHeaders = headers.reduce((bytes, [name, header]) => bytes + name.length + (header?.length ?? 0) + 20, 0)
+    return sum + (key?.length ?? 0) + (value?.length ?? 0) + inHeaders + 100
+  }, 0)

@@ -58,5 +58,7 @@ export const REPORT_INTERVAL_MS = 30_000
 export const JOIN_TIMEOUT_MS = 2_000
 /** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */
 export const DRAIN_TIMEOUT_MS = 5_000
+/** Milliseconds a stop waits for Kafka to hear how far we are and that we leave. */
+export const LEAVE_TIMEOUT_MS = 1_500
 /** Milliseconds a stop may take in all before it is cut. Operators are promised 10 s. */
 export const STOP_TIMEOUT_MS = 9_000

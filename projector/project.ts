@@ -41,7 +41,8 @@ export const project = (
   let at = atBefore
 
   for (const item of judged) {
-    at = Math.max(at, item.record.timestamp)
+    // A publisher's clock may say anything; beyond this it would not be a whole number that Elasticsearch takes.
+    at = Math.max(at, Math.min(item.record.timestamp, Number.MAX_SAFE_INTEGER))
     const decision = decide(item, state, at)
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {

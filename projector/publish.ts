@@ -42,7 +42,7 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
       })
       if (status === 200) stored = { position: target, ...versionOf(body as Versioned) }
       // Another owner was there first, or an earlier try of ours got through although its answer was lost.
-      else if (status === 409) stored = await readStored(path, steps)
+      else if (status === 409) stored = notBehind(stored, await readStored(path, steps), steps)
       else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
     }
   }
@@ -67,6 +67,16 @@ const readStored = async (path: string, { request, generation, index }: Position
   if (status !== 200) throw new StopError('index_missing', `a position of ${generation} in ${index}`, { status })
   const found = body as Versioned & { _source: PositionDocument }
   return { position: found._source.body, ...versionOf(found) }
+}
+
+/**
+ * A position that lies behind what was there before is another, older copy: what lies between was never written to it, and
+ * moving it forward again would lose that for ever. Whoever starts next goes on from the copy.
+ */
+const notBehind = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
+  if (found.position.position >= before.position.position) return found
+  const where = { was: before.position.position, is: found.position.position }
+  throw new StopError('position_went_back', `${generation} in ${index}`, where)
 }
 
 /** Of two views of one partition, what both know. The last record and its time belong to the further position. */

@@ -26,6 +26,7 @@ import {
   ENDS_INTERVAL_MS,
   FAR_BEHIND_RECORDS,
   IDENTIFY_INTERVAL_MS,
+  LEAVE_TIMEOUT_MS,
   RETRY_FIRST_MS,
   RETRY_LAST_MS,
 } from './limits.ts'
@@ -117,23 +118,28 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   )
   joined.resolve()
 
-  const watching = watch(assignment, committer, identifyNow, options, context, stopping.signal)
-  const abandon = async (): Promise<void> => {
+  const watching = watch(assignment, committer, options, context, stopping.signal)
+  const leave = async (): Promise<void> => {
     stopping.abort()
     await watching
     assignment.close()
     await consumption?.stop()
   }
+  // While its group waits for a member that died the client cannot leave it: then the session ends by itself.
+  const soon = (left: Promise<void>): Promise<void> =>
+    Promise.race([left, context.patience.sleep(LEAVE_TIMEOUT_MS, new AbortController().signal)])
   return {
     status: () => statusOf(assignment, identity.topic, committer.committedTo),
-    abandon,
+    abandon: () => soon(leave()),
     stop: async () => {
       draining = true
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
       await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
-      await committer.flush(assignment.flows().map(([partition, flow]) => [partition, flow.progress.searchableTo]))
-      await abandon()
+      const positions = assignment
+        .flows()
+        .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
+      await soon(committer.flush(positions).then(leave))
     },
   }
 }
@@ -264,7 +270,6 @@ const createFlowStarter = (
 const watch = async (
   assignment: Assignment,
   committer: Committer,
-  identifyNow: () => Promise<Ends>,
   { identity, stream }: StreamOptions,
   context: StreamContext,
   signal: AbortSignal,
@@ -276,7 +281,8 @@ const watch = async (
       const time = now()
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       const due = time - identified >= IDENTIFY_INTERVAL_MS
-      const ends = due ? await identifyNow() : await fetchEnds(admin, identity.topic)
+      // Never an identification that was begun before `time`: its ends would be older than what they are told with.
+      const ends = due ? await identify(admin, identity) : await fetchEnds(admin, identity.topic)
       if (due) identified = time
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)

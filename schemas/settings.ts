@@ -164,6 +164,12 @@ export const readSettings = <Names extends Settings>(
     if (environment[needed] || problems.some(({ name }) => name === needed)) continue
     problems.push({ name: needed, expected: `a value, because ${given} is set`, got: 'nothing' })
   }
+  const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
+  if (events !== undefined && events === apiKeys) {
+    // Who may publish payouts must not be able to make a key.
+    const expected = 'another topic than KAFKA_EVENTS_TOPIC'
+    problems.push({ name: 'KAFKA_API_KEYS_TOPIC', expected, got: JSON.stringify(apiKeys) })
+  }
   if (problems.length > 0) throw new SettingsError(problems)
   return Object.fromEntries(values) as Read<Names>
 }

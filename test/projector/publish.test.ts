@@ -118,6 +118,13 @@ describe('when another owner was first', () => {
     expect(document()).toEqual({ position: 10, last: lastAt(9), at: 100, time: 500, serve_from: 0 })
   })
 
+  test('and is behind where we were, it is another copy: nothing is moved forward over what it lacks', async () => {
+    const { published, next, requests } = await setUp({ ...start, ...at(100) } as Position)
+    next.push({ before: { position: 40, last: lastAt(39), at: 400, time: 0, serve_from: 0 } })
+    await expect(published.advance({ time: 100 })).rejects.toMatchObject({ code: 'position_went_back' })
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
+  })
+
   test('and said all of it already, nothing more is written', async () => {
     const { published, next, requests } = await setUp()
     next.push({ before: { ...start, ...at(20), time: 500 } as Position })

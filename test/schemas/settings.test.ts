@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { apiSettings, projectorSettings, readSettings, SettingsError, topicSettings } from '../../schemas/settings.ts'
+import {
+  apiSettings,
+  projectorSettings,
+  readSettings,
+  SettingsError,
+  kafkaSettings as topicNames,
+  topicSettings,
+} from '../../schemas/settings.ts'
 
 const enough = { KAFKA_BROKERS: 'localhost:9092', ELASTICSEARCH_URL: 'http://localhost:9200' }
 
@@ -144,4 +151,10 @@ describe('credentials', () => {
     const environment = { ...enough, KAFKA_SSL_CA_FILE: '/ca.pem', KAFKA_SSL: 'false' }
     expect(readSettings(projectorSettings, environment).KAFKA_SSL).toBe('false')
   })
+})
+
+test('one topic for both streams is refused: who publishes payouts must not be able to make a key', () => {
+  const both = { KAFKA_BROKERS: 'a:1', KAFKA_EVENTS_TOPIC: 'one', KAFKA_API_KEYS_TOPIC: 'one' }
+  expect(() => readSettings(topicNames, both)).toThrow(/KAFKA_API_KEYS_TOPIC: expected another topic.*got "one"/)
+  expect(() => readSettings(topicNames, { ...both, KAFKA_API_KEYS_TOPIC: 'two' })).not.toThrow()
 })

@@ -16,5 +16,5 @@ export const RELEASE_TIMEOUT_MS = 60_000
 /** Tries an assertion until it holds: the only waiting there is. Fails as the assertion last failed. */
 export const eventually = <Result>(
   assertion: () => Result | Promise<Result>,
-  { within = 30_000, every = 50 } = {},
+  { within = 90_000, every = 50 } = {},
 ): Promise<Result> => vi.waitFor(assertion, { timeout: within, interval: every })
