@@ -137,7 +137,7 @@ test.concurrent(
     let loading = true
     const load = async (): Promise<void> => {
       // Enough to be under load while it is stopped, and not more than a busy machine reads again in the time of a test.
-      while (loading && sent < 15_000) await topics.publish(some())
+      while (loading && sent < 60_000) await topics.publish(some())
     }
     const loaded = load()
     await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(1_000))
