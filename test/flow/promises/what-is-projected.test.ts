@@ -10,7 +10,7 @@ import { keyCreated, newKeyText } from '../../support/events.ts'
 import type { Model } from '../../support/model.ts'
 import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
-import { eventually, fileScope } from '../../support/scope.ts'
+import { fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, everythingProjected, indexNamed, readPosition } from '../../support/stored.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
 import { createTopics, type Topics } from '../../support/topics.ts'
@@ -162,18 +162,26 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
   // Two in the group that projects, and one more in another group: each partition has two owners at once.
   const second = await startProjector(t, { topics, prefix })
   const third = await startProjector(t, { topics, prefix, groupId: `${prefix}-third` })
-  await caughtUp(second)
+  await caughtUp(third)
+  const positions = watchPositions()
   const stream = createStream(createRandom(seed + 1), organizations, PARTITIONS)
-  await topics.publish(stream.take(120))
-  third.freeze()
-  await topics.publish(stream.take(60))
+  for (let round = 0; round < 6; round++) {
+    await topics.publish(stream.take(40))
+    // In the middle of what it does with these, so that it goes on with what the others have done meanwhile.
+    third.freeze()
+    await topics.publish(stream.take(20))
+    await caughtUp(projector)
+    third.thaw()
+  }
   await second.kill()
-  third.thaw()
   await topics.publish(stream.take(60))
   const restarted = await startProjector(t, { topics, prefix })
   await topics.publish(stream.take(60))
+  await caughtUp(restarted)
 
-  await eventually(() => caughtUp(restarted))
+  for (const watched of Object.values(await positions.stop())) {
+    expect(watched).toEqual(watched.toSorted((a, b) => a - b))
+  }
   await expectProjectedAsModelled(prefix, topics)
   for (const one of [projector, third, restarted]) {
     expect(one.exit(), one.log()).toBeUndefined()
@@ -183,3 +191,29 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
   await caughtUp(await startProjector(t, { topics, prefix: alone }))
   expect(await everythingProjected(prefix)).toEqual(await everythingProjected(alone))
 })
+
+/** Looks again and again, until told to stop, how far each partition is published and up to which time. */
+const watchPositions = () => {
+  const watched: Record<string, number[]> = {}
+  let watching = true
+  const watch = async (): Promise<void> => {
+    while (watching) {
+      for (let partition = 0; partition < PARTITIONS; partition++) {
+        const { position, time } = await readPosition(prefix, 'g1', partition)
+        for (const [name, value] of Object.entries({ position, time })) {
+          const values = watched[`${name} ${partition}`] ?? []
+          watched[`${name} ${partition}`] = values
+          values.push(value)
+        }
+      }
+    }
+  }
+  const done = watch()
+  return {
+    stop: async () => {
+      watching = false
+      await done
+      return watched
+    },
+  }
+}
