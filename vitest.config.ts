@@ -7,7 +7,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/flow/**', 'test/regression/**'],
+          exclude: ['test/flow/**', 'test/regression/**', 'test/faults/**', 'test/simulation/**'],
           environment: 'node',
         },
       },
@@ -22,6 +22,27 @@ export default defineConfig({
           execArgv: ['--disable-warning=TimeoutNegativeWarning'],
           maxWorkers: 2,
           testTimeout: 150_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'simulation',
+          include: ['test/simulation/**/*.test.ts'],
+          environment: 'node',
+          testTimeout: 600_000,
+        },
+      },
+      {
+        // Each file has services of its own, which it may kill; most of the time is waiting.
+        test: {
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
+          environment: 'node',
+          pool: 'forks',
+          execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+          maxWorkers: 2,
+          testTimeout: 300_000,
           hookTimeout: 120_000,
         },
       },

@@ -143,13 +143,16 @@ test('records of 8 MiB are applied, or kept byte for byte', async () => {
   const name = (length: number) => withData(repRecorded({ org_id: org }), { extra: 'x'.repeat(length) })
   const room = RECORD_VALUE_BYTES_MAX - Buffer.byteLength(String(name(0).value))
   const [good] = await topics.publish([name(room)])
+  const [tooLarge] = await topics.publish([name(room + 1)])
   const [bad] = await topics.publish([{ ...name(room), value: 'x'.repeat(RECORD_VALUE_BYTES_MAX) }])
   await caughtUp(projector)
   expect(good?.value).toHaveLength(RECORD_VALUE_BYTES_MAX)
   expect(await storedById(indexNamed(prefix, 'reps'), `${org}:rep_1:${good?.offset}`)).toMatchObject({ org_id: org })
-  const parked = bad && (await parkedAt(prefix, topics.events, bad))
-  expect(parked?.code).toBe('record_undecodable')
-  expect(bad?.value && parked?.value?.equals(bad.value)).toBe(true)
+  for (const record of [tooLarge, bad]) {
+    const parked = record && (await parkedAt(prefix, topics.events, record))
+    expect(parked?.code).toBe('record_undecodable')
+    expect(record?.value && parked?.value?.equals(record.value)).toBe(true)
+  }
 })
 
 test('every record of all of these became what the contract says, and nothing else came into being', async () => {

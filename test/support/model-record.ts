@@ -88,13 +88,14 @@ export const partitionOf = (org: string, partitions: number): number =>
 // --- the envelope
 
 const LEVELS = 32
+const VALUE_BYTES = 8 * 1024 * 1024
 
 const openEnvelope = (record: ModelRecord): { type: string; json: Json | undefined } | undefined => {
   const contentTypes = record.headers.filter(([name]) => name === 'content-type').map(([, value]) => utf8(value))
   if (contentTypes.length > 1) return undefined
   const [contentType] = contentTypes.length === 0 ? ['application/json'] : contentTypes
   const text = utf8(record.value)
-  if (text === undefined || contentType === undefined) return undefined
+  if ((record.value?.length ?? 0) > VALUE_BYTES || text === undefined || contentType === undefined) return undefined
   if (isMedia(contentType, 'application/json')) return openBinary(record, text)
   if (isMedia(contentType, 'application/cloudevents+json')) return openStructured(text)
   return undefined
