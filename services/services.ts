@@ -13,14 +13,15 @@ import { findWay, type Way } from './ways.ts'
 /** Finds or starts both, and waits until they serve. Throws one message when it cannot, with nothing left half-started. */
 export const startServices = async (options: StartOptions): Promise<Services> => {
   const way = await findWay(options.environment)
-  switch (way.from) {
-    case 'environment':
-      return useGiven(way, options.say)
-    case 'docker':
-      return startBoth(way.from, dockerStarters(way, options), options.say)
-    case 'jvm':
-      return startBoth(way.from, await javaStarters(way, options), options.say)
-  }
+  if (way.from === 'environment') return useGiven(way, options.say)
+  return startBoth(way.from, await startersOf(way, options), options.say)
+}
+
+/** Starts one of them alone, and waits until it serves. @throws where the environment gives addresses: those are not ours */
+export const startServer = async (which: keyof Starters, options: StartOptions): Promise<Service> => {
+  const way = await findWay(options.environment)
+  if (way.from === 'environment') throw new Error('the environment says which servers to use: none is started')
+  return (await startersOf(way, options))[which]()
 }
 
 export type StartOptions = {
@@ -46,8 +47,11 @@ export type Services = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-type WayFrom<From> = Extract<Way, { from: From }>
+type WayFrom<From extends Way['from']> = Extract<Way, { from: From }>
 type Starters = { readonly kafka: () => Promise<Service>; readonly elasticsearch: () => Promise<Service> }
+
+const startersOf = async (way: WayFrom<'docker' | 'jvm'>, options: StartOptions): Promise<Starters> =>
+  way.from === 'docker' ? dockerStarters(way, options) : javaStarters(way, options)
 
 const useGiven = ({ from, kafkaBrokers, elasticsearchUrl }: WayFrom<'environment'>, say: Say): Services => {
   say(`using Kafka at ${kafkaBrokers} and Elasticsearch at ${elasticsearchUrl}, as the environment says`)

@@ -5,9 +5,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { expect, inject } from 'vitest'
+import { expect } from 'vitest'
 import { leaveWill } from '../../services/will.ts'
 import { eventually, type Scope } from './scope.ts'
+import { elasticsearchOf } from './stored.ts'
 import type { Topics } from './topics.ts'
 
 const project = join(import.meta.dirname, '..', '..')
@@ -138,7 +139,7 @@ export const projectorSettings = ({ topics, prefix, groupId, settings }: Project
   KAFKA_EVENTS_TOPIC: topics.events,
   KAFKA_API_KEYS_TOPIC: topics.apiKeys,
   KAFKA_GROUP_ID: groupId ?? prefix,
-  ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+  ELASTICSEARCH_URL: elasticsearchOf(prefix),
   ELASTICSEARCH_INDEX_PREFIX: prefix,
   PROJECTOR_ADMIN_PORT: '0',
   ...settings,
@@ -171,7 +172,7 @@ export const startApi = async (
   { settings = {}, ready = true }: ApiOptions = {},
 ): Promise<Api> => {
   const child = startProcess(scope, 'api/main.ts', {
-    ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+    ELASTICSEARCH_URL: elasticsearchOf(prefix),
     ELASTICSEARCH_INDEX_PREFIX: prefix,
     API_PORT: '0',
     API_ADMIN_PORT: '0',

@@ -17,9 +17,16 @@ import {
 import type { Stream } from '../../schemas/events.ts'
 import type { Scope } from './scope.ts'
 
-/** A prefix that nobody has. Its indices and its template are deleted with the scope. */
-export const createPrefix = (scope: Scope): string => {
+/**
+ * A prefix that nobody has. Its indices and its template are deleted with the scope; on an Elasticsearch of the test's own,
+ * which is given by its address, they go with that.
+ */
+export const createPrefix = (scope: Scope, elasticsearch?: string): string => {
   const prefix = `test-${randomBytes(6).toString('hex')}`
+  if (elasticsearch !== undefined) {
+    ownAddresses.set(prefix, elasticsearch)
+    return prefix
+  }
   scope.onTestFinished(async () => {
     const indices = await indicesOf(prefix)
     if (indices.length > 0) await call('DELETE', `/${indices.join(',')}?ignore_unavailable=true`)
@@ -27,6 +34,13 @@ export const createPrefix = (scope: Scope): string => {
   })
   return prefix
 }
+
+/** Where the indices of a prefix lie, also when a prefix is only part of what is given. */
+export const elasticsearchOf = (prefix: string): string => {
+  const [created = ''] = /test-[0-9a-f]{12}/.exec(prefix) ?? []
+  return ownAddresses.get(created) ?? inject('elasticsearchUrl')
+}
+const ownAddresses = new Map<string, string>()
 
 export const indicesOf = async (prefix: string): Promise<string[]> =>
   (json(await call('GET', `/_cat/indices/${prefix}-*?format=json&h=index`)) as { index: string }[]).map(
@@ -141,7 +155,7 @@ export const storePosition = (prefix: string, generation: string, partition: num
 
 /** One request to Elasticsearch. */
 export const call = async (method: string, path: string, body?: object): Promise<Called> => {
-  const answer = await fetch(`${inject('elasticsearchUrl').split(',')[0]}${path}`, {
+  const answer = await fetch(`${elasticsearchOf(path).split(',')[0]}${path}`, {
     method,
     ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
   })

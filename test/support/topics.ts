@@ -32,11 +32,13 @@ type Options = {
   readonly configuration?: Readonly<Record<string, string>>
   /** Takes these names; what is there under one of them stays. */
   readonly named?: Pick<Topics, 'events' | 'apiKeys'>
+  /** The address of a Kafka of the test's own, with which the topics go; else they are deleted with the scope. */
+  readonly kafka?: string
 }
 
 export const createTopics = async (scope: Scope, options: Options = {}): Promise<Topics> => {
   const { partitions = 3, keyPartitions = 1, configuration = {} } = options
-  const brokers = inject('kafkaBrokers')
+  const brokers = options.kafka ?? inject('kafkaBrokers')
   const kafka = new kafkajs.Kafka({
     brokers: brokers.split(','),
     logLevel: kafkajs.logLevel.NOTHING,
@@ -47,6 +49,7 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   const admin = kafka.admin()
   await admin.connect()
   scope.onTestFinished(async () => {
+    if (options.kafka !== undefined) return admin.disconnect().catch(() => undefined)
     const there = await admin.listTopics()
     await admin.deleteTopics({ topics: [events, apiKeys].filter(topic => there.includes(topic)) })
     await admin.disconnect()
@@ -70,7 +73,7 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
 
   const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
   await producer.connect()
-  scope.onTestFinished(() => producer.disconnect())
+  scope.onTestFinished(() => producer.disconnect().catch(() => undefined))
 
   const all: Published[] = []
   const name = (stream: Stream): string => (stream === 'events' ? events : apiKeys)
