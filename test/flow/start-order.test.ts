@@ -3,7 +3,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
 import { caughtUp, type LogLine, type RunningProcess, startApi, startProjector } from '../support/processes.ts'
-import { passOn } from '../support/proxy.ts'
+import { startProxy } from '../support/proxy.ts'
 import { eventually } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
@@ -37,7 +37,7 @@ describe.concurrent('services that come later', () => {
       expect(await indicesOf(prefix)).toEqual([])
 
       const target = part === 'kafka' ? topics.brokers : new URL(inject('elasticsearchUrl')).host
-      await passOn(t, port, target)
+      await startProxy(t, target, { port })
       await topics.publish([repRecorded({ org_id: newId('org') })])
       await caughtUp(projector)
       await eventually(async () => expect((await projector.ask('/readyz')).status).toBe(200))
@@ -77,7 +77,7 @@ describe.concurrent('services that come later', () => {
     expect(refused.headers.get('retry-after')).toMatch(/^[0-9]+$/)
     expect(await refused.json()).toMatchObject({ error: { code: 'unavailable' } })
 
-    await passOn(t, port, new URL(inject('elasticsearchUrl')).host)
+    await startProxy(t, new URL(inject('elasticsearchUrl')).host, { port })
     await eventually(async () => expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(200))
     await eventually(async () => expect((await answer()).status).toBe(200))
     expect(api.log().match(/not ready yet/g)).toHaveLength(1)
