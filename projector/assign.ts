@@ -12,6 +12,7 @@ import { StopError } from './failures.ts'
 import type { Batch, PartitionFlow } from './flow.ts'
 import type { PublishedPosition } from './publish.ts'
 import { hashOf } from './source.ts'
+import type { Standing } from './watchdog.ts'
 
 export type AssignSteps = {
   readonly topic: string
@@ -33,6 +34,7 @@ export class Assignment {
   readonly #steps: AssignSteps
   #partitions = new Map<number, Assigned>()
   #joined = false
+  #rebalancing = false
 
   constructor(steps: AssignSteps) {
     this.#steps = steps
@@ -50,10 +52,25 @@ export class Assignment {
     return this.#joined && [...this.#partitions.values()].every(({ phase }) => phase === 'reading')
   }
 
+  /** How things stand, for the watchdog. */
+  standing(): Standing {
+    const partitions = [...this.#partitions].map(([partition, { phase, flow }]) => {
+      const { readTo = -1, writtenTo = -1, searchableTo = -1, end = -1 } = flow?.progress ?? {}
+      return { partition, phase, readTo, writtenTo, searchableTo, end }
+    })
+    return { inGroup: this.#joined && !this.#rebalancing, partitions }
+  }
+
+  /** The group shares its partitions out again; what is ours is ours until then. */
+  rebalancing(): void {
+    this.#rebalancing = true
+  }
+
   /** What was ours before ends here: another process may own it now, and what we know of it may no longer be all. */
   assigned(partitions: readonly number[]): void {
     this.close()
     this.#joined = true
+    this.#rebalancing = false
     for (const partition of partitions) {
       const abort = new AbortController()
       const assigned: Assigned = { abort, phase: 'positioning', last: null, flow: undefined }

@@ -22,9 +22,10 @@ export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> |
   }
   return {
     committedTo: (partition: number): number => committed.get(partition) ?? 0,
-    offer: (partition: number, position: number): void => {
+    /** Resolves when Kafka was told, or need not be told now. Never rejects. */
+    offer: async (partition: number, position: number): Promise<void> => {
       const since = now() - (triedAt.get(partition) ?? Number.NEGATIVE_INFINITY)
-      if (committed.get(partition) !== position && since >= COMMIT_INTERVAL_MS) void commit(partition, position)
+      if (committed.get(partition) !== position && since >= COMMIT_INTERVAL_MS) await commit(partition, position)
     },
     flush: async (positions: [partition: number, position: number][]): Promise<void> => {
       for (const [partition, position] of positions) await commit(partition, position)

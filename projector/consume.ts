@@ -29,6 +29,8 @@ export type Handlers = {
   /** These partitions are ours from now on, and no others. All are paused until they are sought and resumed. */
   readonly onAssigned: (partitions: readonly number[]) => void
   readonly onBatch: (partition: number, batch: Batch) => void
+  /** The group shares its partitions out again. */
+  readonly onRebalancing: () => void
   /** The client lost its way and starts again by itself. */
   readonly onTrouble: (name: string) => void
   /** The client gave up. */
@@ -102,6 +104,7 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
     consumer.pause([{ topic, partitions }])
     handlers.onAssigned(partitions)
   })
+  consumer.on(consumer.events.REBALANCING, () => handlers.onRebalancing())
   consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
     if (payload.batchSize > 0 || payload.firstOffset === null) return
     const end = Number(payload.lastOffset) + 1

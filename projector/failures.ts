@@ -17,6 +17,7 @@ export const stops = {
   write_refused: 'Elasticsearch refuses a document for good',
   content_differs: 'a document that was already written has other content',
   consumer_stopped: 'the Kafka client gave up',
+  stuck: 'nothing moves, although work waits and both Kafka and Elasticsearch answer',
   defect: 'the program contradicts itself',
 } as const
 export type StopCode = keyof typeof stops

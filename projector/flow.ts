@@ -9,14 +9,14 @@
  * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
  */
 import type { ParkCode } from '../schemas/errors.ts'
-import { decode, type RawRecord } from './decode.ts'
+import type { Envelope, RawRecord } from './decode.ts'
 import { BATCH_BYTES, PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
-import { Cache, load, type PlacedEvent, type ReadDocuments } from './load.ts'
+import { Cache, type PlacedEvent } from './load.ts'
 import { type Judged, type Projection, project } from './project.ts'
 import type { PublishedPosition } from './publish.ts'
 import type { Refresh } from './refresh.ts'
 import { hashOf } from './source.ts'
-import type { Change, Place } from './state.ts'
+import type { Change, Place, State } from './state.ts'
 import { type Source, validate } from './validate.ts'
 
 /** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
@@ -24,13 +24,15 @@ export type Batch = { readonly from: number; readonly end: number; readonly reco
 
 export type Steps = {
   readonly source: Source & { readonly topic: string }
-  readonly read: ReadDocuments
+  readonly decode: (record: RawRecord) => Envelope | 'undecodable'
+  readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<State>
   readonly write: (changes: readonly Change[]) => Promise<void>
   readonly refresh: Refresh
   /** The indices of these places that lists search, and that must be refreshed before a position is published. */
   readonly searched: (places: ReadonlySet<Place>) => string[]
   readonly published: PublishedPosition
-  readonly commit: (position: number) => void
+  /** Nobody waits for it. */
+  readonly commit: (position: number) => unknown
   /** Whether more is read than may be in flight. */
   readonly onPressure: (full: boolean) => void
   readonly onProjected: (counts: Projection['counts'], parkedCodes: readonly ParkCode[]) => void
@@ -155,12 +157,12 @@ export class PartitionFlow {
   }
 
   async #decide({ records }: Batch): Promise<Projection> {
-    const { source, read, onProjected } = this.#steps
-    const judged = records.map(record => judge(record, source))
+    const { source, load, onProjected } = this.#steps
+    const judged = records.map(record => judge(record, this.#steps))
     const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
       typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: record.timestamp }],
     )
-    const state = await load(events, this.#cache, read)
+    const state = await load(events, this.#cache)
     const projection = project(judged, state, source, this.#at)
     this.#cache.decided(projection.changes)
     onProjected(projection.counts, projection.parkedCodes)
@@ -264,7 +266,7 @@ export class PartitionFlow {
 }
 
 /** What can be said of a record without looking at any other. */
-const judge = (record: RawRecord, source: Source): Judged => {
+const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode' | 'source'>): Judged => {
   const envelope = decode(record)
   if (envelope === 'undecodable') return { record, envelope: undefined, verdict: 'record_undecodable' }
   return { record, envelope, verdict: validate(envelope, record, source) }

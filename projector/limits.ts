@@ -52,6 +52,15 @@ export const ENDS_INTERVAL_MS = 400
 export const IDENTIFY_INTERVAL_MS = 10_000
 /** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */
 export const COMMIT_INTERVAL_MS = 1_000
+/** Milliseconds between two looks of the watchdog, and what lies between two at most counts as: a frozen process is not stuck. */
+export const WATCHDOG_INTERVAL_MS = 1_000
+export const WATCHDOG_GAP_MS = 2_000
+/** Milliseconds without any progress, with work waiting and everything answering, after which the projector ends itself. */
+export const STUCK_MS = 60_000
+/** Milliseconds out of the group after which it does: a rebalance may wait for a dead member, then for a dead leader. */
+export const OUT_OF_GROUP_MS = 120_000
+/** Milliseconds after which a look at the ends of the partitions that is not answered means that Kafka does not answer. */
+export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two lines that say where each partition stands. */
 export const REPORT_INTERVAL_MS = 30_000
 /** Milliseconds that a stop waits for a stream that is just joining its group. */

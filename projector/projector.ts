@@ -26,7 +26,7 @@ import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration, rea
 import { readPosition } from './publish.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './source.ts'
 import { readStatus } from './status.ts'
-import { type RunningStream, type StreamOptions, startStream } from './stream.ts'
+import { type RunningStream, type StreamOptions, startStream, type Tampering } from './stream.ts'
 
 export type Context = {
   readonly kafka: Kafka
@@ -35,13 +35,13 @@ export type Context = {
   readonly now: () => number
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly signal: AbortSignal
-}
+} & Tampering
 
 type Settings = Read<typeof projectorSettings>
 
 /** Runs until the signal. @throws StopError, or whatever else stopped it */
 export const runProjector = async (settings: Settings, context: Context): Promise<void> => {
-  const { kafka, log, signal, patience, now, elasticsearch } = context
+  const { kafka, log, signal, patience, now, elasticsearch, ...tampering } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
@@ -83,6 +83,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
         health,
         metrics: metrics.of(options.stream),
         fail: failure.reject,
+        ...tampering,
       })
       streams.push(stream)
     }

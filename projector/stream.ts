@@ -8,6 +8,7 @@ import type { Stream } from '../schemas/events.ts'
 import { Assignment } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
+import { decode } from './decode.ts'
 import {
   type Answer,
   type Elasticsearch,
@@ -18,34 +19,28 @@ import {
   Unavailable,
 } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
-import { PartitionFlow } from './flow.ts'
+import { PartitionFlow, type Steps } from './flow.ts'
 import type { Health } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
   DRAIN_TIMEOUT_MS,
-  ENDS_INTERVAL_MS,
   FAR_BEHIND_RECORDS,
-  IDENTIFY_INTERVAL_MS,
   LEAVE_TIMEOUT_MS,
+  OUT_OF_GROUP_MS,
   RETRY_FIRST_MS,
   RETRY_LAST_MS,
+  STUCK_MS,
 } from './limits.ts'
+import { load } from './load.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh } from './refresh.ts'
 import { createSlots } from './slots.ts'
-import {
-  assertNotTruncated,
-  assertSameSource,
-  checkTopicConfiguration,
-  describeSource,
-  type Ends,
-  fetchEnds,
-  type Identity,
-  type SourceAdmin,
-} from './source.ts'
+import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
+import { endsOf, identify, watch } from './watch.ts'
+import { Watchdog } from './watchdog.ts'
 import { write } from './write.ts'
 
 export type StreamOptions = {
@@ -66,6 +61,12 @@ export type StreamContext = {
   readonly health: Health
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
+} & Tampering
+
+/** What tests change, to stop a projector at a step or to see it stuck sooner. Nothing else does. */
+export type Tampering = {
+  readonly wrapSteps?: (steps: Steps) => Steps
+  readonly stuckMs?: number
 }
 
 export type RunningStream = {
@@ -77,9 +78,11 @@ export type RunningStream = {
   readonly abandon: () => Promise<void>
 }
 
-export const startStream = async (options: StreamOptions, context: StreamContext): Promise<RunningStream> => {
+export const startStream = async (options: StreamOptions, given: StreamContext): Promise<RunningStream> => {
   const { identity, groupId, stream } = options
-  const { health } = context
+  const watchdog = new Watchdog({ stuckMs: given.stuckMs ?? STUCK_MS, outOfGroupMs: OUT_OF_GROUP_MS })
+  const health = disturbing(watchdog, given.health)
+  const context = { ...given, health }
   const stopping = new AbortController()
   let consumption: Consumption | undefined
   let draining = false
@@ -90,7 +93,7 @@ export const startStream = async (options: StreamOptions, context: StreamContext
     consumption: () => consumption,
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, options, context),
     // While the last of what was read is published, pressure that ends must not start the reading again.
-    startFlow: createFlowStarter(options, context, committer, () => (draining ? undefined : consumption)),
+    startFlow: createFlowStarter(options, context, committer, watchdog, () => (draining ? undefined : consumption)),
     fail: context.fail,
   })
 
@@ -103,6 +106,7 @@ export const startStream = async (options: StreamOptions, context: StreamContext
         return await consume(context.kafka, identity.topic, groupId, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
           onBatch: (partition, batch) => assignment.batch(partition, batch),
+          onRebalancing: () => assignment.rebalancing(),
           onTrouble: name => {
             health.set(`${stream} consumer`, name)
             assignment.close()
@@ -118,7 +122,8 @@ export const startStream = async (options: StreamOptions, context: StreamContext
   )
   joined.resolve()
 
-  const watching = watch(assignment, committer, options, context, stopping.signal)
+  const watched = { identity, part: `${stream} consumer`, assignment, committer, watchdog }
+  const watching = watch(watched, context, stopping.signal)
   const leave = async (): Promise<void> => {
     stopping.abort()
     await watching
@@ -169,24 +174,6 @@ const identifiedPosition = async (
   return published
 }
 
-const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnavailable)
-
-const asUnavailable = (error: unknown): never => {
-  if (error instanceof StopError) throw error
-  throw new Unavailable(0)
-}
-
-/** Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one */
-const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
-  try {
-    assertSameSource(identity, await describeSource(admin, identity.topic))
-    await checkTopicConfiguration(admin, identity.topic)
-    return await fetchEnds(admin, identity.topic)
-  } catch (error) {
-    return asUnavailable(error)
-  }
-}
-
 /** Who asks while an answer is on its way gets that one: all partitions are assigned at once, and the topic is the same. */
 const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined
@@ -212,14 +199,24 @@ const requester =
       onTrouble: trouble => health.set(`elasticsearch ${operation}`, trouble?.message),
     })
 
+/** What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows. */
+const disturbing = (watchdog: Watchdog, health: Health): Health => ({
+  ...health,
+  set: (part, reason) => {
+    if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()
+    health.set(part, reason)
+  },
+})
+
 const createFlowStarter = (
   options: StreamOptions,
   context: StreamContext,
   committer: Committer,
+  watchdog: Watchdog,
   consumption: () => Consumption | undefined,
 ) => {
   const { stream, identity, indexOf, searched } = options
-  const { metrics, now, patience, elasticsearch, health } = context
+  const { metrics, now, patience, elasticsearch, health, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
   const lifetime = new AbortController().signal
   const refresh = createRefresh({
@@ -239,18 +236,30 @@ const createFlowStarter = (
         ...patience,
         onTrouble: trouble => health.set('elasticsearch read', trouble?.message),
       })
+    const getAndTell: typeof get = async docs => {
+      const found = await get(docs)
+      watchdog.moved(partition, found.length)
+      return found
+    }
+    const count = (outcome: 'written' | 'stale' | 'retried', items: number): void => {
+      metrics.written(outcome, items)
+      if (outcome === 'retried') watchdog.disturbed()
+      else watchdog.moved(partition, items)
+    }
     const send = requester('write', signal, context)
+    watchdog.began(partition)
     return new PartitionFlow(
-      {
+      wrapSteps({
         source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
-        read: readDocuments(get, indexOf),
+        decode,
+        load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
         write: changes =>
           write(changes, {
             indexOf,
             request: request => slots(() => send(request)),
             multiGet: get,
             pause: attempt => patience.sleep(Math.min(RETRY_FIRST_MS * 2 ** attempt, RETRY_LAST_MS), signal),
-            count: metrics.written,
+            count,
           }),
         refresh,
         searched,
@@ -260,41 +269,8 @@ const createFlowStarter = (
         onProjected: metrics.projected,
         onPublished: () => metrics.published(Math.max(0, now() - published.current().at) / 1000),
         fail: context.fail,
-      },
+      }),
       FAR_BEHIND_RECORDS,
     )
-  }
-}
-
-/** Looks where the partitions end, often, and whether the source is still the same, now and then. */
-const watch = async (
-  assignment: Assignment,
-  committer: Committer,
-  { identity, stream }: StreamOptions,
-  context: StreamContext,
-  signal: AbortSignal,
-): Promise<void> => {
-  const { admin, now, health, patience, fail } = context
-  let identified = now()
-  while (!signal.aborted) {
-    try {
-      const time = now()
-      const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
-      const due = time - identified >= IDENTIFY_INTERVAL_MS
-      // Never an identification that was begun before `time`: its ends would be older than what they are told with.
-      const ends = due ? await identify(admin, identity) : await fetchEnds(admin, identity.topic)
-      if (due) identified = time
-      for (const { partition, flow, searchableTo } of before) {
-        assertNotTruncated(identity.topic, partition, searchableTo, ends)
-        flow.sawEnd(ends.find(candidate => candidate.partition === partition)?.end ?? 0, time)
-        committer.offer(partition, searchableTo)
-      }
-      health.set('kafka', undefined)
-      if (assignment.isReading) health.set(`${stream} consumer`, undefined)
-    } catch (error) {
-      if (error instanceof StopError) return fail(error)
-      health.set('kafka', 'does not answer')
-    }
-    await patience.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
   }
 }

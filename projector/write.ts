@@ -87,8 +87,9 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
   const stale = of('stale')
   steps.count('written', of('written').length)
-  steps.count('stale', stale.length)
-  return [...of('retry'), ...(await compare(stale, steps))]
+  const yetToHappen = await compare(stale, steps)
+  steps.count('stale', stale.length - yetToHappen.length)
+  return [...of('retry'), ...yetToHappen]
 }
 
 const bulkLines = ({ index, id, version, line }: Write): string =>

@@ -27,7 +27,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
     told.push([name, ...(parameter === undefined ? [] : [parameter])])
   }
   const consumer = {
-    events: { GROUP_JOIN: 'join', END_BATCH_PROCESS: 'end', CRASH: 'crash' },
+    events: { GROUP_JOIN: 'join', END_BATCH_PROCESS: 'end', CRASH: 'crash', REBALANCING: 'rebalancing' },
     on: (event: string, listener: Listener) => listeners.set(event, listener),
     ...Object.fromEntries(['pause', 'resume', 'seek'].map(name => [name, tell(name)])),
     ...Object.fromEntries(
@@ -43,6 +43,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
   const consuming = consume(kafka, topic, 'a-group', {
     onAssigned: partitions => heard.push(['assigned', partitions]),
     onBatch: (partition, batch) => heard.push(['batch', partition, batch]),
+    onRebalancing: () => heard.push(['rebalancing']),
     onTrouble: name => heard.push(['trouble', name]),
     onStopped: error => heard.push(['stopped', error]),
   })

@@ -17,18 +17,23 @@ const {
   DRAIN_TIMEOUT_MS,
   ELASTICSEARCH_TIMEOUT_MS,
   ENDS_INTERVAL_MS,
+  ENDS_LATE_MS,
   FETCH_BYTES,
   FETCH_PARTITION_BYTES,
   FETCH_WAIT_MS,
   HEARTBEAT_INTERVAL_MS,
   IDENTIFY_INTERVAL_MS,
   MGET_IDS,
+  OUT_OF_GROUP_MS,
   PARTITION_BYTES_IN_FLIGHT,
   REBALANCE_TIMEOUT_MS,
   RETRY_FIRST_MS,
   RETRY_LAST_MS,
   SESSION_TIMEOUT_MS,
   STOP_TIMEOUT_MS,
+  STUCK_MS,
+  WATCHDOG_GAP_MS,
+  WATCHDOG_INTERVAL_MS,
   WRITES_IN_FLIGHT_PER_PARTITION,
 } = limits
 
@@ -75,6 +80,13 @@ test('Projection-Time moves at least every second while caught up', () => {
 test('a stop drains, then leaves, then is cut, all within the ten seconds that operators are promised', () => {
   expect(DRAIN_TIMEOUT_MS).toBeLessThan(STOP_TIMEOUT_MS)
   expect(STOP_TIMEOUT_MS).toBeLessThan(10_000)
+})
+
+test('what takes long is not taken for stuck: a request that is not answered is known to be before, a rebalance is over', () => {
+  expect(STUCK_MS).toBeGreaterThanOrEqual(2 * ELASTICSEARCH_TIMEOUT_MS)
+  expect(OUT_OF_GROUP_MS).toBeGreaterThan(2 * (SESSION_TIMEOUT_MS + REBALANCE_TIMEOUT_MS))
+  expect(WATCHDOG_INTERVAL_MS).toBeLessThan(WATCHDOG_GAP_MS)
+  expect(ENDS_LATE_MS).toBeGreaterThan(5 * ENDS_INTERVAL_MS)
 })
 
 test('pauses before a retry grow to at most five seconds', () => {

@@ -1,6 +1,7 @@
 /** A flow of one partition whose steps are held: what each is asked, and when. */
-import type { RawRecord } from '../../projector/decode.ts'
+import { decode, type RawRecord } from '../../projector/decode.ts'
 import { type Batch, PartitionFlow, type Steps } from '../../projector/flow.ts'
+import { load } from '../../projector/load.ts'
 import type { Position } from '../../projector/publish.ts'
 import type { Change, Key } from '../../projector/state.ts'
 import { listKinds } from '../../schemas/documents.ts'
@@ -47,10 +48,12 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
 
   const steps: Steps = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
-    read: async keys => {
-      if (holds.reads) await reads.call(keys)
-      return documents.read(keys)
-    },
+    decode,
+    load: (events, cache) =>
+      load(events, cache, async keys => {
+        if (holds.reads) await reads.call(keys)
+        return documents.read(keys)
+      }),
     write: async changes => {
       const offsets = changes.map(({ version }) => version)
       story.push(`write ${Math.min(...offsets)}-${Math.max(...offsets)}`)

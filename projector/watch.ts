@@ -1,0 +1,125 @@
+/**
+ * What a stream looks after besides its records, each in a loop of its own until the signal: where its partitions end and
+ * whether the source is still the same one; and whether it is stuck.
+ */
+import type { Assignment } from './assign.ts'
+import type { Committer } from './commit.ts'
+import { type Patience, Unavailable } from './elasticsearch.ts'
+import { StopError } from './failures.ts'
+import type { Health } from './health.ts'
+import {
+  ENDS_INTERVAL_MS,
+  ENDS_LATE_MS,
+  IDENTIFY_INTERVAL_MS,
+  WATCHDOG_GAP_MS,
+  WATCHDOG_INTERVAL_MS,
+} from './limits.ts'
+import {
+  assertNotTruncated,
+  assertSameSource,
+  checkTopicConfiguration,
+  describeSource,
+  type Ends,
+  fetchEnds,
+  type Identity,
+  type SourceAdmin,
+} from './source.ts'
+import type { Watchdog } from './watchdog.ts'
+
+export type Watched = {
+  readonly identity: Identity
+  /** As it stands in the health report. */
+  readonly part: string
+  readonly assignment: Assignment
+  readonly committer: Committer
+  readonly watchdog: Watchdog
+}
+
+export type WatchContext = {
+  readonly admin: SourceAdmin
+  readonly now: () => number
+  readonly patience: Pick<Patience, 'sleep'>
+  readonly health: Health
+  readonly fail: (error: unknown) => void
+}
+
+export const watch = async (watched: Watched, context: WatchContext, signal: AbortSignal): Promise<void> => {
+  let endsSeen = context.now()
+  const sawEnds = (): void => {
+    endsSeen = context.now()
+  }
+  await Promise.all([
+    watchEnds(watched, context, sawEnds, signal),
+    watchProgress(watched, context, () => endsSeen, signal),
+  ])
+}
+
+/** Looks where the partitions end, often, and whether the source is still the same, now and then. */
+const watchEnds = async (
+  { identity, part, assignment, committer }: Watched,
+  { admin, now, patience, health, fail }: WatchContext,
+  sawEnds: () => void,
+  signal: AbortSignal,
+): Promise<void> => {
+  let identified = now()
+  while (!signal.aborted) {
+    try {
+      const time = now()
+      const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
+      const due = time - identified >= IDENTIFY_INTERVAL_MS
+      // Never an identification that was begun before `time`: its ends would be older than what they are told with.
+      const ends = due ? await identify(admin, identity) : await fetchEnds(admin, identity.topic)
+      if (due) identified = time
+      for (const { partition, flow, searchableTo } of before) {
+        assertNotTruncated(identity.topic, partition, searchableTo, ends)
+        flow.sawEnd(ends.find(candidate => candidate.partition === partition)?.end ?? 0, time)
+        void committer.offer(partition, searchableTo)
+      }
+      sawEnds()
+      health.set('kafka', undefined)
+      if (assignment.isReading) health.set(part, undefined)
+    } catch (error) {
+      if (error instanceof StopError) return fail(error)
+      health.set('kafka', 'does not answer')
+    }
+    await patience.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
+  }
+}
+
+/** Ends the process when nothing moves, although it could. */
+const watchProgress = async (
+  { identity: { topic }, assignment, watchdog }: Watched,
+  { now, patience, health, fail }: WatchContext,
+  endsSeen: () => number,
+  signal: AbortSignal,
+): Promise<void> => {
+  for (let before = now(); ; before = now()) {
+    await patience.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
+    if (signal.aborted) return
+    // The client itself waits for minutes before it gives up. Where it was us who did not run, nothing is known yet.
+    const wasFrozen = now() - before > WATCHDOG_GAP_MS
+    if (!wasFrozen && now() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
+    const stuck = watchdog.look(now(), assignment.standing())
+    if (stuck === 'out of the group') return fail(new StopError('stuck', stuck, { topic }))
+    if (stuck !== undefined) return fail(new StopError('stuck', 'a partition', { topic, ...stuck }))
+  }
+}
+
+/** @throws Unavailable when Kafka does not answer */
+export const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnavailable)
+
+const asUnavailable = (error: unknown): never => {
+  if (error instanceof StopError) throw error
+  throw new Unavailable(0)
+}
+
+/** Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one */
+export const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
+  try {
+    assertSameSource(identity, await describeSource(admin, identity.topic))
+    await checkTopicConfiguration(admin, identity.topic)
+    return await fetchEnds(admin, identity.topic)
+  } catch (error) {
+    return asUnavailable(error)
+  }
+}
