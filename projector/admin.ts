@@ -10,7 +10,7 @@ import type { Health } from './health.ts'
 import type { PartitionStatus } from './status.ts'
 
 export type AdminSteps = {
-  readonly health: Health
+  readonly health: Pick<Health, 'reasons'>
   readonly registry: Registry
   /** Undefined when Kafka or Elasticsearch does not answer. */
   readonly status: () => Promise<PartitionStatus[] | undefined>

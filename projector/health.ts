@@ -4,23 +4,53 @@ import type { Logger } from 'pino'
 export type Health = {
   /** A reason not to be ready, by the part it concerns; undefined when the part works again. */
   readonly set: (part: string, reason: string | undefined) => void
+  /**
+   * Carries out one of several tasks that concern a part. It tells of what is in its way, and with undefined that nothing is any more:
+   * the part works again when that holds for all of them. One that takes longer than `slow` milliseconds is a reason too.
+   */
+  readonly during: <Result>(part: string, task: (tell: Tell) => Promise<Result>, slow?: number) => Promise<Result>
   readonly reasons: () => Record<string, string>
 }
+export type Tell = (reason: string | undefined) => void
 
-export const createHealth = (log: Pick<Logger, 'warn' | 'info'>): Health => {
-  const reasons = new Map<string, string>()
+type Task = { readonly part: string; readonly slowAt: number }
+
+export const createHealth = (log: Pick<Logger, 'warn' | 'info'>, now: () => number): Health => {
+  const told = new Map<string, Map<unknown, string>>()
+  const running = new Set<Task>()
+
+  const tell = (part: string, who: unknown, reason: string | undefined): void => {
+    const before = told.get(part)
+    if (reason !== undefined) {
+      told.set(part, new Map(before).set(who, reason))
+      if (before === undefined) log.warn({ part, reason }, 'does not work; trying again')
+    } else if (forget(part, who)) log.info({ part }, 'works again')
+  }
+  /** Whether it was the last that was in the way. */
+  const forget = (part: string, who: unknown): boolean => {
+    const before = told.get(part)
+    before?.delete(who)
+    return before?.size === 0 && told.delete(part)
+  }
+
   return {
-    set: (part, reason) => {
-      const before = reasons.get(part)
-      if (before === reason) return
-      if (reason === undefined) {
-        reasons.delete(part)
-        log.info({ part }, 'works again')
-      } else {
-        reasons.set(part, reason)
-        if (before === undefined) log.warn({ part, reason }, 'does not work; trying again')
+    set: (part, reason) => tell(part, part, reason),
+    during: async (part, task, slow = Number.POSITIVE_INFINITY) => {
+      const who: Task = { part, slowAt: now() + slow }
+      running.add(who)
+      try {
+        return await task(reason => tell(part, who, reason))
+      } finally {
+        running.delete(who)
+        // Given up: nobody is in trouble any more, but nothing works again either.
+        forget(part, who)
       }
     },
-    reasons: () => Object.fromEntries(reasons),
+    reasons: () => {
+      const late = [...running].filter(({ slowAt }) => slowAt <= now())
+      const reasons = new Map(late.map(({ part }) => [part, 'no answer for some seconds']))
+      for (const [part, all] of told) reasons.set(part, [...all.values()].at(-1) ?? '')
+      return Object.fromEntries(reasons)
+    },
   }
 }

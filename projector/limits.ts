@@ -35,8 +35,10 @@ export const COMPARE_IDS = 100
 /** Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again. */
 export const CACHE_BYTES_PER_PARTITION = 8 * MiB
 
-/** Milliseconds an Elasticsearch request may take before it is tried again. */
-export const ELASTICSEARCH_TIMEOUT_MS = 30_000
+/** Milliseconds an Elasticsearch request may take before it is tried again: 30 s after it is well, everything goes on. */
+export const ELASTICSEARCH_TIMEOUT_MS = 20_000
+/** Milliseconds without an answer of Elasticsearch after which we do not call ourselves ready. */
+export const ELASTICSEARCH_SLOW_MS = 5_000
 /** Waiting before a retry: doubled each time from the first to the last, then a random half of it. Milliseconds. */
 export const RETRY_FIRST_MS = 50
 export const RETRY_LAST_MS = 5_000

@@ -45,7 +45,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
-  const health = createHealth(log)
+  const health = createHealth(log, now)
   const streams: RunningStream[] = []
   let prepared: readonly { readonly identity: Identity; readonly parkedIndex: string }[] = []
   const metrics = createMetrics(() => streams.flatMap(stream => stream.status()))

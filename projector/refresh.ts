@@ -62,6 +62,15 @@ export const createRefresh = (steps: RefreshSteps): Refresh => {
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {
   const { status, body } = await send({ method: 'POST', path: `/${indices.join(',')}/_refresh` })
   if (status === 404) throw new StopError('index_missing', `one of ${indices.join(', ')}, while refreshing`)
-  const failed = (body as { _shards?: { failed?: unknown } } | undefined)?._shards?.failed
+  const { total, successful, failed } = (body as { _shards?: Shards } | undefined)?._shards ?? {}
   if (status !== 200 || failed !== 0) throw new Unavailable(status)
+  if (successful === total) return
+  // A copy that is not there yet is not missed. But Elasticsearch does not count as failed either a shard that is nowhere just now,
+  // as while another node takes it over: then what was written to it is not searchable.
+  if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
+  const health = await send({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
+  const { status: color, active_shards } = (health.body ?? {}) as { status?: string; active_shards?: number }
+  if (color === 'red' || !(Number(successful) >= Number(active_shards))) throw new Unavailable(503)
 }
+
+type Shards = { readonly total?: number; readonly successful?: number; readonly failed?: number }

@@ -20,10 +20,11 @@ import {
 } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow, type Steps } from './flow.ts'
-import type { Health } from './health.ts'
+import type { Health, Tell } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
   DRAIN_TIMEOUT_MS,
+  ELASTICSEARCH_SLOW_MS,
   FAR_BEHIND_RECORDS,
   LEAVE_TIMEOUT_MS,
   OUT_OF_GROUP_MS,
@@ -194,19 +195,42 @@ const kafkaTrouble =
 const requester =
   (operation: string, signal: AbortSignal, { elasticsearch, patience, health }: StreamContext) =>
   (request: Request): Promise<Answer> =>
-    keepTrying(() => elasticsearch.send(request, signal), signal, {
-      ...patience,
-      onTrouble: trouble => health.set(`elasticsearch ${operation}`, trouble?.message),
-    })
+    patiently(operation, signal, { patience, health }, () => elasticsearch.send(request, signal))
+
+const patiently = <Result>(
+  operation: string,
+  signal: AbortSignal,
+  { patience, health }: Pick<StreamContext, 'patience' | 'health'>,
+  attempt: () => Promise<Result>,
+): Promise<Result> =>
+  health.during(
+    `elasticsearch ${operation}`,
+    tell => keepTrying(attempt, signal, { ...patience, onTrouble: trouble => tell(trouble?.message) }),
+    ELASTICSEARCH_SLOW_MS,
+  )
 
 /** What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows. */
-const disturbing = (watchdog: Watchdog, health: Health): Health => ({
-  ...health,
-  set: (part, reason) => {
+const disturbing = (watchdog: Watchdog, health: Health): Health => {
+  const notice = (part: string, reason: string | undefined): void => {
     if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()
-    health.set(part, reason)
-  },
-})
+  }
+  return {
+    ...health,
+    set: (part, reason) => {
+      notice(part, reason)
+      health.set(part, reason)
+    },
+    during: (part, task, slow) => {
+      const noticing =
+        (tell: Tell): Tell =>
+        reason => {
+          notice(part, reason)
+          tell(reason)
+        }
+      return health.during(part, tell => task(noticing(tell)), slow)
+    },
+  }
+}
 
 const createFlowStarter = (
   options: StreamOptions,
@@ -220,11 +244,7 @@ const createFlowStarter = (
   const slots = createSlots(BULKS_IN_FLIGHT)
   const lifetime = new AbortController().signal
   const refresh = createRefresh({
-    keepTrying: attempt =>
-      keepTrying(attempt, lifetime, {
-        ...patience,
-        onTrouble: trouble => health.set('elasticsearch refresh', trouble?.message),
-      }),
+    keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
     send: request => elasticsearch.send(request),
     now,
     sleep: milliseconds => patience.sleep(milliseconds, lifetime),
@@ -232,10 +252,7 @@ const createFlowStarter = (
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
     const get = (docs: Parameters<typeof multiGet>[1]) =>
-      keepTrying(() => multiGet(elasticsearch.send, docs, signal), signal, {
-        ...patience,
-        onTrouble: trouble => health.set('elasticsearch read', trouble?.message),
-      })
+      patiently('read', signal, context, () => multiGet(elasticsearch.send, docs, signal))
     const getAndTell: typeof get = async docs => {
       const found = await get(docs)
       watchdog.moved(partition, found.length)
@@ -254,13 +271,16 @@ const createFlowStarter = (
         decode,
         load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
         write: changes =>
-          write(changes, {
-            indexOf,
-            request: request => slots(() => send(request)),
-            multiGet: get,
-            pause: attempt => patience.sleep(Math.min(RETRY_FIRST_MS * 2 ** attempt, RETRY_LAST_MS), signal),
-            count,
-          }),
+          health.during('elasticsearch write', tell =>
+            write(changes, {
+              indexOf,
+              request: request => slots(() => send(request)),
+              multiGet: get,
+              pause: attempt => patience.sleep(Math.min(RETRY_FIRST_MS * 2 ** attempt, RETRY_LAST_MS), signal),
+              count,
+              onRefused: tell,
+            }),
+          ),
         refresh,
         searched,
         published,

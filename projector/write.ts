@@ -27,6 +27,8 @@ export type WriteSteps = {
   /** Waits before items that failed for now are sent again. */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
+  /** Told why documents are not taken for now, and with undefined that all are. */
+  readonly onRefused: (reason: string | undefined) => void
 }
 
 export const write = async (changes: readonly Change[], steps: WriteSteps): Promise<void> => {
@@ -62,10 +64,12 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
   for (let attempt = 0; waiting.length > 0; attempt++) {
     if (attempt > 0) {
       steps.count('retried', waiting.length)
+      steps.onRefused('Elasticsearch refuses documents for now')
       await steps.pause(attempt)
     }
     waiting = await writeOnce(waiting, steps)
   }
+  steps.onRefused(undefined)
 }
 
 /** Sends the documents in one request, or in two where one is too large. Returns those that are to be sent again. */

@@ -10,7 +10,7 @@ afterEach(() => {
 })
 
 const start = async (steps: Partial<AdminSteps> = {}) => {
-  const health = { set: () => undefined, reasons: () => ({}) }
+  const health = { reasons: () => ({}) }
   server = await startAdmin('127.0.0.1', 0, { health, registry: new Registry(), status: async () => [], ...steps })
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
@@ -23,7 +23,7 @@ const start = async (steps: Partial<AdminSteps> = {}) => {
 
 test('it is alive as long as it answers, ready when nothing is in the way, and else says what is', async () => {
   const reasons: Record<string, string> = {}
-  const { ask } = await start({ health: { set: () => undefined, reasons: () => reasons } })
+  const { ask } = await start({ health: { reasons: () => reasons } })
   expect(await ask('/livez')).toEqual({ status: 200, body: '{"live":true}' })
   expect(await ask('/readyz')).toEqual({ status: 200, body: '{"ready":true,"reasons":{}}' })
   reasons.kafka = 'does not answer'
@@ -58,7 +58,7 @@ test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])(
 test('a port in use stops the start', async () => {
   const { port } = await start()
   const second = startAdmin('127.0.0.1', port, {
-    health: { set: () => undefined, reasons: () => ({}) },
+    health: { reasons: () => ({}) },
     registry: new Registry(),
     status: async () => [],
   })

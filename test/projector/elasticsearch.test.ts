@@ -44,7 +44,7 @@ describe('a request', () => {
     expect(asked).toEqual([
       [
         { method: 'POST', path: request.path, querystring: { a: 1 }, body: { b: 2 } },
-        { meta: true, maxRetries: 0, requestTimeout: 30_000, signal },
+        { meta: true, maxRetries: 0, requestTimeout: 20_000, signal },
       ],
     ])
   })

@@ -1,11 +1,15 @@
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
-import { createHealth } from '../../projector/health.ts'
+import { describe, expect, test } from 'vitest'
+import { createHealth, type Tell } from '../../projector/health.ts'
 
 const setUp = () => {
   const lines: object[] = []
   const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  return { lines, health: createHealth(log) }
+  let time = 0
+  const wait = (milliseconds: number): void => {
+    time += milliseconds
+  }
+  return { lines, wait, health: createHealth(log, () => time) }
 }
 
 test('a part that does not work is said once, and once that it works again', () => {
@@ -40,4 +44,52 @@ test('each part stands by itself', () => {
   health.set('events consumer', 'b')
   health.set('kafka', undefined)
   expect(health.reasons()).toEqual({ 'events consumer': 'b' })
+})
+
+describe('several tasks that concern a part', () => {
+  const held = () => Promise.withResolvers<void>()
+
+  test('are in trouble as long as one of them is; it is said once, and once that all work again', async () => {
+    const { health, lines } = setUp()
+    const [one, other] = [held(), held()]
+    const tells: Tell[] = []
+    const both = [one, other].map(({ promise }) =>
+      health.during('elasticsearch write', tell => {
+        tells.push(tell)
+        return promise
+      }),
+    )
+    for (const tell of tells) tell('does not answer')
+    tells[0]?.(undefined)
+    expect(health.reasons()).toEqual({ 'elasticsearch write': 'does not answer' })
+    tells[1]?.(undefined)
+    expect(health.reasons()).toEqual({})
+    for (const { resolve } of [one, other]) resolve()
+    await Promise.all(both)
+    expect(lines.map(line => 'msg' in line && line.msg)).toEqual(['does not work; trying again', 'works again'])
+  })
+
+  test('leave nothing behind where they are given up, and do not say that it works', async () => {
+    const { health, lines } = setUp()
+    const task = health.during('elasticsearch write', async tell => {
+      tell('does not answer')
+      throw new Error('given up')
+    })
+    await expect(task).rejects.toThrow('given up')
+    expect(health.reasons()).toEqual({})
+    expect(lines).toHaveLength(1)
+  })
+
+  test('are a reason when they take long, until they are done', async () => {
+    const { health, wait } = setUp()
+    const one = held()
+    const task = health.during('elasticsearch write', () => one.promise, 5_000)
+    wait(4_999)
+    expect(health.reasons()).toEqual({})
+    wait(1)
+    expect(health.reasons()).toEqual({ 'elasticsearch write': 'no answer for some seconds' })
+    one.resolve()
+    await task
+    expect(health.reasons()).toEqual({})
+  })
 })

@@ -15,6 +15,7 @@ const {
   CACHE_BYTES_PER_PARTITION,
   COMPARE_IDS,
   DRAIN_TIMEOUT_MS,
+  ELASTICSEARCH_SLOW_MS,
   ELASTICSEARCH_TIMEOUT_MS,
   ENDS_INTERVAL_MS,
   ENDS_LATE_MS,
@@ -93,4 +94,9 @@ test('pauses before a retry grow to at most five seconds', () => {
   expect(RETRY_FIRST_MS).toBeLessThan(RETRY_LAST_MS)
   expect(RETRY_LAST_MS).toBeLessThanOrEqual(5_000)
   expect(ELASTICSEARCH_TIMEOUT_MS).toBeGreaterThan(RETRY_LAST_MS)
+})
+
+test('what was asked just before Elasticsearch is well again goes on within the 30 s that operators are promised', () => {
+  expect(ELASTICSEARCH_TIMEOUT_MS + RETRY_LAST_MS).toBeLessThan(30_000)
+  expect(ELASTICSEARCH_SLOW_MS).toBeLessThan(ELASTICSEARCH_TIMEOUT_MS)
 })

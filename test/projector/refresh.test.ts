@@ -6,7 +6,12 @@ import { createRefresh } from '../../projector/refresh.ts'
 import { Clock } from './clock.ts'
 import { everythingRuns, Held } from './held.ts'
 
-const fine: Answer = { status: 200, body: { _shards: { total: 2, successful: 1, failed: 0 } } }
+const shards = (total: number, successful: number): Answer => ({
+  status: 200,
+  body: { _shards: { total, successful, failed: 0 } },
+})
+const fine = shards(2, 2)
+const health = (status: string, active_shards: number): Answer => ({ status: 200, body: { status, active_shards } })
 
 const setUp = () => {
   const clock = new Clock()
@@ -91,6 +96,34 @@ describe('a refresh', () => {
     await requests.at(0).letGo(fine)
     expect(done).toEqual(['one'])
     expect(requests.count).toBe(6)
+  })
+
+  test('that a copy has missed which is not there yet is enough, index by index', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['payouts', 'reps'])
+    await requests.at(0).letGo(shards(4, 3))
+    expect(paths()).toEqual(['POST /payouts/_refresh', 'POST /reps/_refresh'])
+    await requests.at(1).letGo(shards(2, 2))
+    await requests.at(0).letGo(shards(2, 1))
+    expect(paths()).toEqual(['GET /_cluster/health/payouts'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(health('yellow', 1))
+    expect(done).toEqual(['one'])
+  })
+
+  test.each([
+    ['is nowhere', health('red', 0)],
+    ['has been taken over by another node since', health('yellow', 1)],
+    ['nobody knows of', { status: 200, body: {} }],
+  ])('that missed a shard which %s is tried again, though none failed', async (_, answer) => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['reps'])
+    await requests.at(0).letGo(shards(2, 0))
+    await requests.at(0).letGo(answer)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
   })
 
   test('of an index that is gone stops all who wait for it; the next goes its own way', async () => {

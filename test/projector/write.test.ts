@@ -34,6 +34,7 @@ const elasticsearch = (...answers: ((items: Item[]) => BulkAnswer)[]) => {
   const sent: Item[][] = []
   const asked: string[][] = []
   const pauses: number[] = []
+  const refusals: (string | undefined)[] = []
   const counted: Record<string, number> = {}
   const stored = new Map<string, Omit<Found, '_id'>>()
   const steps: Parameters<typeof write>[1] = {
@@ -55,9 +56,10 @@ const elasticsearch = (...answers: ((items: Item[]) => BulkAnswer)[]) => {
     count: (outcome, items) => {
       counted[outcome] = (counted[outcome] ?? 0) + items
     },
+    onRefused: reason => void refusals.push(reason),
   }
   const ids = () => sent.map(items => items.map(({ _id }) => _id))
-  return { steps, sent, ids, asked, pauses, counted, stored }
+  return { steps, sent, ids, asked, pauses, refusals, counted, stored }
 }
 
 const answerOf = ({ _index, _id }: Item, answer: ItemAnswer) => {
@@ -126,13 +128,16 @@ describe('what failed for now is sent again, alone', () => {
     { status: 429, type: 'es_rejected_execution_exception' },
     { status: 503, type: 'unavailable_shards_exception' },
   ])('after %j', async failure => {
-    const { steps, ids, pauses, counted } = elasticsearch(perItem(201, failure, 200, failure), perItem(failure, 201))
+    const answers = [perItem(201, failure, 200, failure), perItem(failure, 201)]
+    const { steps, ids, pauses, refusals, counted } = elasticsearch(...answers)
     await write(
       ['a', 'b', 'c', 'd'].map(id => change(id, 1)),
       steps,
     )
     expect(ids()).toEqual([['a', 'b', 'c', 'd'], ['b', 'd'], ['b']])
     expect(pauses).toEqual([1, 2])
+    // For as long as any document is refused, and not longer.
+    expect(refusals).toEqual([expect.any(String), expect.any(String), undefined])
     expect(counted).toEqual({ written: 4, stale: 0, retried: 3 })
   })
 

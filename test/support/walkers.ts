@@ -1,0 +1,152 @@
+/**
+ * Clients that walk lists all the while, whatever happens to what they walk on: an answer of 503, or none at all, is asked
+ * again, from the same cursor. What they saw is looked at afterwards, with what the model says.
+ */
+import { expect } from 'vitest'
+import type { List, Page } from './client.ts'
+import type { Item, Model } from './model.ts'
+import type { Random } from './random.ts'
+
+/** A walk: what was there just before its first page and just after its last (of payouts), and its pages. */
+type Walk = {
+  readonly org: string
+  readonly list: List
+  readonly before: readonly Item[]
+  readonly pages: readonly Page[]
+  readonly after: readonly Item[]
+}
+
+export type Walked = {
+  readonly walks: readonly Walk[]
+  /** Pages that came, and answers 503. */
+  readonly pages: number
+  readonly unavailable: number
+  /** What no client may ever be given: another status, a body that breaks off with 200, a time that goes back. */
+  readonly wrong: readonly string[]
+}
+
+export type Walkers = {
+  /** Lets the walks under way come to their end. */
+  readonly stop: () => Promise<Walked>
+  readonly soFar: () => Pick<Walked, 'pages' | 'unavailable'>
+}
+
+type Options = {
+  /** Where the API is now; a walker asks these in turn, and another one when a process was replaced. */
+  readonly apis: () => readonly { readonly url: string }[]
+  /** The text of a key of each organization. */
+  readonly keys: ReadonlyMap<string, string>
+  readonly random: Random
+  readonly walkers?: number
+}
+
+const LISTS: readonly List[] = ['payouts', 'payouts', 'payouts', 'payroll_files', 'reps', 'periods']
+const WHOLE = 200
+
+export const startWalkers = ({ apis, keys, random, walkers = 3 }: Options): Walkers => {
+  const walks: Walk[] = []
+  const wrong: string[] = []
+  let [pages, unavailable, turn] = [0, 0, 0]
+  let walking = true
+
+  /** Asks until a page comes. */
+  const read = async (org: string, path: string, times: Map<string, string>): Promise<Page> => {
+    for (;;) {
+      const all = apis()
+      const url = all[turn++ % all.length]?.url ?? ''
+      const answer = await ask(`${url}${path}`, keys.get(org) ?? '')
+      if (answer === undefined) await pause(50)
+      else if (answer.status === 503) {
+        unavailable++
+        if (!answer.text.includes('"unavailable"') || !answer.retryAfter) wrong.push(`503 to ${path}: ${answer.text}`)
+        await pause(50)
+      } else if (answer.status !== 200) {
+        wrong.push(`${answer.status} to ${path}: ${answer.text}`)
+        await pause(50)
+      } else {
+        pages++
+        const asked = `${url} ${org}`
+        if (answer.time < (times.get(asked) ?? '')) wrong.push(`${path}: time ${times.get(asked)}, then ${answer.time}`)
+        times.set(asked, answer.time)
+        return JSON.parse(answer.text) as Page
+      }
+    }
+  }
+  const walk = async (org: string, list: List, limit: number, times: Map<string, string>): Promise<void> => {
+    // Only payouts are taken off their list again; there are few enough of them for one page.
+    const whole = async () => (list === 'payouts' ? (await read(org, `/payouts?limit=${WHOLE}`, times)).data : [])
+    const before = await whole()
+    const seen: Page[] = []
+    for (let cursor = '', more = true; more; ) {
+      const page = await read(org, `/${list}?limit=${limit}${cursor && `&starting_after=${cursor}`}`, times)
+      seen.push(page)
+      more = page.has_more
+      cursor = page.next_cursor
+    }
+    walks.push({ org, list, before, pages: seen, after: await whole() })
+  }
+  const walker = async (): Promise<void> => {
+    const times = new Map<string, string>()
+    while (walking) await walk(random.pick([...keys.keys()]), random.pick(LISTS), random.pick([2, 7, 50]), times)
+  }
+  const done = Promise.all(Array.from({ length: walkers }, walker))
+  return {
+    soFar: () => ({ pages, unavailable }),
+    stop: async () => {
+      walking = false
+      await done
+      return { walks, pages, unavailable, wrong }
+    },
+  }
+}
+
+/** Nothing, where the process went away meanwhile. */
+const ask = async (url: string, key: string) => {
+  try {
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+    const { status, headers } = answer
+    const text = await answer.text()
+    return { status, text, retryAfter: headers.get('retry-after'), time: headers.get('projection-time') ?? '' }
+  } catch {
+    return undefined
+  }
+}
+
+/** As a client does that is told to come back later. */
+const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds))
+
+const idsOf = (items: readonly Item[]): string[] => items.map(({ id }) => String(id))
+
+/**
+ * Every walk held what the model has: nothing skipped, nothing twice, nothing backwards, nothing torn, and no pair with
+ * two payouts or none on one page.
+ */
+export const expectWalkedAsModelled = ({ walks, wrong }: Walked, model: Model): void => {
+  expect(wrong).toEqual([])
+  expect(walks.length).toBeGreaterThan(0)
+  const views = new Map([...new Set(walks.map(({ org }) => org))].map(org => [org, model.view(org)]))
+  for (const { org, list, before, pages, after } of walks) {
+    const view = views.get(org)
+    const walked = pages.flatMap(({ data }) => data)
+    const ids = idsOf(walked)
+    if (list !== 'payouts') {
+      // Nothing is ever taken off these lists: what was walked is how they begin.
+      expect(ids).toEqual(idsOf(view?.[list] ?? []).slice(0, ids.length))
+      if (list === 'payroll_files') expect(walked).toEqual(view?.payroll_files.slice(0, ids.length))
+      continue
+    }
+    const every = new Map(view?.everyPayout.map((payout, place) => [String(payout.id), { payout, place }]))
+    const places = ids.map(id => every.get(id)?.place ?? -1)
+    expect(places).toEqual([...new Set(places)].toSorted((a, b) => a - b))
+    for (const item of walked) expect(item).toEqual({ ...every.get(String(item.id))?.payout, superseded_by_id: null })
+    const throughout = new Set(idsOf(before)).intersection(new Set(idsOf(after)))
+    expect([...throughout].filter(id => !ids.includes(id))).toEqual([])
+    for (const data of [before, after, ...pages.map(page => page.data)]) {
+      const pairs = data.map(({ rep_id, period_id }) => `${rep_id} ${period_id}`)
+      expect(new Set(pairs).size).toBe(pairs.length)
+    }
+    const pairsOf = (data: readonly Item[]) => new Set(data.map(({ rep_id, period_id }) => `${rep_id} ${period_id}`))
+    expect([...pairsOf(before).difference(pairsOf(after))]).toEqual([])
+    expect([...pairsOf(before).difference(pairsOf(walked))]).toEqual([])
+  }
+}
