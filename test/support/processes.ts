@@ -37,10 +37,11 @@ export type RunningProcess = {
 
 export const startProcess = (
   scope: Scope,
-  file: 'projector/main.ts' | 'projector/topics.ts' | 'api/main.ts',
+  file: 'projector/main.ts' | 'projector/topics.ts' | 'api/main.ts' | 'test/support/crashing-projector.ts',
   settings: Readonly<Record<string, string | undefined>>,
+  parameters: readonly string[] = [],
 ): RunningProcess => {
-  const child = spawn(process.execPath, [join(project, file)], {
+  const child = spawn(process.execPath, [join(project, file), ...parameters], {
     cwd: project,
     env: settings,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -115,8 +116,11 @@ export type PartitionStatus = Readonly<Record<'partition' | 'searchable_to' | 'e
 }
 
 /** Starts a projector and waits until its admin port answers. */
-export const startProjector = async (scope: Scope, options: ProjectorOptions): Promise<Projector> => {
-  const child = startProcess(scope, 'projector/main.ts', projectorSettings(options))
+export const startProjector = (scope: Scope, options: ProjectorOptions): Promise<Projector> =>
+  withAdminPort(startProcess(scope, 'projector/main.ts', projectorSettings(options)))
+
+/** One that was started, once its admin port answers. */
+export const withAdminPort = async (child: RunningProcess): Promise<Projector> => {
   const port = await eventually(() => {
     const address = child.lines().find(({ msg }) => msg === 'admin port')?.address
     expect(address, child.log()).toHaveProperty('port')
