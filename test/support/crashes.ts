@@ -26,7 +26,9 @@ export type Plan = {
 
 export const startCrashing = async (scope: Scope, options: ProjectorOptions, plan: Plan): Promise<Projector> =>
   withAdminPort(
-    startProcess(scope, 'test/support/crashing-projector.ts', projectorSettings(options), [JSON.stringify(plan)]),
+    startProcess(scope, 'test/support/crashing-projector.ts', projectorSettings(options), {
+      parameters: [JSON.stringify(plan)],
+    }),
   )
 
 /** Waits until it has come to its point. */

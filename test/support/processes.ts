@@ -39,9 +39,15 @@ export const startProcess = (
   scope: Scope,
   file: 'projector/main.ts' | 'projector/topics.ts' | 'api/main.ts' | 'test/support/crashing-projector.ts',
   settings: Readonly<Record<string, string | undefined>>,
-  parameters: readonly string[] = [],
+  {
+    parameters = [],
+    descriptors = 'unlimited',
+  }: { readonly parameters?: readonly string[]; readonly descriptors?: number | 'unlimited' } = {},
 ): RunningProcess => {
-  const child = spawn(process.execPath, [join(project, file), ...parameters], {
+  const command = [process.execPath, join(project, file), ...parameters]
+  const limited = ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(descriptors), ...command]
+  const [program = '', ...others] = descriptors === 'unlimited' ? command : limited
+  const child = spawn(program, others, {
     cwd: project,
     env: settings,
     stdio: ['ignore', 'pipe', 'pipe'],

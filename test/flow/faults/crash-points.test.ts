@@ -109,7 +109,9 @@ describe('the production entry', () => {
   test('cannot be told to: given the same argument, it goes on as if there was none', async t => {
     const prefix = createPrefix(t)
     const plan: Plan = { point: 'before decode', time: 1, fate: 'killed', seed }
-    const started = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }), [JSON.stringify(plan)])
+    const started = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }), {
+      parameters: [JSON.stringify(plan)],
+    })
     const projector = await withAdminPort(started)
     await caughtUp(projector)
     expect(said(projector)).not.toContain('the point is reached')

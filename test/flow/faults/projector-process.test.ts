@@ -1,0 +1,215 @@
+/** What can befall a projector process, with events under way: frozen, killed, replaced, starved of descriptors. */
+import { describe, expect, test } from 'vitest'
+import { HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS } from '../../../projector/limits.ts'
+import { generationId } from '../../../schemas/documents.ts'
+import { expectProjectedAsModelled } from '../../support/agreement.ts'
+import { type Plan, type Point, reached, startCrashing } from '../../support/crashes.ts'
+import { keyCreated, newKeyText, repRecorded, withData } from '../../support/events.ts'
+import {
+  caughtUp,
+  expectRefused,
+  type Projector,
+  projectorSettings,
+  startApi,
+  startProcess,
+  startProjector,
+} from '../../support/processes.ts'
+import { createRandom, seedOfRun } from '../../support/random.ts'
+import { eventually, type Scope } from '../../support/scope.ts'
+import { createPrefix, everythingProjected, indexNamed, readPosition, store, storedById } from '../../support/stored.ts'
+import { createStream, organizationsIn } from '../../support/streams.ts'
+import { createTopics } from '../../support/topics.ts'
+import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
+
+const PARTITIONS = 3
+const seed = seedOfRun()
+console.log(`seed ${seed}`)
+const patiently = { timeout: 240_000 }
+
+const prepare = async (t: Scope, salt: number) => {
+  const random = createRandom(seed + salt)
+  const organizations = organizationsIn(random, [0, 1, 2], PARTITIONS)
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const stream = createStream(random, organizations, PARTITIONS)
+  return { random, organizations, topics, stream, prefix: createPrefix(t) }
+}
+type Prepared = Awaited<ReturnType<typeof prepare>>
+
+/** The state is what the model says and, to the byte, what a projector makes of the same topics that nothing befell. */
+const expectAsUndisturbed = async (t: Scope, { topics, prefix }: Prepared) => {
+  const undisturbed = createPrefix(t)
+  const projector = await startProjector(t, { topics, prefix: undisturbed })
+  await caughtUp(projector)
+  await projector.stop()
+  expect(await everythingProjected(prefix)).toEqual(await everythingProjected(undisturbed))
+  return expectProjectedAsModelled(prefix, topics)
+}
+
+const expectCleanStop = async (projector: Projector): Promise<void> => {
+  const began = performance.now()
+  expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
+  expect(performance.now() - began).toBeLessThan(10_000)
+}
+
+const passed = (milliseconds: number): Promise<void> => {
+  const until = performance.now() + milliseconds
+  return eventually(() => expect(performance.now()).toBeGreaterThan(until), { within: milliseconds + 5_000 })
+}
+
+const sumOfPositions = async (prefix: string): Promise<number> => {
+  const positions = Array.from({ length: PARTITIONS }, (_, partition) => readPosition(prefix, 'g1', partition))
+  return (await Promise.all(positions).catch(() => [])).reduce((sum, { position }) => sum + position, 0)
+}
+
+describe.concurrent('frozen with its writes in flight, for longer than its session, while another took over', () => {
+  test.for<Point>(['before write', 'amid write', 'amid bulk request', 'before publish'])(
+    'a projector goes on %s and can only agree',
+    patiently,
+    async (point, t) => {
+      const its = await prepare(t, point.length)
+      const { topics, stream, prefix, random } = its
+      const plan: Plan = { point, time: 8 + random.below(8), fate: 'frozen', seed: random.below(1_000_000) }
+      const frozen = await startCrashing(t, { topics, prefix }, plan)
+      const other = await startProjector(t, { topics, prefix })
+      await eventually(async () => expect(await membersOf(its)).toHaveLength(2))
+      const frozenSoon = reached(frozen)
+      let isFrozen = false
+      void frozenSoon.then(() => {
+        isFrozen = true
+      })
+      while (!isFrozen) await topics.publish(stream.take(4))
+      await frozenSoon
+
+      await topics.publish(stream.take(60))
+      await passed(SESSION_TIMEOUT_MS)
+      await caughtUp(other)
+      await topics.publish(stream.take(60))
+      await caughtUp(other)
+      frozen.thaw()
+      await topics.publish(stream.take(60))
+      await caughtUp(other)
+      await eventually(async () => expect((await frozen.ask('/readyz')).text).toContain('true'))
+      await eventually(async () => expect(await membersOf(its)).toHaveLength(2))
+      await topics.publish(stream.take(30))
+      await caughtUp(frozen)
+      await expectCleanStop(other)
+      await expectCleanStop(frozen)
+      await expectAsUndisturbed(t, its)
+    },
+  )
+})
+
+/** Who is in the group of the events. */
+const membersOf = async ({ topics, prefix }: Prepared) =>
+  (await topics.admin.describeGroups([`${prefix}-g1`])).groups[0]?.members ?? []
+
+describe.concurrent('with events under way', () => {
+  test(
+    'twenty kills in a row while it catches up: each start gets further, and nothing is lost',
+    patiently,
+    async t => {
+      const its = await prepare(t, 20)
+      const { topics, stream, prefix, organizations } = its
+      const [org = ''] = organizations
+      const padding = { extra: 'x'.repeat(30_000) }
+      // Much to read, so that no start comes to the end of it, and little to decide.
+      const some = () => [
+        ...stream.take(60),
+        ...Array.from({ length: 60 }, () => withData(repRecorded({ org_id: org }), padding)),
+      ]
+      for (let more = 0; more < 4; more++) await topics.publish(some())
+      const positions = [0]
+      for (let round = 0; round < 20; round++) {
+        // Kafka keeps a place for a member that was killed: another group need not wait for it.
+        const projector = await startProjector(t, { topics, prefix, groupId: `${prefix}-${round}` })
+        const before = await sumOfPositions(prefix)
+        const published = topics.publish(some())
+        await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(before), { every: 2 })
+        expect(await projector.kill()).toEqual({ code: null, signal: 'SIGKILL' })
+        await published
+        positions.push(await sumOfPositions(prefix))
+      }
+      expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b))
+      const last = await startProjector(t, { topics, prefix })
+      await caughtUp(last)
+      await expectCleanStop(last)
+      await expectAsUndisturbed(t, its)
+    },
+  )
+
+  test(
+    'three that are started and stopped every few seconds for two minutes lose nothing; walkers see no gap',
+    patiently,
+    async t => {
+      const its = await prepare(t, 30)
+      const { topics, stream, prefix, random, organizations } = its
+      const keys = new Map(organizations.map(org => [org, newKeyText()]))
+      await topics.publish([
+        ...stream.take(30),
+        ...organizations.map(org => keyCreated({ org_id: org, id: 'key_walker', text: keys.get(org) ?? '' })),
+      ])
+      await caughtUp(await startProjector(t, { topics, prefix, groupId: `${prefix}-first` }))
+      const api = await startApi(t, prefix)
+      const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 2 })
+
+      const until = performance.now() + 120_000
+      let starts = 0
+      const instance = async (): Promise<void> => {
+        while (performance.now() < until) {
+          const projector = await startProjector(t, { topics, prefix })
+          starts++
+          await passed(random.below(6_000))
+          await expectCleanStop(projector)
+        }
+      }
+      const publisher = async (): Promise<void> => {
+        while (performance.now() < until) {
+          await topics.publish(stream.take(1 + random.below(4)))
+          await passed(random.below(200))
+        }
+      }
+      await Promise.all([instance(), instance(), instance(), publisher()])
+      console.log(`${starts} starts and stops, ${topics.published().length} records, ${walkers.soFar().pages} pages`)
+      expect(starts).toBeGreaterThan(20)
+      // Whoever was stopped, wherever it was, has left the group: the next need not wait for it.
+      expect(await membersOf(its)).toEqual([])
+
+      const last = await startProjector(t, { topics, prefix })
+      await caughtUp(last, { within: SESSION_TIMEOUT_MS - HEARTBEAT_INTERVAL_MS })
+      const walked = await walkers.stop()
+      await expectCleanStop(last)
+      expectWalkedAsModelled(walked, await expectAsUndisturbed(t, its))
+    },
+  )
+
+  test(
+    'an old and a new process of the same rules take turns; one of other rules refuses and disturbs nobody',
+    patiently,
+    async t => {
+      const its = await prepare(t, 40)
+      const { topics, stream, prefix } = its
+      let running = await startProjector(t, { topics, prefix })
+      for (let version = 0; version < 3; version++) {
+        await topics.publish(stream.take(40))
+        const next = await startProjector(t, { topics, prefix })
+        await topics.publish(stream.take(40))
+        await eventually(async () => expect((await next.ask('/readyz')).status, next.log()).toBe(200))
+        await topics.publish(stream.take(40))
+        await expectCleanStop(running)
+        running = next
+      }
+      // As if the next version had other rules: to this one, the generation is of another one.
+      const control = indexNamed(prefix, 'control')
+      const generation = (await storedById(control, generationId('g1'))) ?? {}
+      const body = { ...(generation.body as object), rules_version: 99 }
+      await store(control, generationId('g1'), { ...generation, body })
+      const other = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }))
+      expect(await expectRefused(other, 'rules_changed')).toContain('version 99')
+
+      await topics.publish(stream.take(40))
+      await caughtUp(running)
+      await expectCleanStop(running)
+      await expectAsUndisturbed(t, its)
+    },
+  )
+})
