@@ -5,16 +5,29 @@
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { registerCodecs } from '../../projector/codecs.ts'
+import { FIRST_GENERATION } from '../../schemas/documents.ts'
+import { parkCodes } from '../../schemas/errors.ts'
 import { RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
+import { partitionOf } from '../../schemas/partition.ts'
 import { expectProjectedAsModelled, foldAll } from '../support/agreement.ts'
+import { tooLongChain } from '../support/bad-chain.ts'
 import { makeBad } from '../support/bad-event.ts'
-import { refused, tooLongChain } from '../support/bad-events.ts'
-import { keyCreated, newId, type Outgoing, periodRecorded, repRecorded, withData } from '../support/events.ts'
-import { applied, duplicates } from '../support/good-events.ts'
+import { refused } from '../support/bad-events.ts'
+import { appliedLarge, refusedLarge } from '../support/bad-large.ts'
+import {
+  keyCreated,
+  newId,
+  type Outgoing,
+  periodRecorded,
+  repRecorded,
+  withData,
+  withHeaders,
+} from '../support/events.ts'
+import { applied as appliedSmall, duplicates } from '../support/good-events.ts'
 import type { Outcome } from '../support/model.ts'
 import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
-import { fileScope } from '../support/scope.ts'
-import { createPrefix, indexNamed, parkedAt, storedById } from '../support/stored.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import { createPrefix, indexNamed, parkedAt, readPosition, storedById } from '../support/stored.ts'
 import { createTopics, type Published, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -23,6 +36,7 @@ let prefix: string
 let projector: Projector
 let tooLong: Published[]
 let outcomes: ReadonlyMap<Published, Outcome>
+let crowd: { readonly isAt: number; readonly endsAt: number; readonly flood: readonly Published[] }
 
 beforeAll(async () => {
   registerCodecs()
@@ -30,8 +44,7 @@ beforeAll(async () => {
   prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
   await publishAll()
-  const { before, bad } = tooLongChain(newId('org'))
-  tooLong = (await topics.publish([...before, ...bad])).slice(-bad.length)
+  await publishCrowd()
   outcomes = foldAll(topics).outcomes
   await caughtUp(projector)
 })
@@ -66,7 +79,51 @@ const publishAll = async (): Promise<void> => {
   }
 }
 
-const refusedCases = Object.entries(refused).flatMap(([code, makes]) =>
+/** One partition full of bad events and of the longest chain; in another one, published after all of them, a single good event. */
+const publishCrowd = async (): Promise<void> => {
+  const crowded = newId('org')
+  const neighbour = inAnotherPartition(crowded)
+  const { before, bad } = tooLongChain(crowded)
+  const flood = floodOf(crowded)
+  const [published, isAt] = await Promise.all([
+    topics.publish([...flood, ...before, ...bad, repRecorded({ org_id: neighbour })]),
+    eventually(() => positionOnceVisible(neighbour, crowded), { every: 5 }),
+  ])
+  tooLong = published.slice(-bad.length - 1, -1)
+  crowd = { isAt, endsAt: tooLong.at(-1)?.offset ?? 0, flood: published.slice(0, flood.length) }
+}
+
+const inAnotherPartition = (than: string): string => {
+  for (;;) {
+    const org = newId('org')
+    if (partitionOf(org, topics.partitions) !== partitionOf(than, topics.partitions)) return org
+  }
+}
+
+/** The worst of them, over and over. */
+const floodOf = (org: string): Outgoing[] => {
+  const { bad } = makeBad(refusedLarge.record_undecodable['lists nested 100,000 deep'], org, topics.partitions)
+  const headers = appliedLarge['10,000 headers that nobody knows']?.(org).headers ?? {}
+  const many = withHeaders({ ...repRecorded({ org_id: org }), value: '{' }, headers)
+  return Array.from({ length: 1_000 }, (_, place) =>
+    place % 100 === 0 ? bad : place % 100 === 50 ? many : { ...bad, value: '{' },
+  )
+}
+
+/** How far the crowded partition is read, looked at after the neighbour's event is there for readers. */
+const positionOnceVisible = async (neighbour: string, crowded: string): Promise<number> => {
+  const head = await storedById(indexNamed(prefix, 'reps'), `${neighbour}:rep_1`)
+  expect(head).toBeDefined()
+  const [version] = (head as { body: { versions: { seq: number }[] } }).body.versions
+  expect(await publishedTo(neighbour)).toBeGreaterThan(version?.seq ?? Number.POSITIVE_INFINITY)
+  return publishedTo(crowded)
+}
+
+const publishedTo = async (org: string): Promise<number> =>
+  (await readPosition(prefix, FIRST_GENERATION, partitionOf(org, topics.partitions))).position
+
+const applied = { ...appliedSmall, ...appliedLarge }
+const refusedCases = [...Object.entries(refused), ...Object.entries(refusedLarge)].flatMap(([code, makes]) =>
   Object.entries(makes).map(([name, make]) => [code, name, make] as const),
 )
 
@@ -76,11 +133,12 @@ const caseNamed = (name: string) => {
   return found
 }
 
-describe.for(Object.keys(refused))('%s', code => {
-  test('is tried with at least three inputs', () => {
-    expect(refusedCases.filter(([of]) => of === code).length).toBeGreaterThanOrEqual(3)
-  })
+test.for(parkCodes)('%s is tried with at least five inputs', code => {
+  const tried = refusedCases.filter(([of]) => of === code)
+  expect(tried.length + (code === 'chain_too_long' ? tooLong.length : 0)).toBeGreaterThanOrEqual(5)
+})
 
+describe.for(Object.keys(refused))('%s', code => {
   test.for(refusedCases.filter(([of]) => of === code).map(([, name]) => name))('%s', async name => {
     const { subject, next, org } = caseNamed(`${code}: ${name}`)
     const parked = await parkedAt(prefix, topics.name(subject.stream), subject)
@@ -118,11 +176,17 @@ test.for(Object.keys(duplicates))('a duplicate, not refused: %s', async name => 
   await expectApplied(next, org)
 })
 
-test('chain_too_long: a calculated payout, a recorded one and a payroll record, after 10,000 of each kind', async () => {
-  expect(tooLong).toHaveLength(3)
+test('chain_too_long: payouts and payroll records of every kind but voids, after 10,000 of each', async () => {
   for (const record of tooLong) {
     const parked = await parkedAt(prefix, topics.events, record)
     expect(parked).toMatchObject({ code: 'chain_too_long', key: record.key, value: record.value })
+  }
+})
+
+test('an event of another organization, published after a flood of bad ones, is visible before they are through', async () => {
+  expect(crowd.isAt).toBeLessThan(crowd.endsAt)
+  for (const record of crowd.flood.slice(0, 100)) {
+    expect((await parkedAt(prefix, topics.events, record))?.code).toBe('record_undecodable')
   }
 })
 
@@ -164,4 +228,9 @@ test('nothing of a record stands in the log, at the most talkative level', async
   expect(projector.log()).toContain('projecting')
   expect(projector.log()).not.toMatch(/CANARY/i)
   for (const { org } of cases.values()) expect(projector.log()).not.toContain(org)
+  const ids = topics.published().flatMap(({ headers }) => headers.filter(([name]) => name === 'ce_id'))
+  const logged = ids.filter(
+    ([, id]) => id !== null && id.length >= 8 && projector.log().includes(id.toString('latin1')),
+  )
+  expect(logged).toEqual([])
 })

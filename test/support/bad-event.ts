@@ -15,6 +15,9 @@ export const payout = (org: string): Outgoing => payoutCalculated({ org_id: org 
 export const withText = (record: Outgoing, value: string | Buffer | null): Outgoing => ({ ...record, value })
 export const textOf = ({ value }: Outgoing): string => String(value)
 
+/** Another organization, the same at each call: what is made for one seed is made again for it. */
+export const neighbourOf = (org: string): string => `${org}n`
+
 /** Adds bytes to the end of the name of a rep. */
 export const named = (org: string, bytes: number[]): Outgoing => {
   const text = textOf(withData(rep(org), { name: 'NAME' }))
@@ -39,3 +42,10 @@ export const nested = (levels: number): object => {
   for (let level = 1; level < levels; level++) inner = { inner }
   return inner
 }
+
+/** A payout whose `earned_amount` is these characters, without quotes unless they have some. */
+export const withAmount = (org: string, characters: string): Outgoing =>
+  withText(
+    payout(org),
+    textOf(payout(org)).replace(/(?<="earned_amount":)"[^"]*"/, () => characters),
+  )

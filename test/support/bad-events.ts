@@ -4,14 +4,12 @@
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import { refusedAlone } from './bad-alone.ts'
-import { type Make, payout, rep } from './bad-event.ts'
+import { type Make, neighbourOf, payout, rep } from './bad-event.ts'
 import {
   keyCreated,
   keyRevoked,
   line,
-  newId,
   newKeyText,
-  type Outgoing,
   payoutCalculated,
   payoutRecorded,
   payrollRecorded,
@@ -66,7 +64,7 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     },
     'a secret that another organization has': org => {
       const text = newKeyText()
-      return { before: [keyCreated({ org_id: newId('org'), text })], bad: keyCreated({ org_id: org, text }) }
+      return { before: [keyCreated({ org_id: neighbourOf(org), text })], bad: keyCreated({ org_id: org, text }) }
     },
     'a secret that was revoked': org => {
       const text = newKeyText()
@@ -95,12 +93,29 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
       bad: payoutCalculated({ org_id: org, rep_id: 'rep_2', supersedes_id: 'payout_9' }),
     }),
     'a rep in another case': org => payoutCalculated({ org_id: org, rep_id: 'rep_A', period_id: 'period_9' }),
+    'a rep whose name looks alike': org => payoutCalculated({ org_id: org, rep_id: 'rep_l' }),
+    'a rep of another organization': org => {
+      const other = neighbourOf(org)
+      return {
+        before: [repRecorded({ org_id: other, id: 'rep_3' })],
+        bad: payoutCalculated({ org_id: org, rep_id: 'rep_3' }),
+      }
+    },
   },
 
   period_unknown: {
     'a calculated payout': org => payoutCalculated({ org_id: org, period_id: 'period_9' }),
     'a recorded payout': org => payoutRecorded({ org_id: org, period_id: 'period_9', supersedes_id: 'payout_9' }),
     'a payroll record': org => payrollRecorded({ org_id: org, period_id: 'period_9', payout_id: 'payout_9' }),
+    'a period whose name looks alike': org => payoutCalculated({ org_id: org, period_id: 'period_l' }),
+    'a period that was parked': org => ({
+      before: [periodRecorded({ org_id: org, id: 'period_2', timezone: 'CANARY' })],
+      bad: payrollRecorded({ org_id: org, period_id: 'period_2' }),
+    }),
+    'a period of another organization': org => ({
+      before: [periodRecorded({ org_id: neighbourOf(org), id: 'period_3' })],
+      bad: payoutRecorded({ org_id: org, period_id: 'period_3' }),
+    }),
   },
 
   supersedes_mismatch: {
@@ -110,13 +125,32 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     }),
     'set while there is none': org => payoutCalculated({ org_id: org, supersedes_id: 'payout_9' }),
     'the payout itself': org => payoutCalculated({ org_id: org, supersedes_id: 'payout_1' }),
-    'one that was replaced already': org => ({
+    'one that was replaced already: a fork': org => ({
       before: [payout(org), payoutRecorded({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' })],
       bad: payoutCalculated({ org_id: org, id: 'payout_3', supersedes_id: 'payout_1' }),
     }),
     'the current one of another period': org => ({
       before: [periodRecorded({ org_id: org, id: 'period_2' }), payoutRecorded({ org_id: org, period_id: 'period_2' })],
       bad: payoutRecorded({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' }),
+    }),
+    'two that replace each other: a cycle': org => ({
+      before: [payoutCalculated({ org_id: org, supersedes_id: 'payout_2' })],
+      bad: payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' }),
+    }),
+    'a payout that was parked': org => ({
+      before: [payoutCalculated({ org_id: org, net_amount: '100', line_items: [] })],
+      bad: payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' }),
+    }),
+    'the current one of another organization': org => {
+      const other = neighbourOf(org)
+      return {
+        before: [repRecorded({ org_id: other }), periodRecorded({ org_id: other }), payout(other)],
+        bad: payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' }),
+      }
+    },
+    'the current one of another rep': org => ({
+      before: [rep(org), payoutCalculated({ org_id: org, rep_id: 'rep_2' })],
+      bad: payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' }),
     }),
     'the current one of another rep, while there is another': org => ({
       before: [rep(org), payout(org), payoutCalculated({ org_id: org, id: 'payout_2', rep_id: 'rep_2' })],
@@ -133,6 +167,17 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     'a payout of another period': org => ({
       before: [periodRecorded({ org_id: org, id: 'period_2' }), payout(org)],
       bad: payrollRecorded({ org_id: org, period_id: 'period_2', payout_id: 'payout_1' }),
+    }),
+    'a payout of another organization': org => {
+      const other = neighbourOf(org)
+      return {
+        before: [repRecorded({ org_id: other }), periodRecorded({ org_id: other }), payout(other)],
+        bad: payrollRecorded({ org_id: org, payout_id: 'payout_1' }),
+      }
+    },
+    'a payout that was parked': org => ({
+      before: [payoutCalculated({ org_id: org, net_amount: '1', line_items: [] })],
+      bad: payrollRecorded({ org_id: org, payout_id: 'payout_1' }),
     }),
     'a pair that is paid already, too': org => ({
       before: [payrollRecorded({ org_id: org })],
@@ -161,6 +206,14 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
       ],
       bad: payrollRecorded({ org_id: org, id: 'payroll_4' }),
     }),
+    'a payment back, which is no void': org => ({
+      before: [payrollRecorded({ org_id: org })],
+      bad: payrollRecorded({ org_id: org, id: 'payroll_2', amount: '-100.00' }),
+    }),
+    'the same payment under another id': org => ({
+      before: [payout(org), payrollRecorded({ org_id: org, payout_id: 'payout_1' })],
+      bad: payrollRecorded({ org_id: org, id: 'payroll_2', payout_id: 'payout_1' }),
+    }),
     'a payment of nothing in another currency': org => ({
       before: [payrollRecorded({ org_id: org, amount: '0' })],
       bad: payrollRecorded({ org_id: org, id: 'payroll_2', amount: '0', currency: 'USD' }),
@@ -173,6 +226,21 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     'a void': org => ({
       before: [payrollRecorded({ org_id: org }), payrollVoided({ org_id: org })],
       bad: payrollVoided({ org_id: org, id: 'payroll_3', reverses_id: 'payroll_2', amount: '100.00' }),
+    }),
+    'a void, by an amount of its own sign': org => ({
+      before: [payrollRecorded({ org_id: org }), payrollVoided({ org_id: org })],
+      bad: payrollVoided({ org_id: org, id: 'payroll_3', reverses_id: 'payroll_2' }),
+    }),
+    'a payment of another organization': org => {
+      const other = neighbourOf(org)
+      return {
+        before: [repRecorded({ org_id: other }), periodRecorded({ org_id: other }), payrollRecorded({ org_id: other })],
+        bad: payrollVoided({ org_id: org }),
+      }
+    },
+    'a payment that was parked': org => ({
+      before: [payrollRecorded({ org_id: org, currency: 'eur' })],
+      bad: payrollVoided({ org_id: org }),
     }),
     'one that is voided already': org => ({
       before: [payrollRecorded({ org_id: org }), payrollVoided({ org_id: org })],
@@ -199,8 +267,16 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
   key_unknown: {
     'a key that was never created': org => keyRevoked({ org_id: org, id: 'key_9' }),
     'a key of another organization': org => ({
-      before: [keyCreated({ org_id: newId('org'), id: 'key_8' })],
+      before: [keyCreated({ org_id: neighbourOf(org), id: 'key_8' })],
       bad: keyRevoked({ org_id: org, id: 'key_8' }),
+    }),
+    'a key in another case': org => ({
+      before: [keyCreated({ org_id: org, id: 'key_a' })],
+      bad: keyRevoked({ org_id: org, id: 'key_A' }),
+    }),
+    'a key whose creation is among the events': org => ({
+      before: [{ ...keyCreated({ org_id: org, id: 'key_2' }), stream: 'events' }],
+      bad: keyRevoked({ org_id: org, id: 'key_2' }),
     }),
     'a key whose creation was parked': org => ({
       before: [withData(keyCreated({ org_id: org, id: 'key_2' }), { last4: '' })],
@@ -208,39 +284,3 @@ export const refused: Readonly<Record<Exclude<ParkCode, 'chain_too_long'>, Reado
     }),
   },
 }
-
-/**
- * As many payouts and payroll records of one (rep, period) as there may be, and for each type one too many. A void never is:
- * a chain of 10,000 ends with one, and there is nothing left to void.
- */
-export const tooLongChain = (org: string): { readonly before: Outgoing[]; readonly bad: Outgoing[] } => ({
-  before: [
-    repRecorded({ org_id: org }),
-    periodRecorded({ org_id: org }),
-    ...upTo(LONGEST).flatMap(place => [payoutAt(org, place), payrollAt(org, place)]),
-    // `supersedes_mismatch` comes before `chain_too_long`.
-    payoutCalculated({ org_id: org, id: 'payout_x', supersedes_id: 'payout_1' }),
-  ],
-  bad: [
-    payoutCalculated({ org_id: org, id: 'payout_a', supersedes_id: `payout_${LONGEST}` }),
-    payoutRecorded({ org_id: org, id: 'payout_b', supersedes_id: `payout_${LONGEST}` }),
-    payrollRecorded({ org_id: org, id: 'payroll_a' }),
-  ],
-})
-
-const LONGEST = 10_000
-const upTo = (last: number): number[] => Array.from({ length: last }, (_, place) => place + 1)
-
-const payoutAt = (org: string, place: number): Outgoing =>
-  payoutRecorded({
-    org_id: org,
-    id: `payout_${place}`,
-    supersedes_id: place === 1 ? null : `payout_${place - 1}`,
-    net_amount: '0',
-    line_items: [],
-  })
-
-const payrollAt = (org: string, place: number): Outgoing =>
-  place % 2 === 1
-    ? payrollRecorded({ org_id: org, id: `payroll_${place}` })
-    : payrollVoided({ org_id: org, id: `payroll_${place}`, reverses_id: `payroll_${place - 1}` })

@@ -29,6 +29,19 @@ const withInputs = (org: string, inputs: string): Outgoing => {
 /** Each is applied, for an organization that has `rep_1` and `period_1`. */
 export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
   'fields that nobody knows': org => withData(rep(org), { extra: [1.5, { nested: true }], gross_amount: '1' }),
+  'fields named __proto__, constructor and prototype': org => ({
+    ...rep(org),
+    value: String(rep(org).value).replace(
+      '{',
+      '{"__proto__":{"name":"CANARY","status":7},"constructor":{"prototype":{"id":"rep_9"}},"prototype":null,"":0,',
+    ),
+  }),
+  'numbers that no binary number holds, in a field that nobody knows': org => ({
+    ...rep(org),
+    value: String(rep(org).value).replace('{', '{"extra":[1e400,-0.00,1e-400,123456789012345678901234567890.5],'),
+  }),
+  'a ce_id, a ce_source and a ce_subject of 600 characters': org =>
+    withHeaders(rep(org), { ce_id: 'i'.repeat(600), ce_source: `/${'s'.repeat(599)}`, ce_subject: 'j'.repeat(600) }),
   'a lone surrogate in a field that nobody knows': org => withData(rep(org), { extra: '\ud800' }),
   'headers that nobody knows': org => withHeaders(rep(org), { traceparent: '00-1-2-3', 'x-y': Buffer.from([0xff, 0]) }),
   'a header that stands twice, of no concern': org => withHeaders(rep(org), { 'x-y': ['1', '2'] }),
