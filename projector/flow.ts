@@ -65,7 +65,7 @@ type Seen = { readonly end: number; readonly time: number }
 export class PartitionFlow {
   readonly #steps: Steps
   readonly #farBehindRecords: number
-  readonly #cache = new Cache()
+  readonly #cache: Cache
   readonly #read: Batch[] = []
   readonly #written: Written[] = []
   #seen: Seen[] = []
@@ -82,6 +82,7 @@ export class PartitionFlow {
   constructor(steps: Steps, farBehindRecords: number) {
     const { position, at } = steps.published.current()
     this.#steps = steps
+    this.#cache = new Cache(position === 0)
     this.#farBehindRecords = farBehindRecords
     this.#readTo = position
     this.#writtenTo = position

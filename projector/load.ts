@@ -4,6 +4,7 @@
  * cache, the rest by realtime multi-get. Can go wrong: Elasticsearch away (tried again), an index gone (stops).
  */
 import { LRUCache } from 'lru-cache'
+import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION } from './limits.ts'
 import { rulesOf } from './rules/rules.ts'
 import { type AnyDraft, type Change, type Key, keyOf, State } from './state.ts'
@@ -51,7 +52,16 @@ export class Cache {
     sizeCalculation: (draft, key) => key.length + sizeOf(draft),
   })
 
-  get(key: Key): AnyDraft | undefined {
+  /** All that exists, where the partition is projected from its first record on. */
+  readonly #seen: KeyFilter | undefined
+
+  constructor(fromFirstRecord: boolean) {
+    this.#seen = fromFirstRecord ? new KeyFilter() : undefined
+  }
+
+  /** The document, null where there is none; undefined when Elasticsearch must be asked. */
+  get(key: Key): AnyDraft | null | undefined {
+    if (this.#seen && !this.#seen.hasSeen(key)) return null
     return this.#pending.get(key)?.draft ?? this.#known.get(key)
   }
 
@@ -61,8 +71,10 @@ export class Cache {
 
   decided(changes: readonly Change[]): void {
     for (const change of changes) {
-      if (change.place !== 'parked' && change.place !== 'statements')
-        this.#pending.set(keyOf(change.place, change.id), change)
+      if (change.place === 'parked' || change.place === 'statements') continue
+      const key = keyOf(change.place, change.id)
+      this.#pending.set(key, change)
+      this.#seen?.add(key)
     }
   }
 
