@@ -9,8 +9,9 @@
  */
 import type { Consumption } from './consume.ts'
 import { StopError } from './failures.ts'
-import type { Batch, PartitionFlow } from './flow.ts'
+import type { PartitionFlow } from './flow.ts'
 import type { PublishedPosition } from './publish.ts'
+import type { Batch } from './queue.ts'
 import { hashOf } from './source.ts'
 import type { Standing } from './watchdog.ts'
 

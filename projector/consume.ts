@@ -13,7 +13,6 @@
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type IHeaders, type Kafka } from 'kafkajs'
 import type { RawRecord } from './decode.ts'
-import type { Batch } from './flow.ts'
 import { readHeadersAtOnce } from './headers.ts'
 import {
   FETCH_BYTES,
@@ -23,6 +22,7 @@ import {
   REBALANCE_TIMEOUT_MS,
   SESSION_TIMEOUT_MS,
 } from './limits.ts'
+import type { Batch } from './queue.ts'
 import { repairAbortedFilter } from './transactions.ts'
 
 export type Handlers = {

@@ -4,7 +4,7 @@
  */
 import { type Client, errors } from '@elastic/elasticsearch'
 import { StopError } from './failures.ts'
-import { ELASTICSEARCH_TIMEOUT_MS, RETRY_FIRST_MS, RETRY_LAST_MS } from './limits.ts'
+import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from './limits.ts'
 
 /** A request that may work when it is tried again: lost connection, time-out, overload, a block on writing. */
 export class Unavailable extends Error {
@@ -16,6 +16,11 @@ export class Unavailable extends Error {
   }
 }
 
+/** The answer is longer than was asked for. */
+export class AnswerTooLong extends Error {
+  override name = 'AnswerTooLong'
+}
+
 export type Answer = { readonly status: number; readonly body: unknown }
 export type Request = {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST'
@@ -23,13 +28,15 @@ export type Request = {
   readonly query?: Record<string, string | number | boolean>
   readonly body?: object | string
   readonly bulk?: string
+  /** Bytes of an answer that is still read. */
+  readonly answerBytesMax?: number
 }
 
 export type Elasticsearch = {
   /**
    * Sends one request, once.
    * @returns status and body for 2xx, 400, 404, 409 and 413
-   * @throws Unavailable when it may work later; StopError `access_refused`
+   * @throws Unavailable when it may work later; AnswerTooLong; StopError `access_refused`
    */
   readonly send: (request: Request, signal?: AbortSignal) => Promise<Answer>
 }
@@ -38,7 +45,7 @@ const retriable = new Set([0, 408, 429, 502, 503, 504])
 const answered = new Set([400, 404, 409, 413])
 
 export const createElasticsearch = (client: Client): Elasticsearch => ({
-  send: async ({ method, path, query, body, bulk }, signal) => {
+  send: async ({ method, path, query, body, bulk, answerBytesMax }, signal) => {
     const params = {
       method,
       path,
@@ -51,12 +58,15 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       maxRetries: 0,
       requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
       ...(signal && { signal }),
+      ...(answerBytesMax && { maxResponseSize: answerBytesMax }),
     } as const
     try {
       const { statusCode, body: answer } = await client.transport.request(params, options)
       return { status: statusCode, body: answer }
     } catch (error) {
       if (!(error instanceof errors.ElasticsearchClientError)) throw error
+      // The client aborts for nothing else but our signal.
+      if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
       const answer: unknown = error instanceof errors.ResponseError ? error.body : undefined
       if (retriable.has(status) || isBlock(answer)) throw new Unavailable(status)
@@ -87,7 +97,8 @@ export type Found = {
 }
 
 /**
- * Reads documents by id, in the order asked, as last written whether searchable or not.
+ * Reads documents by id, as last written whether searchable or not.
+ * @returns those of the first that were asked for, in that order: as many as one answer may hold, at least one
  * @throws Unavailable when a shard does not answer; StopError `index_missing`: an index that is gone must not look empty
  */
 export const multiGet = async (
@@ -95,7 +106,22 @@ export const multiGet = async (
   docs: readonly Place[],
   signal?: AbortSignal,
 ): Promise<Found[]> => {
-  const { status, body } = await send({ method: 'POST', path: '/_mget', body: { docs } }, signal)
+  try {
+    return await multiGetAll(send, docs, docs.length > 1 ? MGET_BYTES : undefined, signal)
+  } catch (error) {
+    if (!(error instanceof AnswerTooLong)) throw error
+    return multiGet(send, docs.slice(0, docs.length >> 1), signal)
+  }
+}
+
+const multiGetAll = async (
+  send: Elasticsearch['send'],
+  docs: readonly Place[],
+  answerBytesMax: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Found[]> => {
+  const request = { method: 'POST', path: '/_mget', body: { docs }, ...(answerBytesMax && { answerBytesMax }) } as const
+  const { status, body } = await send(request, signal)
   const found = status === 200 ? (body as { docs: (Found & { error?: unknown })[] }).docs : []
   for (const [index, { _id, _index }] of docs.entries()) {
     const document = found[index]

@@ -10,22 +10,23 @@
  */
 import type { ParkCode } from '../schemas/errors.ts'
 import type { Envelope, RawRecord } from './decode.ts'
-import { BATCH_BYTES, PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
-import { Cache, type PlacedEvent } from './load.ts'
+import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
+import { Cache, type Loaded, type PlacedEvent } from './load.ts'
 import { type Judged, type Projection, project } from './project.ts'
 import type { PublishedPosition } from './publish.ts'
+import { type Batch, bytesOfAll, cut, Queue } from './queue.ts'
 import type { Refresh } from './refresh.ts'
+import type { Room } from './slots.ts'
 import { hashOf } from './source.ts'
-import type { Change, Place, State } from './state.ts'
+import type { Change, Place } from './state.ts'
 import { type Source, validate } from './validate.ts'
-
-/** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
-export type Batch = { readonly from: number; readonly end: number; readonly records: readonly RawRecord[] }
 
 export type Steps = {
   readonly source: Source & { readonly topic: string }
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
-  readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<State>
+  readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
+  /** Room for bytes of records that are decided or written, over all partitions. */
+  readonly room: Room
   readonly write: (changes: readonly Change[]) => Promise<void>
   readonly refresh: Refresh
   /** The indices of these places that lists search, and that must be refreshed before a position is published. */
@@ -66,7 +67,7 @@ export class PartitionFlow {
   readonly #steps: Steps
   readonly #farBehindRecords: number
   readonly #cache: Cache
-  readonly #read: Batch[] = []
+  readonly #read = new Queue()
   readonly #written: Written[] = []
   #seen: Seen[] = []
   #bytes = 0
@@ -100,8 +101,8 @@ export class PartitionFlow {
   take(batch: Batch): 'taken' | 'gap' {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
-    this.#read.push(batch)
-    this.#addBytes(bytesOf(batch))
+    this.#read.add(batch)
+    this.#addBytes(bytesOfAll(batch.records))
     this.#keepDeciding()
     return 'taken'
   }
@@ -122,14 +123,14 @@ export class PartitionFlow {
   /** Takes nothing more and publishes nothing more. The caller aborts what is under way. */
   close(): void {
     this.#closed = true
-    this.#read.length = 0
+    this.#read.clear()
   }
 
   // What arrives while a loop is on its way out is seen by the look after it: nothing waits for a next arrival.
   #keepDeciding(): void {
     this.#deciding ??= this.#run(() => this.#decideAll()).then(() => {
       this.#deciding = undefined
-      if (this.#read.length > 0 && !this.#closed) this.#keepDeciding()
+      if (!this.#read.isEmpty && !this.#closed) this.#keepDeciding()
     })
   }
 
@@ -141,39 +142,58 @@ export class PartitionFlow {
   }
 
   async #decideAll(): Promise<void> {
-    for (let batch = this.#nextBatch(); batch && !this.#closed; batch = this.#nextBatch()) {
-      const { changes, at } = await this.#decide(batch)
-      // A write that failed is never done: it ends the flow, and with it this wait.
-      while (!this.#closed && this.#unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
-        await this.#unfinished()[0]?.done
-      }
-      if (this.#closed) return
-      this.#at = at
-      this.#startWriting(batch, changes, at)
+    for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) {
+      const leave = await this.#steps.room(bytesOfAll(batch.records))
+      const written = await this.#decideAndWrite(batch).catch((error: unknown) => {
+        leave()
+        throw error
+      })
+      if (written === undefined) return leave()
+      void written.done.then(leave)
     }
+  }
+
+  /** Returns what is being written, or nothing when the partition was closed meanwhile. */
+  async #decideAndWrite(taken: Batch): Promise<Written | undefined> {
+    if (this.#closed) return undefined
+    const { batch, projection } = await this.#decide(taken)
+    // A write that failed is never done: it ends the flow, and with it this wait.
+    while (!this.#closed && this.#unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
+      await this.#unfinished()[0]?.done
+    }
+    if (this.#closed) return undefined
+    this.#at = projection.at
+    return this.#startWriting(batch, projection)
   }
 
   #unfinished(): Written[] {
     return this.#written.filter(({ isDone }) => !isDone)
   }
 
-  async #decide({ records }: Batch): Promise<Projection> {
+  /** Decides a batch, or the first part of one that needs more than is loaded at once; the rest comes next. */
+  async #decide(taken: Batch): Promise<{ readonly batch: Batch; readonly projection: Projection }> {
     const { source, load, onProjected } = this.#steps
-    const judged = records.map(record => judge(record, this.#steps))
+    const judged = taken.records.map(record => judge(record, this.#steps))
     const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
       typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: record.timestamp }],
     )
-    const state = await load(events, this.#cache)
-    const projection = project(judged, state, source, this.#at)
+    const loaded = await load(events, this.#cache)
+    const notLoaded = events[loaded.events]
+    const [batch, rest] = cut(
+      taken,
+      taken.records.findIndex(({ offset }) => offset === notLoaded?.seq),
+    )
+    if (rest.records.length > 0 && !this.#closed) this.#read.putBack(rest)
+    const projection = project(judged.slice(0, batch.records.length), loaded.state, source, this.#at)
     this.#cache.decided(projection.changes)
     onProjected(projection.counts, projection.parkedCodes)
-    return projection
+    return { batch, projection }
   }
 
-  #startWriting(batch: Batch, changes: readonly Change[], at: number): void {
-    const lastRecord = batch.records.at(-1)
+  #startWriting({ end, records }: Batch, { changes, at }: Projection): Written {
+    const lastRecord = records.at(-1)
     const written: Written = {
-      end: batch.end,
+      end,
       last: lastRecord ? { offset: lastRecord.offset, sha256: hashOf(lastRecord) } : null,
       at,
       places: new Set(changes.map(({ place }) => place)),
@@ -181,12 +201,13 @@ export class PartitionFlow {
         await this.#steps.write(changes)
         this.#cache.acknowledged(changes)
         written.isDone = true
-        this.#addBytes(-bytesOf(batch))
+        this.#addBytes(-bytesOfAll(records))
       }),
       isDone: false,
     }
     this.#written.push(written)
     this.#keepPublishing()
+    return written
   }
 
   async #publishAll(): Promise<void> {
@@ -230,21 +251,6 @@ export class PartitionFlow {
     return reached?.time
   }
 
-  #nextBatch(): Batch | undefined {
-    const first = this.#read.shift()
-    if (first === undefined) return undefined
-    const records = [...first.records]
-    let { end } = first
-    let bytes = bytesOf(first)
-    for (let next = this.#read[0]; next && bytes + bytesOf(next) <= BATCH_BYTES; next = this.#read[0]) {
-      this.#read.shift()
-      for (const record of next.records) records.push(record)
-      bytes += bytesOf(next)
-      end = next.end
-    }
-    return { from: first.from, end, records }
-  }
-
   #addBytes(bytes: number): void {
     this.#bytes += bytes
     // Between half and whole it stays as it was. Closed, the partition may be another's: it is not ours to resume.
@@ -272,9 +278,3 @@ const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode' | 'so
   if (envelope === 'undecodable') return { record, envelope: undefined, verdict: 'record_undecodable' }
   return { record, envelope, verdict: validate(envelope, record, source) }
 }
-
-const bytesOf = ({ records }: Batch): number =>
-  records.reduce((sum, { key, value, headers }) => {
-    const inHeaders = headers.reduce((bytes, [name, header]) => bytes + name.length + (header?.length ?? 0) + 20, 0)
-    return sum + (key?.length ?? 0) + (value?.length ?? 0) + inHeaders + 100
-  }, 0)

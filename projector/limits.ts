@@ -20,6 +20,10 @@ export const REBALANCE_TIMEOUT_MS = 30_000
 export const PARTITION_BYTES_IN_FLIGHT = 8 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 2 * MiB
+/** Records that are projected together: what each of them replaces is loaded, and may be much larger than the record. */
+export const BATCH_RECORDS = 500
+/** Bytes of records between being decoded and being written, over all partitions: parsed they take several times that. */
+export const DECIDED_BYTES = 16 * MiB
 /** Batches of one partition that may be written at the same time. */
 export const WRITES_IN_FLIGHT_PER_PARTITION = 3
 /** Bulk requests under way at the same time, over all partitions: two keep Elasticsearch busy, more only queue there. */
@@ -29,8 +33,8 @@ export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
-/** Ids of one multi-get that brings whole documents to compare them: fewer, because each may be large. */
-export const COMPARE_IDS = 100
+/** Bytes of its answer: documents may be large, and what does not fit is asked for by itself. */
+export const MGET_BYTES = 16 * MiB
 
 /** Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again. */
 export const CACHE_BYTES_PER_PARTITION = 8 * MiB

@@ -1,43 +1,62 @@
 /**
  * In: the valid events of a batch. Out: the state they touch, complete: every document a rule may ask for, or that there
  * is none. Promises: read after every write of the batches before was decided; what is not yet acknowledged comes from the
- * cache, the rest by realtime multi-get. Can go wrong: Elasticsearch away (tried again), an index gone (stops).
+ * cache, the rest by realtime multi-get; where that is much, it is loaded for the first events only.
+ * Can go wrong: Elasticsearch away (tried again), an index gone (stops).
  */
 import { LRUCache } from 'lru-cache'
 import { KeyFilter } from './key-filter.ts'
-import { CACHE_BYTES_PER_PARTITION } from './limits.ts'
+import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
 import { rulesOf } from './rules/rules.ts'
 import { type AnyDraft, type Change, type Key, keyOf, State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
-/** Reads documents by key; null where there is none. */
+/** Reads documents by key; null where there is none. Of the first keys as many as one answer holds, at least one. */
 export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyDraft | null>>
 
 export type PlacedEvent = { readonly event: ValidEvent; readonly seq: number; readonly at: number }
 
-export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<State> => {
+/** `events`: how many of those given, from the first, the state is complete for. Of some at least one. */
+export type Loaded = { readonly state: State; readonly events: number }
+
+export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
   const state = new State()
-  await fill(state, new Set(events.flatMap(({ event }) => rulesOf(event).needs(event.data))), cache, read)
-  const next = events.flatMap(({ event, seq, at }) =>
-    rulesOf(event).needsNext({ data: event.data, hash: event.hash, seq, at }, state),
-  )
-  await fill(state, new Set(next), cache, read)
-  return state
+  const needs = events.map(({ event }) => rulesOf(event).needs(event.data))
+  const first = await fill(state, needs, cache, read)
+  const next = events
+    .slice(0, first)
+    .map(({ event, seq, at }) => rulesOf(event).needsNext({ data: event.data, hash: event.hash, seq, at }, state))
+  return { state, events: await fill(state, next, cache, read) }
 }
 
-const fill = async (state: State, keys: Set<Key>, cache: Cache, read: ReadDocuments): Promise<void> => {
-  const missing: Key[] = []
-  for (const key of keys) {
+/** Returns for how many of the events, from the first, all that each of them needs is there now. */
+const fill = async (state: State, needs: readonly Key[][], cache: Cache, read: ReadDocuments): Promise<number> => {
+  const missing = new Set<Key>()
+  for (const key of needs.flat()) {
     if (state.has(key)) continue
     const cached = cache.get(key)
-    if (cached === undefined) missing.push(key)
+    if (cached === undefined) missing.add(key)
     else state.set(key, cached)
   }
-  if (missing.length === 0) return
-  for (const [key, draft] of await read(missing)) {
-    state.set(key, draft)
-    if (draft !== null) cache.keep(key, draft)
+  let waiting = [...missing]
+  while (waiting.length > 0) {
+    const asked = waiting.slice(0, MGET_IDS)
+    const found = await read(asked)
+    for (const [key, draft] of found) {
+      state.set(key, draft)
+      if (draft !== null) cache.keep(key, draft)
+    }
+    waiting = waiting.slice(found.size)
+    // What one answer does not hold is a lot: what is there is decided first.
+    const complete = found.size < asked.length ? completeOf(state, needs) : 0
+    if (complete > 0) return complete
   }
+  return needs.length
+}
+
+const completeOf = (state: State, needs: readonly Key[][]): number => {
+  const first = needs.findIndex(keys => keys.some(key => !state.has(key)))
+  return first === -1 ? needs.length : first
 }
 
 /**

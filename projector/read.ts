@@ -1,18 +1,14 @@
 /** Realtime multi-get of documents, as the rules need them. */
 import type { Place as DocumentPlace, Found } from './elasticsearch.ts'
-import { MGET_IDS } from './limits.ts'
 import type { ReadDocuments } from './load.ts'
 import type { AnyDraft, Key, Place } from './state.ts'
 
 export const readDocuments =
   (multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>, indexOf: (place: Place) => string): ReadDocuments =>
   async keys => {
+    const found = await multiGet(keys.map(key => ({ _index: indexOf(placeOf(key)), _id: idOf(key) })))
     const drafts = new Map<Key, AnyDraft | null>()
-    for (let from = 0; from < keys.length; from += MGET_IDS) {
-      const part = keys.slice(from, from + MGET_IDS)
-      const found = await multiGet(part.map(key => ({ _index: indexOf(placeOf(key)), _id: idOf(key) })))
-      for (const [index, key] of part.entries()) drafts.set(key, draftOf(found[index]))
-    }
+    for (const [place, key] of keys.slice(0, found.length).entries()) drafts.set(key, draftOf(found[place]))
     return drafts
   }
 

@@ -1,16 +1,42 @@
-/** Lets a number of tasks run at once; the others wait their turn, in order. */
+/** Bounds what goes on at once; who finds no room waits, in order. */
+
+/** Takes so much of the room, all of it at most. What it resolves with gives that back. */
+export type Room = (amount: number) => Promise<() => void>
+
+export const createRoom = (size: number): Room => {
+  let free = size
+  const waiting: { readonly amount: number; readonly enter: () => void }[] = []
+  const admit = (): void => {
+    for (let [first] = waiting; first && first.amount <= free; [first] = waiting) {
+      waiting.shift()
+      free -= first.amount
+      first.enter()
+    }
+  }
+  return async wanted => {
+    const amount = Math.min(wanted, size)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    waiting.push({ amount, enter: resolve })
+    admit()
+    await promise
+    let isHeld = true
+    return () => {
+      if (isHeld) free += amount
+      isHeld = false
+      admit()
+    }
+  }
+}
+
+/** Lets a number of tasks run at once. */
 export const createSlots = (places: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
-  let free = places
-  const waiting: (() => void)[] = []
+  const room = createRoom(places)
   return async task => {
-    if (free > 0) free--
-    else await new Promise<void>(resolve => waiting.push(resolve))
+    const leave = await room(1)
     try {
       return await task()
     } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free++
+      leave()
     }
   }
 }

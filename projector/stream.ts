@@ -23,6 +23,7 @@ import { PartitionFlow, type Steps } from './flow.ts'
 import type { Health, Tell } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
+  DECIDED_BYTES,
   DRAIN_TIMEOUT_MS,
   ELASTICSEARCH_SLOW_MS,
   FAR_BEHIND_RECORDS,
@@ -37,7 +38,7 @@ import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh } from './refresh.ts'
-import { createSlots } from './slots.ts'
+import { createRoom, createSlots } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
 import { endsOf, identify, watch } from './watch.ts'
@@ -242,6 +243,7 @@ const createFlowStarter = (
   const { stream, identity, indexOf, searched } = options
   const { metrics, now, patience, elasticsearch, health, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
+  const room = createRoom(DECIDED_BYTES)
   const lifetime = new AbortController().signal
   const refresh = createRefresh({
     keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
@@ -269,6 +271,7 @@ const createFlowStarter = (
       wrapSteps({
         source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
         decode,
+        room,
         load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
         write: changes =>
           health.during('elasticsearch write', tell =>

@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Answer, type Place as DocumentPlace, errorType, type Found, type Request } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
-import { BULK_BYTES, BULK_DOCUMENTS, COMPARE_IDS } from './limits.ts'
+import { BULK_BYTES, BULK_DOCUMENTS, MGET_IDS } from './limits.ts'
 import type { Change, Place } from './state.ts'
 
 /** A document ready to be sent: `line` is its source, one line of JSON, of so many bytes. */
@@ -23,6 +23,7 @@ export type WriteSteps = {
   readonly indexOf: (place: Place) => string
   /** Both try until they are answered. */
   readonly request: (request: Request) => Promise<Answer>
+  /** Of the first documents that are asked for as many as one answer holds. */
   readonly multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>
   /** Waits before items that failed for now are sent again. */
   readonly pause: (attempt: number) => Promise<void>
@@ -132,13 +133,13 @@ const itemOutcomes = (writes: readonly Write[], body: unknown): Outcome[] => {
  */
 const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
   const again: Write[] = []
-  for (let from = 0; from < writes.length; from += COMPARE_IDS) {
-    const part = writes.slice(from, from + COMPARE_IDS)
-    const docs = part.map(({ index, id }) => ({ _index: index, _id: id }))
-    const found = await steps.multiGet(docs)
-    for (const [place, item] of part.entries()) {
-      const stored = found[place]
-      if (!stored?.found || stored._version < item.version) again.push(item)
+  for (let from = 0; from < writes.length; ) {
+    const part = writes.slice(from, from + MGET_IDS)
+    const found = await steps.multiGet(part.map(({ index, id }) => ({ _index: index, _id: id })))
+    for (const [place, stored] of found.entries()) {
+      const item = part[place]
+      if (item === undefined) continue
+      if (!stored.found || stored._version < item.version) again.push(item)
       else if (stored._version === item.version && !isDeepStrictEqual(stored._source, JSON.parse(item.line))) {
         throw new StopError('content_differs', 'same version, other content', {
           index: item.index,
@@ -146,6 +147,7 @@ const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Wri
         })
       }
     }
+    from += found.length
   }
   return again
 }

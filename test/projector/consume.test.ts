@@ -1,7 +1,7 @@
 import kafkajs, { type Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { consume } from '../../projector/consume.ts'
-import type { Batch } from '../../projector/flow.ts'
+import type { Batch } from '../../projector/queue.ts'
 import { record } from './records.ts'
 
 const topic = 'commission.events'

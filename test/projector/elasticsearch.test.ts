@@ -2,14 +2,16 @@ import { Client, errors } from '@elastic/elasticsearch'
 import { describe, expect, test } from 'vitest'
 import {
   type Answer,
+  AnswerTooLong,
   createElasticsearch,
+  type Elasticsearch,
   errorType,
   keepTrying,
   multiGet,
   Unavailable,
 } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
-import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../projector/limits.ts'
+import { MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../../projector/limits.ts'
 
 type Transport = Client['transport']['request']
 type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
@@ -47,6 +49,15 @@ describe('a request', () => {
         { meta: true, maxRetries: 0, requestTimeout: 20_000, signal },
       ],
     ])
+  })
+
+  test('says how long its answer may be; one that is longer is told from one that does not come', async () => {
+    const aborted = setUp(new errors.RequestAbortedError('The content length (9) is bigger than the maximum'))
+    await expect(aborted.send({ ...request, answerBytesMax: 8 })).rejects.toThrow(AnswerTooLong)
+    expect(aborted.asked[0]?.[1]).toMatchObject({ maxResponseSize: 8 })
+    const stopped = AbortSignal.abort()
+    await expect(aborted.send({ ...request, answerBytesMax: 8 }, stopped)).rejects.toThrow(Unavailable)
+    await expect(aborted.send(request)).rejects.toThrow(Unavailable)
   })
 
   test('of many documents is sent as lines', async () => {
@@ -133,6 +144,23 @@ describe('a multi-get', () => {
 
   test('gives the documents in the order asked', async () => {
     expect(await ask({ status: 200, body: { docs: [a, b] } })).toEqual([a, b])
+  })
+
+  test('that is too long gives the first of them: fewer are asked for, one alone however long it is', async () => {
+    const asked: [ids: string, bytes: number | undefined][] = []
+    const send: Elasticsearch['send'] = async ({ body, answerBytesMax }) => {
+      const ids = (body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id)
+      asked.push([ids.join(''), answerBytesMax])
+      if (answerBytesMax !== undefined) throw new AnswerTooLong()
+      return { status: 200, body: { docs: ids.map(_id => ({ ...a, _id })) } }
+    }
+    const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
+    expect(await multiGet(send, many)).toEqual([a])
+    expect(asked).toEqual([
+      ['abcd', MGET_BYTES],
+      ['ab', MGET_BYTES],
+      ['a', undefined],
+    ])
   })
 
   test('that misses an index stops: an index that is gone must not look empty', async () => {

@@ -1,7 +1,7 @@
 /** A flow as a whole: whatever the batches and whichever step ends first, the end is that of one record after the other. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Batch } from '../../projector/flow.ts'
+import type { Batch } from '../../projector/queue.ts'
 import { Documents, decideOneByOne } from './given.ts'
 import { type Event, eventRecord } from './records.ts'
 import { startFlow } from './running-flow.ts'

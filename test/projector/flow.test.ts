@@ -105,23 +105,23 @@ describe('while a batch is written', () => {
   })
 
   test('those that came meanwhile are decided together, but not more than a batch may hold', async () => {
-    const { take, hold, release, reads, story } = startFlow()
+    const { take, hold, release, reads, story } = startFlow({ position: 10 })
     hold('reads')
-    await take(repsOf(0, 1))
-    for (let from = 1; from < 4; from++) await take(repsOf(from, 1))
-    await take(heavyBatch(4, BATCH_BYTES - 100))
-    await take(heavyBatch(5, 400))
-    await take(heavyBatch(6, BATCH_BYTES + 1))
-    await take(repsOf(7, 1))
+    await take(repsOf(10, 1))
+    for (let from = 11; from < 14; from++) await take(repsOf(from, 1))
+    await take(heavyBatch(14, BATCH_BYTES - 100))
+    await take(heavyBatch(15, 400))
+    await take(heavyBatch(16, BATCH_BYTES + 1))
+    await take(repsOf(17, 1))
     release('reads')
     await reads.at(0).letGo()
     expect(story.filter(step => step.startsWith('write'))).toEqual([
-      'write 0-0',
-      'write 1-3',
-      'write 4-4',
-      'write 5-5',
-      'write 6-6',
-      'write 7-7',
+      'write 10-10',
+      'write 11-13',
+      'write 14-14',
+      'write 15-15',
+      'write 16-16',
+      'write 17-17',
     ])
   })
 
@@ -166,10 +166,10 @@ describe('after it was closed', () => {
     'while its %s are under way, it publishes and commits nothing',
     async step => {
       for (const how of ['letGo', 'fail'] as const) {
-        const running = startFlow()
+        const running = startFlow({ position: 1 })
         running.hold(step)
-        await running.take(repsOf(0, 1))
         await running.take(repsOf(1, 1))
+        await running.take(repsOf(2, 1))
         running.flow.close()
         for (const call of [...running[step].calls])
           await (how === 'letGo' ? call.letGo() : call.fail(new Error('aborted')))
@@ -203,21 +203,31 @@ describe('after it was closed', () => {
   })
 })
 
+describe('a partition that is read from its first record on', () => {
+  test('asks for nothing: what there is was all decided here', async () => {
+    const { take, hold, reads, story } = startFlow({ position: 0 })
+    hold('reads')
+    await take(repsOf(0, 3))
+    expect(reads.count).toBe(0)
+    expect(story).toContain('publish 3')
+  })
+})
+
 describe('a step that fails', () => {
   test.each(['reads', 'writes', 'refreshes', 'advances'] as const)(
     'in %s is reported once, and nothing goes on',
     async step => {
-      const { take, hold, failures, flow, story, ...held } = startFlow()
+      const { take, hold, failures, flow, story, ...held } = startFlow({ position: 1 })
       hold(step)
-      await take(repsOf(0, 1))
       await take(repsOf(1, 1))
+      await take(repsOf(2, 1))
       const error = new Error('refused')
       await held[step].at(0).fail(error)
       for (const call of [...held[step].calls]) await call.fail(new Error('refused too'))
       await flow.settled()
       expect(failures).toEqual([error])
       expect(story.filter(done => done.startsWith('commit'))).toEqual([])
-      expect(await take(repsOf(2, 1))).toBe('gap')
+      expect(await take(repsOf(3, 1))).toBe('gap')
     },
   )
 

@@ -9,11 +9,12 @@ import {
 
 const {
   BATCH_BYTES,
+  BATCH_RECORDS,
   BULK_BYTES,
   BULK_DOCUMENTS,
   BULKS_IN_FLIGHT,
   CACHE_BYTES_PER_PARTITION,
-  COMPARE_IDS,
+  DECIDED_BYTES,
   DRAIN_TIMEOUT_MS,
   ELASTICSEARCH_SLOW_MS,
   ELASTICSEARCH_TIMEOUT_MS,
@@ -24,6 +25,7 @@ const {
   FETCH_WAIT_MS,
   HEARTBEAT_INTERVAL_MS,
   IDENTIFY_INTERVAL_MS,
+  MGET_BYTES,
   MGET_IDS,
   OUT_OF_GROUP_MS,
   PARTITION_BYTES_IN_FLIGHT,
@@ -50,6 +52,8 @@ test('a record fits into its topic with key and headers', () => {
 test('a partition is not paused before a whole batch is in flight', () => {
   expect(FETCH_PARTITION_BYTES).toBeLessThanOrEqual(FETCH_BYTES)
   expect(FETCH_PARTITION_BYTES).toBeLessThanOrEqual(BATCH_BYTES)
+  expect(BATCH_BYTES).toBeLessThanOrEqual(DECIDED_BYTES)
+  expect(BATCH_RECORDS).toBeLessThanOrEqual(MGET_IDS)
   expect(BATCH_BYTES).toBeLessThanOrEqual(PARTITION_BYTES_IN_FLIGHT / WRITES_IN_FLIGHT_PER_PARTITION)
 })
 
@@ -58,7 +62,7 @@ test('at least two bulk requests are in flight, each far below what Elasticsearc
   // One document may be larger than the limit of a request: then it goes alone. The default of http.max_content_length is 100 MB.
   expect(BULK_BYTES + 4 * RECORD_VALUE_BYTES_MAX).toBeLessThan(100_000_000)
   expect(MGET_IDS).toBeLessThanOrEqual(10_000)
-  expect(COMPARE_IDS).toBeLessThanOrEqual(MGET_IDS)
+  expect(MGET_BYTES).toBeGreaterThan(RECORD_VALUE_BYTES_MAX)
   expect(BULK_DOCUMENTS).toBeLessThanOrEqual(10_000)
 })
 

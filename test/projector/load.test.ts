@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CACHE_BYTES_PER_PARTITION } from '../../projector/limits.ts'
+import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from '../../projector/limits.ts'
 import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
 import { type AnyDraft, type Change, type Key, keyOf, State } from '../../projector/state.ts'
 import { Documents, tell } from './given.ts'
@@ -19,7 +19,7 @@ const change = (id: string, version: number, draft = chain(version)): Change => 
 
 describe('the cache', () => {
   test('gives the latest that was decided, acknowledged or not', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
     cache.decided([first])
     cache.decided([second])
@@ -29,8 +29,16 @@ describe('the cache', () => {
     expect(cache.get('chains/a')).toBe(second.draft)
   })
 
+  test('knows what there is not, where all that there is was decided here', () => {
+    const [all, some] = [new Cache(true), new Cache(false)]
+    for (const cache of [all, some]) cache.decided([change('a', 1)])
+    expect(all.get('chains/a')).toEqual(chain(1))
+    expect(all.get('chains/b')).toBeNull()
+    expect(some.get('chains/b')).toBeUndefined()
+  })
+
   test('takes an acknowledgement only for the very change that is pending', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
     cache.decided([first])
     cache.decided([second])
@@ -42,7 +50,7 @@ describe('the cache', () => {
   })
 
   test('prefers what it decided to what was read', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const decided = change('a', 2)
     cache.decided([decided])
     cache.keep('chains/a', chain(1))
@@ -52,14 +60,14 @@ describe('the cache', () => {
   })
 
   test('never drops what is pending, however much there is', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const many = Array.from({ length: 100 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
     cache.decided(many)
     for (const { id, draft } of many) expect(cache.get(`chains/${id}`)).toBe(draft)
   })
 
   test('is bounded in what is acknowledged, and drops the oldest first', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const many = Array.from({ length: 100 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
     cache.decided(many)
     cache.acknowledged(many)
@@ -70,7 +78,7 @@ describe('the cache', () => {
   })
 
   test('forgets an entry that has become too large to keep: an older state of it would be wrong', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const small = change('a', 1)
     const large = change('a', 2, chain(2, CACHE_BYTES_PER_PARTITION / 300))
     for (const one of [small, large]) {
@@ -81,7 +89,7 @@ describe('the cache', () => {
   })
 
   test('leaves out what no rule ever asks for', () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     cache.decided([
       { ...change('a', 1), place: 'statements' },
       { ...change('b', 1), place: 'parked' },
@@ -123,7 +131,7 @@ describe('loading', () => {
       payout('payout_3', 'payout_2'),
       voided('payroll_2', 'payroll_1'),
     ]
-    await load(placed(events), new Cache(), read)
+    await load(placed(events), new Cache(false), read)
     expect(asked).toEqual([
       [
         'chains/org_1:rep_1:period_1',
@@ -139,9 +147,46 @@ describe('loading', () => {
     ])
   })
 
+  test('asks in parts of at most so many keys', async () => {
+    const sizes: number[] = []
+    const read: ReadDocuments = async keys => {
+      sizes.push(keys.length)
+      return new Map(keys.map(key => [key, null]))
+    }
+    const events = Array.from({ length: MGET_IDS + 1 }, (_, at) => rep({ id: `rep_${at}` }))
+    expect((await load(placed(events), new Cache(false), read)).events).toBe(events.length)
+    expect(sizes).toEqual([MGET_IDS, 1])
+  })
+
+  test('what does not fit into one answer is left for later: the first events are complete, at least one', async () => {
+    const asked: number[] = []
+    const read: ReadDocuments = async keys => {
+      asked.push(keys.length)
+      return new Map(keys.slice(0, 3).map(key => [key, null]))
+    }
+    const events = placed([rep({ id: 'rep_1' }), rep({ id: 'rep_2' }), payout('payout_1'), rep({ id: 'rep_3' })])
+    // Of the payout's four documents the answer holds one.
+    const { state, events: complete } = await load(events, new Cache(false), read)
+    expect(complete).toBe(2)
+    expect(state.head('reps', 'org_1:rep_2')).toBeNull()
+    // Alone it takes two answers: half of what an event needs is never decided on.
+    expect((await load(events.slice(2, 3), new Cache(false), read)).events).toBe(1)
+    expect(asked).toEqual([6, 4, 1])
+  })
+
+  test('what is known only then can be too large as well', async () => {
+    const documents = await tell([rep({ id: 'rep_1' }), 'applied'], [rep({ id: 'rep_2' }), 'applied'])
+    const read: ReadDocuments = async keys => {
+      const found = await documents.read(keys)
+      return keys[0]?.split(':').length === 3 ? new Map([...found].slice(0, 1)) : found
+    }
+    const events = placed([rep({ id: 'rep_1', name: 'Ada' }), rep({ id: 'rep_2', name: 'Bo' })])
+    expect((await load(events, new Cache(false), read)).events).toBe(1)
+  })
+
   test('asks again for nothing that it found; what was not there is asked for anew', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'])
-    const cache = new Cache()
+    const cache = new Cache(false)
     const { asked, read } = reading(documents)
     await load(placed([payout('payout_1')]), cache, read)
     await load(placed([payout('payout_1')]), cache, read)
@@ -149,7 +194,7 @@ describe('loading', () => {
   })
 
   test('asks for nothing at all when the cache knows it, or when there is no event', async () => {
-    const cache = new Cache()
+    const cache = new Cache(false)
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
     cache.decided(

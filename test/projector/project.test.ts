@@ -84,9 +84,9 @@ describe('the time of a record', () => {
   })
 
   test('begins with the highest of the batches before', async () => {
-    const { at, changes } = await projectBatch([eventRecord(rep(), 0, 1)], new Cache(), new Documents().read, 77)
+    const { at, changes } = await projectBatch([eventRecord(rep(), 0, 1)], new Cache(false), new Documents().read, 77)
     expect([at, changes[0]?.draft]).toMatchObject([77, { at: 77 }])
-    expect((await projectBatch([], new Cache(), new Documents().read, 77)).at).toBe(77)
+    expect((await projectBatch([], new Cache(false), new Documents().read, 77)).at).toBe(77)
   })
 })
 
@@ -95,7 +95,7 @@ describe('a batch', () => {
     const records = [rep(), period(), payout('payout_1'), payout('payout_2', 'payout_1'), payout('payout_3')].map(
       (event, at) => eventRecord(event, at * 10),
     )
-    const { changes, counts, parkedCodes } = await projectBatch(records, new Cache(), new Documents().read)
+    const { changes, counts, parkedCodes } = await projectBatch(records, new Cache(false), new Documents().read)
     expect(changes.map(({ place, id, version }) => `${place}/${id}@${version}`).sort()).toEqual([
       'chains/org_1:rep_1:period_1@30',
       `parked/${TOPIC}:0:40@40`,
@@ -115,7 +115,7 @@ describe('a batch', () => {
   test('of duplicates only writes nothing', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'])
     const again = [rep(), period()].map((event, at) => eventRecord(event, 10 + at))
-    expect(await projectBatch(again, new Cache(), documents.read)).toMatchObject({
+    expect(await projectBatch(again, new Cache(false), documents.read)).toMatchObject({
       changes: [],
       counts: { applied: 0, duplicate: 2, parked: 0 },
     })
@@ -124,7 +124,7 @@ describe('a batch', () => {
   test('changes nothing that was read: what is stored stays as it is until it is written', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'], [payout('payout_1'), 'applied'])
     const before = JSON.stringify(documents.all())
-    const cache = new Cache()
+    const cache = new Cache(false)
     await projectBatch([eventRecord(payout('payout_2', 'payout_1'), 9)], cache, documents.read)
     expect(JSON.stringify(documents.all())).toBe(before)
   })

@@ -1,8 +1,9 @@
 /** A flow of one partition whose steps are held: what each is asked, and when. */
 import { decode, type RawRecord } from '../../projector/decode.ts'
-import { type Batch, PartitionFlow, type Steps } from '../../projector/flow.ts'
+import { PartitionFlow, type Steps } from '../../projector/flow.ts'
 import { load } from '../../projector/load.ts'
 import type { Position } from '../../projector/publish.ts'
+import type { Batch } from '../../projector/queue.ts'
 import type { Change, Key } from '../../projector/state.ts'
 import { listKinds } from '../../schemas/documents.ts'
 import { Documents, TOPIC } from './given.ts'
@@ -49,6 +50,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const steps: Steps = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
+    room: async () => () => undefined,
     load: (events, cache) =>
       load(events, cache, async keys => {
         if (holds.reads) await reads.call(keys)

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { createSlots } from '../../projector/slots.ts'
+import { describe, expect, test } from 'vitest'
+import { createRoom, createSlots } from '../../projector/slots.ts'
 import { everythingRuns, Held } from './held.ts'
 
 test('no more tasks run at once than there are places; the others follow in order, whatever became of one', async () => {
@@ -35,4 +35,43 @@ test('a task that throws before it runs gives its place back', async () => {
   }
   await expect(slots(broken)).rejects.toThrow('at once')
   expect(await slots(async () => 'next')).toBe('next')
+})
+
+describe('room is given', () => {
+  const entering = (room: ReturnType<typeof createRoom>) => {
+    const inside = new Map<string, () => void>()
+    const enter = (name: string, amount: number) => void room(amount).then(leave => inside.set(name, leave))
+    return { enter, inside, names: () => [...inside.keys()] }
+  }
+
+  test('in order: a small one does not overtake a large one that waits', async () => {
+    const { enter, inside, names } = entering(createRoom(10))
+    for (const [name, amount] of Object.entries({ a: 6, b: 6, c: 1 })) enter(name, amount)
+    await everythingRuns()
+    expect(names()).toEqual(['a'])
+    inside.get('a')?.()
+    await everythingRuns()
+    expect(names()).toEqual(['a', 'b', 'c'])
+  })
+
+  test('whole to what is larger than all of it', async () => {
+    const { enter, inside, names } = entering(createRoom(10))
+    enter('a', 25)
+    enter('b', 1)
+    await everythingRuns()
+    expect(names()).toEqual(['a'])
+    inside.get('a')?.()
+    await everythingRuns()
+    expect(names()).toEqual(['a', 'b'])
+  })
+
+  test('back once, however often it is left', async () => {
+    const { enter, inside, names } = entering(createRoom(1))
+    for (const name of ['a', 'b', 'c']) enter(name, 1)
+    await everythingRuns()
+    inside.get('a')?.()
+    inside.get('a')?.()
+    await everythingRuns()
+    expect(names()).toEqual(['a', 'b'])
+  })
 })
