@@ -1,13 +1,22 @@
-/** Compressions that publishers may use and the Kafka client does not bring: snappy, lz4 and zstd. */
+/**
+ * Compressions that publishers may use: snappy, lz4 and zstd, which the Kafka client does not bring, and gzip, which it
+ * brings without a bound on what comes out. A batch that is larger stops the projector: it cannot be read.
+ */
 import { promisify } from 'node:util'
-import { zstdCompress, zstdDecompress } from 'node:zlib'
+import { gzip, unzip, zstdCompress, zstdDecompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame, decompressFrame } from 'lz4-napi'
 import { compress, uncompress } from 'snappy'
+import { DECOMPRESSED_BYTES_MAX } from './limits.ts'
 
 /** Must be called before the first batch is read; calling it again changes nothing. */
-export const registerCodecs = (): void => {
+export const registerCodecs = (maxOutputLength: number = DECOMPRESSED_BYTES_MAX): void => {
   const { CompressionCodecs, CompressionTypes } = kafkajs
+  const bound = { maxOutputLength }
+  CompressionCodecs[CompressionTypes.GZIP] = () => ({
+    compress: (encoder: Encoder) => promisify(gzip)(encoder.buffer),
+    decompress: (bytes: Buffer) => within(promisify(unzip)(bytes, bound)),
+  })
   CompressionCodecs[CompressionTypes.Snappy] = () => ({ compress: toSnappy, decompress: fromSnappy })
   CompressionCodecs[CompressionTypes.LZ4] = () => ({
     compress: (encoder: Encoder) => compressFrame(encoder.buffer),
@@ -15,9 +24,16 @@ export const registerCodecs = (): void => {
   })
   CompressionCodecs[CompressionTypes.ZSTD] = () => ({
     compress: (encoder: Encoder) => promisify(zstdCompress)(encoder.buffer),
-    decompress: (bytes: Buffer) => promisify(zstdDecompress)(bytes),
+    decompress: (bytes: Buffer) => within(promisify(zstdDecompress)(bytes, bound)),
   })
 }
+
+/** What the client would try again for ever as if it were the network. */
+const within = (decompressed: Promise<Buffer>): Promise<Buffer> =>
+  decompressed.catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_BUFFER_TOO_LARGE') throw error
+    throw new kafkajs.KafkaJSNonRetriableError('a batch is too large once it is decompressed')
+  })
 
 type Encoder = { readonly buffer: Buffer }
 

@@ -20,6 +20,11 @@ export const REBALANCE_TIMEOUT_MS = 30_000
 export const PARTITION_BYTES_IN_FLIGHT = 8 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 2 * MiB
+/** Bytes of a parked record that is kept whole: in base64 it must fit into a document, of which 100 MiB are the most. */
+export const PARKED_BYTES_MAX = 64 * MiB
+/** Bytes of a batch of records once it is decompressed: a few kilobytes can become all of the memory. */
+export const DECOMPRESSED_BYTES_MAX = 512 * MiB
+
 /** Records that are projected together: what each of them replaces is loaded, and may be much larger than the record. */
 export const BATCH_RECORDS = 500
 /** Bytes of records between being decoded and being written, over all partitions: parsed they take several times that. */

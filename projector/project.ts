@@ -8,8 +8,11 @@ import { parkedId } from '../schemas/documents.ts'
 import type { ParkCode } from '../schemas/errors.ts'
 import { isId } from '../schemas/values.ts'
 import type { Envelope, RawRecord } from './decode.ts'
+import { PARKED_BYTES_MAX } from './limits.ts'
+import { bytesOfAll } from './queue.ts'
 import type { Decision } from './rules/decision.ts'
 import { rulesOf } from './rules/rules.ts'
+import { hashOf } from './source.ts'
 import type { Change, Draft, State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
@@ -69,7 +72,7 @@ const park = (
   { topic, partition }: { readonly topic: string; readonly partition: number },
   at: number,
 ): Change => {
-  const { offset, key, headers, value } = record
+  const { offset, key } = record
   const org = orgOf(envelope?.data, key)
   const draft: Draft<ParkedDocument> = {
     code,
@@ -80,13 +83,18 @@ const park = (
     partition,
     offset,
     at,
-    body: {
-      key: base64(key),
-      headers: headers.map(([name, header]) => [name, base64(header)]),
-      value: base64(value),
-    },
+    body: contentOf(record),
   }
   return { place: 'parked', id: parkedId(topic, partition, offset), version: offset, draft }
+}
+
+/** A compressed record can be larger than any document may be: the log keeps it, and here stands what it is. */
+const contentOf = (record: RawRecord): ParkedDocument['body'] => {
+  const { key, headers, value } = record
+  const bytes = bytesOfAll([record])
+  if (bytes > PARKED_BYTES_MAX)
+    return { key: null, headers: [], value: null, left_out: { bytes, sha256: hashOf(record) } }
+  return { key: base64(key), headers: headers.map(([name, header]) => [name, base64(header)]), value: base64(value) }
 }
 
 const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))

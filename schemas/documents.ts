@@ -104,7 +104,13 @@ export type ParkedDocument = {
   at: number
   body_bytes: number
   /** base64; null where the record had none. */
-  body: { key: string | null; headers: [string, string | null][]; value: string | null }
+  body: {
+    key: string | null
+    headers: [string, string | null][]
+    value: string | null
+    /** Of a record that is too large to be kept: how many bytes it has, and its hash; the rest is empty. */
+    left_out?: { bytes: number; sha256: string }
+  }
 }
 
 // --- documents of the API key index

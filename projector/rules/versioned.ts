@@ -1,7 +1,7 @@
 /** Reps and periods: each recording is the whole record, and replaces the one before. Every version stays readable. */
 import { recordId, versionId } from '../../schemas/documents.ts'
 import type { PeriodData, RepData } from '../../schemas/events.ts'
-import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { type Change, keyOf, type State, versionsBefore } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 
@@ -60,6 +60,7 @@ const decide = (
     if (!mayReplace(replaced.body)) return parked('period_changed')
     changes.push(change(id, { ...replaced, until_seq: seq }))
   }
+  if (versions.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
   return { outcome: 'applied', changes }
 }
 

@@ -1,5 +1,5 @@
 import kafkajs from 'kafkajs'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { registerCodecs } from '../../projector/codecs.ts'
 
 const { CompressionCodecs, CompressionTypes } = kafkajs
@@ -43,4 +43,19 @@ test('snappy in the framing of the Java client is read, block after block', asyn
     parts.push(length, block)
   }
   expect((await decompress(Buffer.concat(parts))).toString()).toBe(`one two ${'x'.repeat(100_000)}`)
+})
+
+describe.each([
+  ['zstd', CompressionTypes.ZSTD],
+  ['gzip', CompressionTypes.GZIP],
+] as const)('a few bytes of %s that become too many', (_, type) => {
+  afterEach(() => registerCodecs())
+
+  test('are refused for good: trying again would not help', async () => {
+    registerCodecs(1_000)
+    const { compress, decompress } = codecOf(type)
+    expect(await decompress(await compress({ buffer: Buffer.alloc(1_000) }))).toHaveLength(1_000)
+    const bomb = await compress({ buffer: Buffer.alloc(1_001) })
+    await expect(decompress(bomb)).rejects.toThrow(kafkajs.KafkaJSNonRetriableError)
+  })
 })

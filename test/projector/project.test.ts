@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { PARKED_BYTES_MAX } from '../../projector/limits.ts'
 import { Cache } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
+import { bytesOfAll } from '../../projector/queue.ts'
 import { State } from '../../projector/state.ts'
 import { rep as repData } from '../schemas/examples.ts'
 import { Documents, decideOneByOne, projectBatch, TOPIC, tell } from './given.ts'
@@ -50,6 +52,22 @@ describe('a parked record', () => {
     const { changes } = project([judge(raw, source)], new State(), { topic: TOPIC, partition: 0 }, 0)
     return changes[0]?.draft
   }
+
+  test('that is too large for a document is named by its length and hash; the log keeps it', () => {
+    const fields = (bytes: number) => fieldsOf(record({ value: Buffer.alloc(bytes), headers: binaryHeaders(type) }))
+    const most = PARKED_BYTES_MAX - bytesOfAll([record({ value: null, headers: binaryHeaders(type) })])
+    expect(fields(most)?.body).toMatchObject({ value: Buffer.alloc(most).toString('base64') })
+    expect(fields(most + 1)).toMatchObject({
+      code: 'record_undecodable',
+      org_id: 'org_1',
+      body: {
+        key: null,
+        headers: [],
+        value: null,
+        left_out: { bytes: PARKED_BYTES_MAX + 1, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      },
+    })
+  })
 
   test('that cannot be decoded says nothing of its content but a key that is an organization', () => {
     const common = { topic: TOPIC, partition: 0, offset: 0, at: 0, code: 'record_undecodable', body: expect.anything() }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import type { AnyDraft } from '../../projector/state.ts'
+import type { HeadBody } from '../../schemas/documents.ts'
+import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import * as examples from '../schemas/examples.ts'
-import { tell } from './given.ts'
+import { tell, tellAfter } from './given.ts'
 import { period, rep } from './story.ts'
 
 describe('a rep', () => {
@@ -111,5 +113,29 @@ describe('a period', () => {
 
   test('of another organization may have other boundaries', async () => {
     await tell([period(), 'applied'], [period({ org_id: 'org_2', kind: 'year' }), 'applied'])
+  })
+})
+
+describe.each([
+  ['rep', 'reps', rep],
+  ['period', 'periods', period],
+] as const)('a %s', (name, place, recorded) => {
+  test('has 10,000 versions and no more; what is current is still a duplicate', async () => {
+    const documents = await tell([recorded({ name: 'current' }), 'applied'])
+    const id = `${place}/org_1:${name}_1` as const
+    const {
+      versions: [current],
+    } = documents.get(id)?.body as HeadBody
+    const versions = Array.from({ length: CHAIN_LENGTH_MAX - 2 }, (_, seq) => ({
+      seq: seq - CHAIN_LENGTH_MAX,
+      hash: 'x',
+    }))
+    documents.put(id, 0, { org_id: 'org_1', body: { versions: [...versions, current] } } as AnyDraft)
+    await tellAfter(
+      { documents, from: 1 },
+      [recorded({ name: 'the last' }), 'applied'],
+      [recorded({ name: 'one too many' }), 'chain_too_long'],
+      [recorded({ name: 'the last' }), 'duplicate'],
+    )
   })
 })

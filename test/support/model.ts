@@ -130,6 +130,7 @@ class Organization {
     if (current?.text === event.text) return duplicate
     const fixed = ['kind', 'timezone', 'starts_at', 'ends_at']
     if (current && fixed.some(name => current.data[name] !== event.data[name])) return parked('period_changed')
+    if (before.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
     versions.set(String(event.data.id), [...before, { seq, event }])
     return applied
   }
