@@ -147,7 +147,7 @@ export const keepTrying = async <Result>(
   signal: AbortSignal,
   { sleep, random, onTrouble }: Patience,
 ): Promise<Result> => {
-  for (let pause = RETRY_FIRST_MS; ; pause = Math.min(pause * 2, RETRY_LAST_MS)) {
+  for (let retry = 0; ; retry++) {
     signal.throwIfAborted()
     try {
       const result = await attempt(signal)
@@ -158,6 +158,12 @@ export const keepTrying = async <Result>(
       if (!(error instanceof Unavailable)) throw error
       onTrouble(error)
     }
-    await sleep(pause / 2 + (random() * pause) / 2, signal)
+    await sleep(pauseBefore(retry, { random }), signal)
   }
+}
+
+/** Milliseconds: longer each time, and never quite the same for two that failed together. */
+export const pauseBefore = (retry: number, { random }: Pick<Patience, 'random'>): number => {
+  const longest = Math.min(RETRY_FIRST_MS * 2 ** retry, RETRY_LAST_MS)
+  return longest / 2 + (random() * longest) / 2
 }

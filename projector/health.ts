@@ -2,6 +2,8 @@
 import type { Logger } from 'pino'
 
 export type Health = {
+  /** What a part still does before it works for the first time, or again: that is no trouble. */
+  readonly prepare: (part: string, what: string) => void
   /** A reason not to be ready, by the part it concerns; undefined when the part works again. */
   readonly set: (part: string, reason: string | undefined) => void
   /**
@@ -16,6 +18,7 @@ export type Tell = (reason: string | undefined) => void
 type Task = { readonly part: string; readonly slowAt: number }
 
 export const createHealth = (log: Pick<Logger, 'warn' | 'info'>, now: () => number): Health => {
+  const preparing = new Map<string, string>()
   const told = new Map<string, Map<unknown, string>>()
   const running = new Set<Task>()
 
@@ -34,7 +37,14 @@ export const createHealth = (log: Pick<Logger, 'warn' | 'info'>, now: () => numb
   }
 
   return {
-    set: (part, reason) => tell(part, part, reason),
+    prepare: (part, what) => {
+      if (!preparing.has(part)) log.info({ part, what }, 'not ready yet')
+      preparing.set(part, what)
+    },
+    set: (part, reason) => {
+      if (reason === undefined && preparing.delete(part)) log.info({ part }, 'ready')
+      tell(part, part, reason)
+    },
     during: async (part, task, slow = Number.POSITIVE_INFINITY) => {
       const who: Task = { part, slowAt: now() + slow }
       running.add(who)
@@ -48,7 +58,8 @@ export const createHealth = (log: Pick<Logger, 'warn' | 'info'>, now: () => numb
     },
     reasons: () => {
       const late = [...running].filter(({ slowAt }) => slowAt <= now())
-      const reasons = new Map(late.map(({ part }) => [part, 'no answer for some seconds']))
+      const reasons = new Map(preparing)
+      for (const { part } of late) reasons.set(part, 'no answer for some seconds')
       for (const [part, all] of told) reasons.set(part, [...all.values()].at(-1) ?? '')
       return Object.fromEntries(reasons)
     },

@@ -12,24 +12,37 @@ export class KeyFilter {
   readonly #words = new Uint32Array(BITS / 32)
 
   add(key: string): void {
-    for (const bit of bitsOf(key)) this.#words[bit >>> 5] = (this.#words[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    const first = firstBit(key)
+    const step = stepOf(key)
+    for (let place = 0; place < HASHES; place++) {
+      const bit = (first + Math.imul(place, step)) & (BITS - 1)
+      this.#words[bit >>> 5] = (this.#words[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    }
   }
 
   hasSeen(key: string): boolean {
-    return bitsOf(key).every(bit => ((this.#words[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0)
+    const first = firstBit(key)
+    const step = stepOf(key)
+    for (let place = 0; place < HASHES; place++) {
+      const bit = (first + Math.imul(place, step)) & (BITS - 1)
+      if (((this.#words[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) return false
+    }
+    return true
   }
 }
 
-/** Two hashes of the text (FNV-1a and a multiplicative one), and from them as many as wanted. */
-const bitsOf = (key: string): number[] => {
-  let a = 0x811c9dc5
-  let b = 0
-  for (let i = 0; i < key.length; i++) {
-    const unit = key.charCodeAt(i)
-    a = Math.imul(a ^ unit, 0x01000193)
-    b = Math.imul(b, 0x9e3779b1) + unit
-  }
-  // Odd, so that the steps reach every place.
-  const step = b | 1
-  return Array.from({ length: HASHES }, (_, place) => (a + Math.imul(place, step)) & (BITS - 1))
+// Two hashes make as many as are wanted: the first place, and how far it is to each next one.
+
+/** FNV-1a. */
+const firstBit = (key: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+  return hash
+}
+
+/** Multiplicative, and odd, so that the steps reach every place. */
+const stepOf = (key: string): number => {
+  let hash = 0
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash, 0x9e3779b1) + key.charCodeAt(i)
+  return hash | 1
 }

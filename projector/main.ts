@@ -39,6 +39,7 @@ const main = async (): Promise<number> => {
       patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
       signal: stopping.signal,
     })
+    log.info('stopped')
     return 0
   } catch (error) {
     if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)

@@ -51,7 +51,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   const metrics = createMetrics(() => streams.flatMap(stream => stream.status()))
 
   const admin = kafka.admin()
-  health.set('start', 'preparing')
+  health.prepare('start', 'preparing')
   const server = await startAdmin(settings.PROJECTOR_ADMIN_HOST, settings.PROJECTOR_ADMIN_PORT, {
     health,
     registry: metrics.registry,

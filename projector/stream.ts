@@ -15,6 +15,7 @@ import {
   keepTrying,
   multiGet,
   type Patience,
+  pauseBefore,
   type Request,
   Unavailable,
 } from './elasticsearch.ts'
@@ -29,8 +30,6 @@ import {
   FAR_BEHIND_RECORDS,
   LEAVE_TIMEOUT_MS,
   OUT_OF_GROUP_MS,
-  RETRY_FIRST_MS,
-  RETRY_LAST_MS,
   STUCK_MS,
 } from './limits.ts'
 import { load } from './load.ts'
@@ -99,7 +98,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     fail: context.fail,
   })
 
-  health.set(`${stream} consumer`, 'joining the group')
+  health.prepare(`${stream} consumer`, 'joining the group')
   // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
   const joined = Promise.withResolvers<void>()
   consumption = await keepTrying(
@@ -279,7 +278,7 @@ const createFlowStarter = (
               indexOf,
               request: request => slots(() => send(request)),
               multiGet: get,
-              pause: attempt => patience.sleep(Math.min(RETRY_FIRST_MS * 2 ** attempt, RETRY_LAST_MS), signal),
+              pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
               count,
               onRefused: tell,
             }),

@@ -6,7 +6,7 @@ import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../schemas/settings.ts'
 import { kafkaConfig } from './config.ts'
 import { nameOf, StopError } from './failures.ts'
-import { isUnknownTopic } from './source.ts'
+import { checkTopicConfiguration, isUnknownTopic } from './source.ts'
 
 const main = async (): Promise<void> => {
   const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env)
@@ -21,7 +21,7 @@ const main = async (): Promise<void> => {
     const there = new Set(await admin.listTopics())
     for (const { topic, numPartitions } of wanted) {
       if (there.has(topic)) {
-        process.stdout.write(`${topic} is there already\n`)
+        process.stdout.write(`${await describeExisting(topic, numPartitions, admin)}\n`)
         continue
       }
       await admin.createTopics({
@@ -35,6 +35,15 @@ const main = async (): Promise<void> => {
   } finally {
     await admin.disconnect()
   }
+}
+
+/** A topic that is there stays as it is. @throws StopError when it is one that the projector refuses */
+const describeExisting = async (topic: string, wanted: number, admin: kafkajs.Admin): Promise<string> => {
+  const warnings = await checkTopicConfiguration(admin, topic)
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+  const got = topics[0]?.partitions.length
+  if (got !== wanted) warnings.unshift(`it has ${got} partitions, not ${wanted}; that cannot be changed`)
+  return [`${topic} is there already`, ...warnings].join('; ')
 }
 
 /** Milliseconds between two looks for a new topic, and how many. */
@@ -65,6 +74,9 @@ const configEntries = Object.entries({
 try {
   await main()
 } catch (error) {
-  process.stderr.write(`${error instanceof SettingsError ? error.message : `Kafka: ${nameOf(error)}`}\n`)
+  const isOurs = error instanceof SettingsError || error instanceof StopError
+  // What the client says here is of brokers and topics: nothing else is sent.
+  const reason = error instanceof Error ? error.message : nameOf(error)
+  process.stderr.write(`${isOurs ? reason : `Kafka: ${reason}`}\n`)
   process.exitCode = 1
 }

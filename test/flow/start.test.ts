@@ -91,6 +91,23 @@ describe('topics', () => {
     expect(warningsOf(projector)).toEqual([])
   })
 
+  test('npm run topics says what of a topic that is there is not as asked, and refuses one that loses records', async t => {
+    const two = await createTopics(t, { partitions: 2 })
+    const settings = { ...projectorSettings({ topics: two, prefix: createPrefix(t) }), KAFKA_EVENTS_PARTITIONS: '3' }
+    const command = startProcess(t, 'projector/topics.ts', settings)
+    expect(await command.exited, command.log()).toEqual({ code: 0, signal: null })
+    expect(command.log()).toContain(`${two.events} is there already; it has 2 partitions, not 3`)
+
+    const losing = await createTopics(t, { configuration: { 'retention.ms': '1000' } })
+    const refused = startProcess(
+      t,
+      'projector/topics.ts',
+      projectorSettings({ topics: losing, prefix: createPrefix(t) }),
+    )
+    expect(await refused.exited).toEqual({ code: 1, signal: null })
+    expect(refused.log()).toContain(`${losing.events}: retention.ms: expected -1, got 1000`)
+  })
+
   const unsuitable = {
     'retention.ms': '604800000',
     'retention.bytes': '1073741824',

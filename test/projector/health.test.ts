@@ -38,6 +38,27 @@ test('another reason for the same trouble is shown, and is no new trouble in the
   expect(lines).toHaveLength(1)
 })
 
+test('what a start takes its time for keeps it from being ready, and is no trouble', () => {
+  const { health, lines } = setUp()
+  health.prepare('start', 'preparing')
+  health.prepare('start', 'still preparing')
+  expect(health.reasons()).toEqual({ start: 'still preparing' })
+  health.set('start', undefined)
+  expect(health.reasons()).toEqual({})
+  expect(lines).toEqual([
+    { level: 30, part: 'start', what: 'preparing', msg: 'not ready yet' },
+    { level: 30, part: 'start', msg: 'ready' },
+  ])
+})
+
+test('trouble on the way there is said', () => {
+  const { health, lines } = setUp()
+  health.prepare('start', 'preparing')
+  health.set('start', 'does not answer')
+  expect(health.reasons()).toEqual({ start: 'does not answer' })
+  expect(lines.at(-1)).toMatchObject({ level: 40, reason: 'does not answer' })
+})
+
 test('each part stands by itself', () => {
   const { health } = setUp()
   health.set('kafka', 'a')

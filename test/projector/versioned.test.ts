@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { AnyDraft } from '../../projector/state.ts'
-import type { HeadBody } from '../../schemas/documents.ts'
+import type { AnyDraft, Draft } from '../../projector/state.ts'
+import type { HeadDocument } from '../../schemas/documents.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import * as examples from '../schemas/examples.ts'
 import { tell, tellAfter } from './given.ts'
@@ -125,7 +125,7 @@ describe.each([
     const id = `${place}/org_1:${name}_1` as const
     const {
       versions: [current],
-    } = documents.get(id)?.body as HeadBody
+    } = (documents.get(id) as Draft<HeadDocument>).body
     const versions = Array.from({ length: CHAIN_LENGTH_MAX - 2 }, (_, seq) => ({
       seq: seq - CHAIN_LENGTH_MAX,
       hash: 'x',
