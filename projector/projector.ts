@@ -4,7 +4,7 @@
  * The live generation is looked up or, at a first start, created; each stream then runs by itself until the signal, or
  * until something stops both.
  */
-import type { Kafka } from 'kafkajs'
+import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import {
   API_KEYS_GENERATION,
@@ -20,7 +20,7 @@ import { startAdmin } from './admin.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
 import { createHealth, type Health } from './health.ts'
-import { JOIN_TIMEOUT_MS, REPORT_INTERVAL_MS } from './limits.ts'
+import { JOIN_TIMEOUT_MS, LEAVE_TIMEOUT_MS, REPORT_INTERVAL_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
 import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration, readLive } from './prepare.ts'
 import { readPosition } from './publish.ts'
@@ -50,6 +50,12 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   let prepared: readonly { readonly identity: Identity; readonly parkedIndex: string }[] = []
   const metrics = createMetrics(() => streams.flatMap(stream => stream.status()))
 
+  // What stops us must not be held up by what may be the reason.
+  const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
+    Promise.race([
+      client.disconnect().catch(() => undefined),
+      patience.sleep(LEAVE_TIMEOUT_MS, new AbortController().signal),
+    ])
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
   const server = await startAdmin(settings.PROJECTOR_ADMIN_HOST, settings.PROJECTOR_ADMIN_PORT, {
@@ -62,7 +68,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     server.close()
   })
   log.info({ address: server.address() }, 'admin port')
-  stack.defer(() => admin.disconnect().catch(() => undefined))
+  stack.defer(() => disconnect(admin))
 
   const work = async (): Promise<void> => {
     const both = await prepare(settings, admin, health, context)
@@ -72,7 +78,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
       if (signal.aborted) return
       // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
       const streamAdmin = kafka.admin()
-      stack.defer(() => streamAdmin.disconnect().catch(() => undefined))
+      stack.defer(() => disconnect(streamAdmin))
       await kafkaAnswers(() => streamAdmin.connect(), health, context)
       const stream = await startStream(options, {
         kafka,

@@ -29,6 +29,7 @@ test('a projector stops cleanly while its group waits for a member that was kill
   const heard = performance.now() + HEARTBEAT_INTERVAL_MS + 1_000
   await eventually(() => expect(performance.now()).toBeGreaterThan(heard))
 
+  expect((await members())?.state).toBe('PreparingRebalance')
   const began = performance.now()
   expect(await staying.stop(), staying.log()).toEqual({ code: 0, signal: null })
   expect(performance.now() - began).toBeLessThan(10_000)

@@ -1,0 +1,71 @@
+/** A projector that runs out of file descriptors, and gets them back. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { expectProjectedAsModelled } from '../../support/agreement.ts'
+import { newId, repRecorded } from '../../support/events.ts'
+import { caughtUp, type Projector, projectorSettings, startProcess, withAdminPort } from '../../support/processes.ts'
+import { startProxy } from '../../support/proxy.ts'
+import { eventually, type Scope } from '../../support/scope.ts'
+import { createPrefix, elasticsearchOf } from '../../support/stored.ts'
+import { createTopics } from '../../support/topics.ts'
+
+const DESCRIPTORS = 80
+
+/** Connections to its admin port, each of which costs it a descriptor, until it takes no more. */
+const takeAll = async (scope: Scope, port: number): Promise<() => void> => {
+  const held: Socket[] = []
+  for (let count = 0; count < 2 * DESCRIPTORS; count++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    held.push(socket)
+    await Promise.race([once(socket, 'connect'), once(socket, 'close')])
+  }
+  const release = (): void => {
+    for (const socket of held) socket.destroy()
+  }
+  scope.onTestFinished(async () => release())
+  return release
+}
+
+test('a projector without a file descriptor left is alive, and goes on when there are some again', {
+  timeout: 120_000,
+}, async t => {
+  const topics = await createTopics(t)
+  const prefix = createPrefix(t)
+  const [kafka, elasticsearch] = [
+    await startProxy(t, topics.brokers),
+    await startProxy(t, new URL(elasticsearchOf(prefix)).host),
+  ]
+  const settings = { KAFKA_BROKERS: kafka.address, ELASTICSEARCH_URL: `http://${elasticsearch.address}` }
+  const started = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix, settings }), {
+    descriptors: DESCRIPTORS,
+  })
+  const projector = await withAdminPort(started)
+  const org = newId('org')
+  let ids = 0
+  const publish = () =>
+    topics.publish(Array.from({ length: 20 }, () => repRecorded({ org_id: org, id: `rep_${++ids}` })))
+  await publish()
+  await caughtUp(projector)
+
+  const release = await takeAll(t, portOf(projector))
+  // Its connections break, and it cannot make others.
+  await elasticsearch.suffer({ kind: 'away' })
+  await elasticsearch.heal()
+  await publish()
+  await eventually(() => expect(projector.log()).toMatch(/"part":"elasticsearch[^}]*does not work/))
+  expect(projector.exit(), projector.log()).toBeUndefined()
+
+  release()
+  await caughtUp(projector)
+  await eventually(async () => expect((await projector.ask('/readyz')).text).toContain('true'))
+  await publish()
+  await caughtUp(projector)
+  expect(await projector.stop()).toEqual({ code: 0, signal: null })
+  await expectProjectedAsModelled(prefix, topics)
+})
+
+const portOf = (projector: Projector): number => {
+  const address = projector.lines().find(({ msg }) => msg === 'admin port')?.address
+  return (address as { port: number }).port
+}
