@@ -80,7 +80,7 @@ export class Watchdog {
     if (before === undefined || searchableTo > before.searchableTo) return { searchableTo, steps, waited: 0 }
     const isWaiting = phase !== 'reading' || Math.max(end, readTo) > searchableTo
     if (isWaiting && steps <= before.steps) return { ...before, waited: before.waited + passed }
-    return { ...before, steps: Math.max(steps, before.steps), waited: 0 }
+    return { ...before, steps, waited: 0 }
   }
 
   #forgive(): void {

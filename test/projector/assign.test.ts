@@ -193,3 +193,22 @@ test('a position that cannot be had is reported', async () => {
   await positions.at(0).fail(error)
   expect(failures).toEqual([error])
 })
+
+test('how things stand is known before a partition is read, while the group rebalances, and out of it', async () => {
+  const { assignment, positions } = setUp()
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
+  assignment.assigned([3])
+  const unknown = { readTo: -1, writtenTo: -1, searchableTo: -1, end: -1 }
+  const positioning = { inGroup: true, partitions: [{ partition: 3, phase: 'positioning', ...unknown }] }
+  expect(assignment.standing()).toEqual(positioning)
+  await positions.at(0).letGo(publishedAt(7, last))
+  const known = { partition: 3, phase: 'verifying', readTo: 7, writtenTo: 7, searchableTo: 7, end: 7 }
+  expect(assignment.standing()).toEqual({ inGroup: true, partitions: [known] })
+
+  assignment.rebalancing()
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [known] })
+  assignment.assigned([3])
+  expect(assignment.standing()).toEqual(positioning)
+  assignment.close()
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
+})

@@ -206,6 +206,12 @@ describe('the client', () => {
     expect(() => consumption.seek(0, 1)).toThrow('a defect')
   })
 
+  test('tells when the group shares its partitions out again', async () => {
+    const { say, heard } = await started()
+    say('rebalancing', {})
+    expect(heard).toEqual([['rebalancing']])
+  })
+
   test('that lost its way and starts again is trouble; one that gave up has stopped', async () => {
     const { say, heard } = await started()
     say('crash', { error: new kafkajs.KafkaJSConnectionError('connect 10.0.0.1'), restart: true })
