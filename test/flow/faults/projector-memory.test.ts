@@ -1,0 +1,91 @@
+/** 256 MB of heap, on topics that hold the largest records there can be, and batches that become large when they are read. */
+import { readFile } from 'node:fs/promises'
+import kafkajs from 'kafkajs'
+import { expect, test } from 'vitest'
+import { RECORD_VALUE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { type Outgoing, payoutCalculated, periodRecorded, repRecorded, step, withData } from '../../support/events.ts'
+import { caughtUp, type Projector, startProjector } from '../../support/processes.ts'
+import { createRandom } from '../../support/random.ts'
+import { eventually, type Scope } from '../../support/scope.ts'
+import { allStored, createPrefix, indexNamed } from '../../support/stored.ts'
+import { organizationsIn } from '../../support/streams.ts'
+import { createTopics } from '../../support/topics.ts'
+
+const PARTITIONS = 6
+const LARGE_PER_PARTITION = 7
+
+const settings = { NODE_OPTIONS: '--max-old-space-size=256' }
+
+/** Filled up to the last byte, with what is no field of ours. */
+const filled = (record: Outgoing, text = 'x'): Outgoing => {
+  const empty = withData(record, { extra: '' })
+  return withData(record, { extra: text.repeat(RECORD_VALUE_BYTES_MAX - Buffer.byteLength(empty.value ?? '')) })
+}
+
+/** As long a trace as goes into a record. */
+const calculated = (org_id: string, id: number): Outgoing => {
+  const one = step({ inputs: { base: '1000.00' } })
+  const steps = Math.floor((RECORD_VALUE_BYTES_MAX - 10_000) / (JSON.stringify(one).length + 6))
+  const calculation_trace = Array.from({ length: steps }, (_, place) => ({ ...one, step: place + 1 }))
+  const supersedes_id = id === 0 ? null : `payout_${id - 1}`
+  return payoutCalculated({ org_id, id: `payout_${id}`, supersedes_id, calculation_trace })
+}
+
+/** The most memory it has had, where the machine tells. */
+const peakMiB = async ({ pid }: Projector): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+}
+
+const expectCaughtUpWithin = async (projector: Projector, mebibytes: number, what: string): Promise<void> => {
+  await Promise.race([
+    caughtUp(projector, { within: 150_000 }),
+    projector.exited.then(exit => {
+      throw new Error(`it ended: ${JSON.stringify(exit)} ${projector.log().slice(-2_000)}`)
+    }),
+  ])
+  const peak = await peakMiB(projector)
+  console.log(`${what}: at most ${peak} MiB`)
+  expect(peak).toBeLessThan(mebibytes)
+}
+
+const prepare = async (t: Scope) => {
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const organizations = organizationsIn(createRandom(1), [0, 1, 2, 3, 4, 5], PARTITIONS)
+  for (const org_id of organizations) await topics.publish([repRecorded({ org_id }), periodRecorded({ org_id })])
+  return { topics, organizations, prefix: createPrefix(t) }
+}
+
+test('a projector with 256 MB of heap projects the largest statements there can be, of all partitions at once', async t => {
+  const { topics, organizations, prefix } = await prepare(t)
+  for (let id = 0; id < LARGE_PER_PARTITION; id++) {
+    for (const org_id of organizations) await topics.publish([calculated(org_id, id)])
+  }
+  const projector = await startProjector(t, { topics, prefix, settings })
+  await expectCaughtUpWithin(projector, 1_200, 'statements of 8 MiB')
+  expect(await allStored(indexNamed(prefix, 'payouts'))).toHaveLength(PARTITIONS * LARGE_PER_PARTITION)
+  expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
+})
+
+test('batches of a few bytes that become hundreds of megabytes are projected, and so is what is parked of them', async t => {
+  const { topics, organizations, prefix } = await prepare(t)
+  const producer = topics.kafka.producer()
+  await producer.connect()
+  t.onTestFinished(() => producer.disconnect())
+  for (const [partition, org_id] of organizations.slice(0, 3).entries()) {
+    const records = Array.from({ length: 20 }, (_, place) => filled(repRecorded({ org_id, id: `rep_${place}` })))
+    // The last ones are one byte too long.
+    const values = records.map(({ value }, place) => (place < 18 ? value : `${value} `))
+    const messages = records.map(({ key, headers }, place) => ({
+      key,
+      headers: headers as Record<string, string>,
+      value: values[place] ?? null,
+      partition,
+    }))
+    await producer.send({ topic: topics.events, messages, compression: kafkajs.CompressionTypes.GZIP })
+  }
+  const projector = await startProjector(t, { topics, prefix, settings })
+  await expectCaughtUpWithin(projector, 1_500, 'compressed batches of 160 MiB')
+  await eventually(async () => expect(await allStored(indexNamed(prefix, 'parked'))).toHaveLength(6))
+  expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
+})
