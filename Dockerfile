@@ -1,4 +1,4 @@
-# The project's own image: the projector, the API and the creation of the topics. The command says which one runs.
+# The project's own image: the projector, the API, the creation of the topics and the commands. The command says which one runs.
 FROM node:24.21-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -16,6 +16,7 @@ COPY package.json ./
 COPY schemas schemas
 COPY projector projector
 COPY api api
+COPY commands commands
 
 # Nothing in /app is the user's, and nothing is ever written: the root file system may be read-only.
 USER node

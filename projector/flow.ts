@@ -273,7 +273,7 @@ export class PartitionFlow {
 }
 
 /** What can be said of a record without looking at any other. */
-const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode' | 'source'>): Judged => {
+export const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode' | 'source'>): Judged => {
   const envelope = decode(record)
   if (envelope === 'undecodable') return { record, envelope: undefined, verdict: 'record_undecodable' }
   return { record, envelope, verdict: validate(envelope, record, source) }

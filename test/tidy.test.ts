@@ -34,7 +34,7 @@ const files = filesIn('.')
 const sources = files.filter(path => path.endsWith('.ts')).map(sourceOf)
 const within = (...folders: string[]): Source[] =>
   sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
-const product = within('schemas', 'projector', 'api')
+const product = within('schemas', 'projector', 'api', 'commands')
 const tests = sources.filter(({ path }) => path.endsWith('.test.ts'))
 
 /** Programs of their own: they read the environment, build clients, talk to a person. */
@@ -61,7 +61,7 @@ const into = (...folders: string[]) =>
 const outOf = (folder: string) => imports.filter(({ from }) => from.startsWith(`${folder}/`))
 
 test('the rules have something to look at', () => {
-  for (const folder of ['schemas', 'projector', 'api', 'services', 'demo', 'bench', 'test']) {
+  for (const folder of ['schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench', 'test']) {
     expect([folder, within(folder).length > 0]).toEqual([folder, true])
   }
   expect(outOf('projector').length).toBeGreaterThan(50)
@@ -74,12 +74,17 @@ describe('folders', () => {
   })
 
   test('projector/ and api/ know each other through schemas/ only', () => {
-    const ours = /^(?:schemas|projector|api|services|demo|bench|test)\//
+    const ours = /^(?:schemas|projector|api|commands|services|demo|bench|test)\//
     const foreign = (folder: string) =>
       outOf(folder).filter(
         ({ target }) => ours.test(target) && !target.startsWith('schemas/') && !target.startsWith(`${folder}/`),
       )
     expect([...foreign('projector'), ...foreign('api')]).toEqual([])
+  })
+
+  test('commands/ stands on schemas/ and projector/ only', () => {
+    const ours = /^(?:api|services|demo|bench|test)\//
+    expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
   })
 
   test('nothing but a test imports from test/', () => {
@@ -154,7 +159,7 @@ describe('files', () => {
   })
 
   test('say at the top what they are for', () => {
-    const silent = within('schemas', 'projector', 'api', 'services', 'demo', 'bench').filter(
+    const silent = within('schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench').filter(
       ({ text }) => !text.startsWith('/**'),
     )
     expect(silent.map(({ path }) => path)).toEqual([])

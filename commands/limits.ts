@@ -1,0 +1,22 @@
+/** Every limit of the commands: what it counts, its unit, and why it is what it is. */
+
+const MiB = 1024 * 1024
+
+/** Records listed, unless more are asked for. */
+export const LIST_DEFAULT = 50
+/** Records of one run of a command: what is behind them is said, and is for the next run. */
+export const RECORDS_MAX = 10_000
+/** Hits of one search, without their bytes. */
+export const SEARCH_HITS = 1_000
+/** Records published before their outcome is waited for, and bytes of them as they are stored, in base64; more only where one has more. */
+export const CHUNK_RECORDS = 100
+export const CHUNK_BYTES = 6 * MiB
+/** Seconds to wait until the projector has published what lies in Kafka, unless told otherwise. */
+export const WAIT_DEFAULT_S = 60
+/** Milliseconds between two looks at the projector's positions. */
+export const LOOK_MS = 100
+/** Characters of a value, and bytes of one that is no text, that `show` prints; all of them only on request. */
+export const SHOWN_CHARACTERS = 4_000
+export const SHOWN_BYTES = 512
+/** Characters of an event's own words in a column of a table. */
+export const COLUMN_CHARACTERS = 40

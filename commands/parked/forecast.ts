@@ -1,0 +1,92 @@
+/**
+ * What would become of a parked record if it were published again now: decided by the projector's own rules, on the documents
+ * as they are, and after the records that were foreseen before it. Reads, and changes nothing.
+ */
+
+import { decode } from '../../projector/decode.ts'
+import { judge } from '../../projector/flow.ts'
+import { Cache, load, type ReadDocuments } from '../../projector/load.ts'
+import { project } from '../../projector/project.ts'
+import { type State, versionsBefore } from '../../projector/state.ts'
+import type { ValidEvent } from '../../projector/validate.ts'
+import { recordId, versionId } from '../../schemas/documents.ts'
+import type { ParkCode } from '../../schemas/errors.ts'
+import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { LiveStream } from '../live.ts'
+import type { Parked } from './find.ts'
+
+export type Outcome =
+  | { readonly outcome: 'applied' | 'duplicate' }
+  | { readonly outcome: 'parked'; readonly code: ParkCode }
+
+/** `older`: it would be applied, and put an older rep or period over a newer one. */
+export type Forecast = Outcome | { readonly outcome: 'older' }
+
+export type Forecaster = {
+  /** What becomes of it behind everything that is there. What would be applied counts for the records after it. */
+  readonly next: (parked: Parked) => Promise<Forecast>
+  /** What became of it at an offset where it lies now. */
+  readonly at: (parked: Parked, offset: number) => Promise<Outcome>
+}
+
+/** Behind every offset there is, and far enough from the largest number to count up from here. */
+const BEHIND_ALL = 2 ** 52
+
+export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
+  const { topic, partitions } = stream.identity
+  const cache = new Cache(false)
+  let seq = BEHIND_ALL
+
+  const decide = async (
+    parked: Parked,
+    offset: number,
+    known: Cache,
+    mayApply: (event: ValidEvent, state: State) => boolean,
+  ) => {
+    const record = { ...parked.record, offset }
+    const partition = targetPartition(stream, parked)
+    const judged = judge(record, { decode, source: { stream: stream.stream, topic, partition, partitions } })
+    const { verdict } = judged
+    if (typeof verdict === 'string') return { outcome: 'parked', code: verdict } as const
+    const { state } = await load([{ event: verdict, seq: offset, at: record.timestamp }], known, read)
+    const may = mayApply(verdict, state)
+    const { counts, parkedCodes, changes } = project([judged], state, { topic, partition }, record.timestamp)
+    const [code] = parkedCodes
+    if (code !== undefined) return { outcome: 'parked', code } as const
+    if (counts.duplicate > 0) return { outcome: 'duplicate' } as const
+    if (!may) return { outcome: 'older' } as const
+    known.decided(changes)
+    return { outcome: 'applied' } as const
+  }
+
+  return {
+    next: parked => decide(parked, seq++, cache, (event, state) => !isOlder(event, parked, state, stream)),
+    at: async (parked, offset) => (await decide(parked, offset, new Cache(false), () => true)) as Outcome,
+  }
+}
+
+/** Where a publisher puts it: by its key. One without a key stays where it was, and is parked again for that. */
+export const targetPartition = ({ stream, identity }: LiveStream, { fields, record }: Parked): number => {
+  if (stream === 'api-keys' || record.key === null) return fields.partition
+  return partitionOf(record.key.toString('utf8'), identity.partitions)
+}
+
+/**
+ * Whether the rep or period that is current came after this record: by position, or, where the record lay in another
+ * partition, by time. What was foreseen before this one came before it.
+ */
+const isOlder = (event: ValidEvent, parked: Parked, state: State, stream: LiveStream): boolean => {
+  const place = placeOf(event)
+  if (place === undefined) return false
+  const { org_id, id } = event.data
+  const current = versionsBefore(state.head(place, recordId(org_id, id)), UNTIL_FOREVER).at(-1)
+  if (current === undefined || current.seq >= BEHIND_ALL) return false
+  if (targetPartition(stream, parked) === parked.fields.partition) return current.seq > parked.fields.offset
+  return (state.version(place, versionId(org_id, id, current.seq))?.at ?? 0) >= parked.fields.at
+}
+
+const placeOf = ({ type }: ValidEvent): 'reps' | 'periods' | undefined => {
+  if (type === 'commission.rep.recorded.v1') return 'reps'
+  return type === 'commission.period.recorded.v1' ? 'periods' : undefined
+}

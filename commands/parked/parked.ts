@@ -1,0 +1,197 @@
+/** `npm run parked`: what each of its commands does, once its options are read. */
+import type { Kafka } from 'kafkajs'
+import type { Elasticsearch } from '../../projector/elasticsearch.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
+import { type Live, readLive } from '../live.ts'
+import {
+  countParked,
+  type Filter,
+  findParked,
+  type Order,
+  type ParkedFields,
+  type Position,
+  positionOf,
+  readParked,
+  streamOf,
+} from './find.ts'
+import { countsOf, jsonOf, resultOf, tableOf, textOf, wholeJsonOf } from './print.ts'
+import { type PublishAgainOptions, publishAgain, type Result } from './publish-again.ts'
+
+export type ParkedContext = {
+  /** What was asked for. Nothing of a record goes anywhere else. */
+  readonly out: (text: string | Buffer) => void
+  /** How it goes, and what went wrong. */
+  readonly say: (line: string) => void
+  readonly send: Elasticsearch['send']
+  readonly prefix: string
+}
+export type KafkaContext = ParkedContext & {
+  readonly kafka: Kafka
+  readonly topics: Readonly<Record<Stream, string>>
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly now: () => number
+}
+
+export type ListOptions = {
+  readonly filter: Filter
+  readonly order: Order
+  readonly limit: number
+  readonly json: boolean
+}
+
+export const list = async (options: ListOptions, context: ParkedContext): Promise<ExitCode> => {
+  const { out, say, send, prefix } = context
+  const live = await liveOf(context, options.filter)
+  const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
+  if (options.json) for (const record of records) out(line(jsonOf(record)))
+  else if (records.length > 0) out(`${tableOf(records)}\n`)
+  if (!options.json || total > records.length) say(`${records.length} of ${total} parked records under ${prefix}`)
+  return exitCodes.done
+}
+
+export const count = async (
+  { filter, json }: { readonly filter: Filter; readonly json: boolean },
+  context: ParkedContext,
+): Promise<ExitCode> => {
+  const counts = await countParked(context.send, await liveOf(context, filter), filter)
+  context.out(json ? line(Object.fromEntries(counts)) : `${countsOf(counts)}\n`)
+  return exitCodes.done
+}
+
+export const show = async (
+  { position, as }: { readonly position: Position; readonly as: 'text' | 'json' | 'raw' },
+  context: ParkedContext,
+): Promise<ExitCode> => {
+  const live = await liveOf(context, position)
+  const [parked] = await readParked(context.send, live, [position])
+  if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
+  switch (as) {
+    case 'json':
+      context.out(line(wholeJsonOf(parked)))
+      return exitCodes.done
+    case 'text':
+      context.out(`${textOf(parked)}\n`)
+      return exitCodes.done
+    case 'raw':
+      if (parked.record.value === null) {
+        const why = parked.leftOut ? reasons.bytes_not_kept : 'it has no value'
+        throw new CommandError(`${positionOf(position)}: ${why}`)
+      }
+      context.out(parked.record.value)
+      return exitCodes.done
+    default:
+      return as satisfies never
+  }
+}
+
+export type AgainOptions = PublishAgainOptions & {
+  /** These, or all that fit the filter. */
+  readonly positions: readonly Position[]
+  readonly filter: Filter
+  readonly json: boolean
+}
+
+export const again = async (options: AgainOptions, context: KafkaContext): Promise<ExitCode> => {
+  const { out, say, kafka } = context
+  const live = await liveOf(context, options.filter, ...options.positions)
+  const { total, records } = await wanted(options, live, context)
+  const results: Result[] = []
+  await using stack = new AsyncDisposableStack()
+  const admin = kafka.admin()
+  stack.defer(() => admin.disconnect())
+  await admin.connect()
+  let producer: Promise<ReturnType<Kafka['producer']>> | undefined
+
+  await publishAgain(records, options, {
+    ...context,
+    live,
+    admin,
+    producer: () => {
+      producer ??= connected(kafka, stack)
+      return producer
+    },
+    tell: chunk => {
+      results.push(...chunk)
+      for (const result of chunk) out(options.json ? line(resultOf(result)) : `${lineOf(result)}\n`)
+      if (records.length > CHUNK_RECORDS) say(`${results.length} of ${records.length}`)
+    },
+  })
+  for (const sentence of summaryOf(results, total, options)) say(sentence)
+  return results.every(({ outcome }) => fine.has(outcome)) ? exitCodes.done : exitCodes.notAll
+}
+
+const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
+
+/** In order of position, however they were named, and each once. */
+const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: ParkedContext) => {
+  if (positions.length === 0) return findParked(send, live, filter, 'oldest', RECORDS_MAX)
+  const records: ParkedFields[] = []
+  for (const position of new Map(positions.map(position => [positionOf(position), position])).values()) {
+    const [parked] = await readParked(send, live, [position])
+    if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
+    records.push(parked.fields)
+  }
+  records.sort((a, b) => a.at - b.at || a.partition - b.partition || a.offset - b.offset)
+  return { total: records.length, records }
+}
+
+const connected = async (kafka: Kafka, stack: AsyncDisposableStack): Promise<ReturnType<Kafka['producer']>> => {
+  // Idempotent: a record that is sent twice because an answer was lost is stored once.
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
+  stack.defer(() => producer.disconnect())
+  await producer.connect()
+  return producer
+}
+
+const lineOf = ({ fields, outcome, reason, published }: Result): string => {
+  const where = published === null ? '' : ` at ${positionOf(published)}`
+  const why =
+    reason === null ? '' : `: ${reasons[reason as keyof typeof reasons] ?? `it would be parked again as ${reason}`}`
+  return `${positionOf(fields)}  ${fields.code}  ${words[outcome]}${where}${outcome === 'parked_again' ? ` as ${reason}` : why}`
+}
+
+const words = {
+  would_be_applied: 'would be applied',
+  applied: 'applied',
+  duplicate: 'a duplicate',
+  parked_again: 'parked again',
+  already_there: 'is there already',
+  refused: 'refused',
+} as const satisfies Record<Result['outcome'], string>
+
+const reasons = {
+  older_than_current: 'a newer one is current; --force puts this one over it',
+  header_without_value: 'it has a header without a value, which cannot be sent',
+  bytes_not_kept: 'it was too large to be kept; Kafka has it',
+} as const
+
+const summaryOf = (results: readonly Result[], total: number, { publish }: PublishAgainOptions): string[] => {
+  const counts = Object.entries(words).flatMap(([outcome, word]) => {
+    const of = results.filter(result => result.outcome === outcome).length
+    return of === 0 ? [] : [`${of} ${word}`]
+  })
+  const more = total - results.length
+  return [
+    counts.length === 0 ? 'no parked record fits' : counts.join(', '),
+    ...(more > 0 ? [`${more} more fit: run it again with another filter, or once these are dealt with`] : []),
+    ...(publish ? [] : ['nothing was published: this was a dry run; --publish does it']),
+  ]
+}
+
+/** @throws CommandError where a topic is named that is none of this projection */
+const liveOf = async (
+  { send, prefix }: ParkedContext,
+  ...named: readonly { readonly topic?: string | undefined }[]
+): Promise<Live> => {
+  const live = await readLive(send, prefix)
+  for (const { topic } of named) {
+    if (topic === undefined || streamOf(live, topic) !== undefined) continue
+    const topics = Object.values(live).map(({ identity }) => identity.topic)
+    throw new CommandError(`${topic} is no topic of this projection; it has ${topics.join(' and ')}`)
+  }
+  return live
+}
+
+const line = (json: object): string => `${JSON.stringify(json)}\n`

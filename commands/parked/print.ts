@@ -1,0 +1,129 @@
+/**
+ * Parked records as an operator sees them: text for a person, in which nothing a publisher wrote can move the cursor of a
+ * terminal, or one line of JSON for a script, with the bytes in base64.
+ */
+import { isUtf8 } from 'node:buffer'
+import { COLUMN_CHARACTERS, SHOWN_BYTES, SHOWN_CHARACTERS } from '../limits.ts'
+import { type Parked, type ParkedFields, positionOf } from './find.ts'
+import type { Result } from './publish-again.ts'
+
+/** One record a line, below a line of headings. */
+export const tableOf = (records: readonly ParkedFields[]): string => {
+  const rows = [
+    ['POSITION', 'AT', 'CODE', 'ORGANIZATION', 'TYPE', 'EVENT'],
+    ...records.map(record => [
+      positionOf(record),
+      timeOf(record.at),
+      record.code,
+      record.org_id ?? '-',
+      cut(record.type ?? '-'),
+      cut(record.event_id ?? '-'),
+    ]),
+  ]
+  return aligned(rows)
+}
+
+export const countsOf = (counts: readonly (readonly [string, number])[]): string => {
+  const total = counts.reduce((sum, [, count]) => sum + count, 0)
+  const width = String(total).length
+  return [...counts, ['in all', total] as const]
+    .map(([code, count]) => `${String(count).padStart(width)}  ${code}`)
+    .join('\n')
+}
+
+/** The record whole, but for what is too long for a screen. */
+export const textOf = ({ fields, record, leftOut }: Parked): string => {
+  const { key, headers, value } = record
+  const rows = [
+    ['parked as', fields.code],
+    ['at', timeOf(fields.at)],
+    ['organization', fields.org_id ?? '-'],
+    ['type', printable(fields.type ?? '-')],
+    ['event', printable(fields.event_id ?? '-')],
+    ...(leftOut ? [['too large to be kept', `${leftOut.bytes} bytes, SHA-256 ${leftOut.sha256}; Kafka has it`]] : []),
+    ['key', bytesOf(key)],
+    ...headers.map(([name, header]) => [`header ${printable(name)}`, bytesOf(header)]),
+    ['value', value === null ? 'none' : `${value.length} bytes`],
+  ]
+  const shown = value === null ? [] : [bytesOf(value)]
+  return [positionOf(fields), aligned(rows), ...shown].join('\n')
+}
+
+/** What a script gets of a record without its bytes. */
+export const jsonOf = ({ topic, partition, offset, at, code, org_id, type, event_id }: ParkedFields) => ({
+  position: positionOf({ topic, partition, offset }),
+  topic,
+  partition,
+  offset,
+  at: timeOf(at),
+  code,
+  org_id: org_id ?? null,
+  type: type ?? null,
+  event_id: event_id ?? null,
+})
+
+/** The same with its bytes. */
+export const wholeJsonOf = ({ fields, record: { key, headers, value }, leftOut }: Parked) => ({
+  ...jsonOf(fields),
+  key: base64(key),
+  headers: headers.map(([name, header]) => [name, base64(header)]),
+  value: base64(value),
+  left_out: leftOut ?? null,
+})
+
+/** What a script gets of a record that was, or was not, published again. */
+export const resultOf = ({ fields, outcome, reason, published }: Result) => ({
+  position: positionOf(fields),
+  code: fields.code,
+  outcome,
+  reason,
+  published: published === null ? null : positionOf(published),
+})
+
+const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))
+
+/** Text as it is, bytes that are none in hex; both cut. */
+const bytesOf = (bytes: Buffer | null): string => {
+  if (bytes === null) return 'none'
+  if (!isUtf8(bytes)) return hexOf(bytes)
+  const text = bytes.toString('utf8')
+  const shown = printable(text.slice(0, SHOWN_CHARACTERS))
+  return text.length <= SHOWN_CHARACTERS ? shown : `${shown}… (${text.length - SHOWN_CHARACTERS} characters more)`
+}
+
+const hexOf = (bytes: Buffer): string => {
+  const more = bytes.length - SHOWN_BYTES
+  const hex = bytes.subarray(0, SHOWN_BYTES).toString('hex')
+  return `not UTF-8: ${hex}${more > 0 ? `… (${more} bytes more)` : ''}`
+}
+
+/** Everything but letters, digits, punctuation, symbols and plain spaces is written as an escape. */
+const printable = (text: string): string =>
+  text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, character => {
+    const code = character.codePointAt(0) ?? 0
+    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+
+const cut = (text: string): string => {
+  const shown = printable(text)
+  return shown.length <= COLUMN_CHARACTERS ? shown : `${shown.slice(0, COLUMN_CHARACTERS - 1)}…`
+}
+
+/** A publisher's clock may say what no calendar has. */
+const timeOf = (at: number): string => {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
+}
+
+const aligned = (rows: readonly (readonly string[])[]): string => {
+  const width = (column: number): number => Math.max(...rows.map(row => row[column]?.length ?? 0))
+  const widths = rows[0]?.map((_, column) => width(column)) ?? []
+  return rows
+    .map(row =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

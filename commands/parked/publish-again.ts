@@ -1,0 +1,237 @@
+/**
+ * Publishes parked records again, as they are: the same key, headers and bytes, into the same topic, where a publisher puts
+ * them today, in order. For what was parked because something it needs came too late, lay in the wrong partition, or was not
+ * known to an older version of the rules.
+ *
+ *   wait until all that is in Kafka is published → foresee → send → wait → look what became of it
+ *
+ * Promises: only what would be applied is sent, so that doing it twice changes nothing; without `publish` nothing is sent.
+ * Each record that was sent is looked at once the projector is past it. Whatever ends the command between, it can be run again.
+ */
+import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
+import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
+import { StopError } from '../../projector/failures.ts'
+import { readDocuments } from '../../projector/read.ts'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { assertSameSource, describeSource, fetchEnds } from '../../projector/source.ts'
+import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/documents.ts'
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { CommandError } from '../failures.ts'
+import { CHUNK_BYTES, CHUNK_RECORDS, LOOK_MS } from '../limits.ts'
+import type { Live, LiveStream } from '../live.ts'
+import { type Parked, type ParkedFields, type Position, positionOf, readParked } from './find.ts'
+import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
+
+export type PublishAgainOptions = {
+  readonly publish: boolean
+  /** Publishes an older rep or period over a newer one, too. */
+  readonly force: boolean
+  readonly waitSeconds: number
+}
+
+/** What a run did, or would do, about one parked record. */
+export type Result = {
+  readonly fields: ParkedFields
+  /** `already_there`: it would be a duplicate, so it was not sent. `duplicate`: it was sent, and somebody was quicker. */
+  readonly outcome: 'would_be_applied' | 'applied' | 'duplicate' | 'parked_again' | 'already_there' | 'refused'
+  /** Why it is refused: the code it would be parked again with, or what else. Of what was parked again, its code. */
+  readonly reason: ParkCode | 'older_than_current' | 'header_without_value' | 'bytes_not_kept' | null
+  /** Where it lies now. */
+  readonly published: Position | null
+}
+
+export type PublishAgainSteps = {
+  readonly send: Elasticsearch['send']
+  readonly prefix: string
+  readonly live: Live
+  readonly admin: Admin
+  /** The topics that the settings name. */
+  readonly topics: Readonly<Record<Stream, string>>
+  /** Connected when the first record is sent. */
+  readonly producer: () => Promise<Pick<Producer, 'send'>>
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly now: () => number
+  /** Told after each chunk what became of its records. */
+  readonly tell: (results: readonly Result[]) => void
+}
+
+/** @param records in order of position */
+export const publishAgain = async (
+  records: readonly ParkedFields[],
+  options: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<void> => {
+  for (const stream of Object.values(steps.live)) {
+    const ofStream = records.filter(({ topic }) => topic === stream.identity.topic)
+    if (ofStream.length === 0) continue
+    await assertRightPlace(stream, steps)
+    await untilPublished(stream, await endsOf(stream, steps), options, steps)
+    await publishStream(stream, ofStream, options, steps)
+  }
+}
+
+/** A projection of another topic, cluster or version of the rules would foresee something else, and be sent to the wrong place. */
+const assertRightPlace = async (
+  { stream, identity }: LiveStream,
+  { admin, topics }: PublishAgainSteps,
+): Promise<void> => {
+  assertSameSource(identity, await describeSource(admin, topics[stream]))
+  if (identity.rules_version === RULES_VERSION) return
+  const detail = `the projection has version ${identity.rules_version}, this program ${RULES_VERSION}`
+  throw new StopError('rules_changed', detail)
+}
+
+const publishStream = async (
+  stream: LiveStream,
+  records: readonly ParkedFields[],
+  options: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<void> => {
+  const read = readDocuments(docs => multiGet(steps.send, docs), stream.indexOf)
+  let forecaster = createForecaster(stream, read)
+  for (const chunk of chunksOf(records)) {
+    const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
+    const plans: Plan[] = []
+    for (const item of parked) plans.push(planOf(item, await forecaster.next(item), options))
+    if (!options.publish) {
+      steps.tell(plans.map(({ result }) => result))
+      continue
+    }
+    const sent = await sendAll(plans, stream, steps)
+    await untilPublished(stream, nextOffsets(sent), options, steps)
+    // What is there now is read anew: from here on it is no forecast any more.
+    forecaster = createForecaster(stream, read)
+    steps.tell(await outcomesOf(plans, sent, forecaster, steps))
+  }
+}
+
+function* chunksOf(records: readonly ParkedFields[]): Generator<ParkedFields[]> {
+  let chunk: ParkedFields[] = []
+  let bytes = 0
+  for (const record of records) {
+    if (chunk.length > 0 && (bytes + record.body_bytes > CHUNK_BYTES || chunk.length === CHUNK_RECORDS)) {
+      yield chunk
+      chunk = []
+      bytes = 0
+    }
+    chunk.push(record)
+    bytes += record.body_bytes
+  }
+  if (chunk.length > 0) yield chunk
+}
+
+type Plan = { readonly parked: Parked; readonly result: Result; readonly send: boolean }
+
+const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptions): Plan => {
+  const plan = (outcome: Result['outcome'], reason: Result['reason'], send: boolean): Plan => ({
+    parked,
+    result: { fields: parked.fields, outcome, reason, published: null },
+    send,
+  })
+  if (parked.leftOut) return plan('refused', 'bytes_not_kept', false)
+  switch (forecast.outcome) {
+    case 'applied':
+    case 'older':
+      if (parked.record.headers.some(([, value]) => value === null))
+        return plan('refused', 'header_without_value', false)
+      if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
+      return plan('would_be_applied', null, true)
+    case 'duplicate':
+      return plan('already_there', null, false)
+    case 'parked':
+      return plan('refused', forecast.code, false)
+    default:
+      return forecast satisfies never
+  }
+}
+
+/** Where each record that was sent lies now. */
+type Sent = ReadonlyMap<Plan, Position>
+
+const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: PublishAgainSteps): Promise<Sent> => {
+  const sent = new Map<Plan, Position>()
+  const wanted = plans.filter(({ send }) => send)
+  if (wanted.length === 0) return sent
+  const { topic } = stream.identity
+  const partitions = wanted.map(({ parked }) => targetPartition(stream, parked))
+  const messages = wanted.map(({ parked }, place) => messageOf(parked, partitions[place] ?? 0))
+  const answers = await (await steps.producer()).send({ topic, acks: -1, messages })
+  const next = new Map(answers.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
+  for (const [place, plan] of wanted.entries()) {
+    const partition = partitions[place] ?? 0
+    const offset = next.get(partition)
+    if (offset === undefined) throw new CommandError('Kafka did not say where it put a record; run the same again')
+    next.set(partition, offset + 1)
+    sent.set(plan, { topic, partition, offset })
+  }
+  return sent
+}
+
+const messageOf = ({ record: { key, value, headers } }: Parked, partition: number): Message => {
+  // Without a prototype: a header may have the name of a member of every object.
+  const named: Record<string, Buffer[]> = Object.create(null)
+  for (const [name, header] of headers) named[name] = [...(named[name] ?? []), ...(header === null ? [] : [header])]
+  // The client takes a list of bytes for a header that stands several times; its types do not know.
+  return { key, value, partition, headers: named as IHeaders }
+}
+
+const nextOffsets = (sent: Sent): Map<number, number> => {
+  const next = new Map<number, number>()
+  for (const { partition, offset } of sent.values()) next.set(partition, Math.max(next.get(partition) ?? 0, offset + 1))
+  return next
+}
+
+const endsOf = async ({ identity }: LiveStream, { admin }: PublishAgainSteps): Promise<Map<number, number>> =>
+  new Map((await fetchEnds(admin, identity.topic)).map(({ partition, end }) => [partition, end]))
+
+/** Waits until the projector has published up to these positions. @throws CommandError when it does not */
+const untilPublished = async (
+  { identity: { generation, topic } }: LiveStream,
+  wanted: ReadonlyMap<number, number>,
+  { waitSeconds }: PublishAgainOptions,
+  { send, prefix, sleep, now }: PublishAgainSteps,
+): Promise<void> => {
+  const index = controlIndexOf(prefix)
+  const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
+  if (docs.length === 0) return
+  for (const until = now() + waitSeconds * 1000; ; ) {
+    const positions = (await multiGet(send, docs)).map(found => (found._source as PositionDocument).body.position)
+    const behind = [...wanted.values()].reduce((sum, end, place) => sum + Math.max(0, end - (positions[place] ?? 0)), 0)
+    if (behind === 0) return
+    if (now() > until) {
+      const what = `the projector is ${behind} records behind on ${topic} after ${waitSeconds} s`
+      throw new CommandError(
+        `${what}: is it running? Run the same again later: what is there already is not sent twice`,
+      )
+    }
+    await sleep(LOOK_MS)
+  }
+}
+
+/** Looked at where it lies now: parked there, or decided as of there. */
+const outcomesOf = async (
+  plans: readonly Plan[],
+  sent: Sent,
+  forecaster: Forecaster,
+  { send, live }: PublishAgainSteps,
+): Promise<Result[]> => {
+  const again = await readParked(send, live, [...sent.values()])
+  const parkedAgain = new Map(again.flatMap(found => (found ? [[positionOf(found.fields), found.fields.code]] : [])))
+  const results: Result[] = []
+  for (const plan of plans) {
+    const published = sent.get(plan)
+    if (published === undefined) results.push(plan.result)
+    else {
+      const code = parkedAgain.get(positionOf(published))
+      const { outcome } = await forecaster.at(plan.parked, published.offset)
+      if ((outcome === 'parked') !== (code !== undefined)) {
+        throw new CommandError(`${positionOf(published)} is not what the rules say it is: look at the projector's log`)
+      }
+      const { fields } = plan.parked
+      if (outcome === 'parked') results.push({ fields, outcome: 'parked_again', reason: code ?? null, published })
+      else results.push({ fields, outcome, reason: null, published })
+    }
+  }
+  return results
+}

@@ -1,0 +1,167 @@
+/**
+ * The command line: its commands, options and help, in one place. Reading it has no effect but to call what was asked for, with
+ * what was said.
+ */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { parkCodes } from '../schemas/errors.ts'
+import { isId } from '../schemas/values.ts'
+import { type ExitCode, exitCodes } from './failures.ts'
+import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
+import type { Filter, Position } from './parked/find.ts'
+import type { again, count, list, show } from './parked/parked.ts'
+
+type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
+
+/** What the commands do; each gives the exit code. */
+export type Actions = {
+  readonly list: (options: Options<typeof list>) => Promise<ExitCode>
+  readonly count: (options: Options<typeof count>) => Promise<ExitCode>
+  readonly show: (options: Options<typeof show>) => Promise<ExitCode>
+  readonly again: (options: Options<typeof again>) => Promise<ExitCode>
+}
+
+export type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
+
+/** Carries out what a command line says. @param args without the program and the script */
+export const runProgram = async (args: readonly string[], actions: Actions, output: Output): Promise<ExitCode> => {
+  let code: ExitCode = exitCodes.done
+  const does =
+    <Args extends unknown[]>(action: (...args: Args) => Promise<ExitCode>) =>
+    async (...args: Args): Promise<void> => {
+      code = await action(...args)
+    }
+  const program = new Command('npm run')
+    .exitOverride()
+    .configureOutput({ writeOut: output.out, writeErr: output.error })
+    .configureHelp({ commandUsage: usageOf })
+    .showHelpAfterError('(--help says what there is)')
+  addParked(program, actions, does)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return code
+  } catch (error) {
+    // The message was said already. Help that was asked for is no mistake.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
+    throw error
+  }
+}
+
+/** npm takes what follows `--` only. */
+const usageOf = (command: Command): string => {
+  const names: string[] = []
+  for (let at: Command | null = command; at?.parent; at = at.parent) names.unshift(at.name())
+  const [script = '<script>', ...rest] = names
+  return ['npm run', script, '--', ...rest, command.usage()].join(' ')
+}
+
+type Does = <Args extends unknown[]>(action: (...args: Args) => Promise<ExitCode>) => (...args: Args) => Promise<void>
+
+const addParked = (program: Command, actions: Actions, does: Does): void => {
+  const parked = program
+    .command('parked')
+    .description('Looks at the records that were refused, and publishes them again once what they lacked is there.')
+    .addHelpText('after', exits)
+
+  withFilter(parked.command('list'))
+    .description('lists parked records')
+    .addOption(new Option('--newest', 'the newest first'))
+    .addOption(new Option('--oldest', 'the oldest first (default)').conflicts('newest'))
+    .addOption(wholeNumber('--limit <records>', 'at most so many', 1, RECORDS_MAX).default(LIST_DEFAULT))
+    .option('--json', 'a line of JSON each')
+    .action(
+      does(options => {
+        const { newest, limit, json = false } = options as ListFlags
+        return actions.list({ filter: filterOf(options as Filter), order: newest ? 'newest' : 'oldest', limit, json })
+      }),
+    )
+
+  withFilter(parked.command('count'))
+    .description('counts them by code')
+    .option('--json', 'as JSON')
+    .action(does(options => actions.count({ filter: filterOf(options), json: options.json ?? false })))
+
+  parked
+    .command('show')
+    .description('shows one record: why it was parked, its key, headers and value')
+    .argument('<position>', 'topic:partition:offset, as list has it', position)
+    .addOption(new Option('--raw', 'its value alone, byte for byte'))
+    .addOption(new Option('--json', 'as JSON; key, headers and value in base64').conflicts('raw'))
+    .action(
+      does((position: Position, options: { json?: true; raw?: true }) =>
+        actions.show({ position, as: options.raw ? 'raw' : options.json ? 'json' : 'text' }),
+      ),
+    )
+
+  withFilter(parked.command('publish-again'))
+    .description('publishes records again as they are, oldest first: same key, headers and bytes, into the same topic')
+    .argument('[positions...]', 'topic:partition:offset, as list has it; or say which by options', positions, [])
+    .option('--all', 'all there are')
+    .addOption(new Option('--publish', 'does it; otherwise this is a dry run, which says what would become of each'))
+    .addOption(new Option('--dry-run', 'says what would become of each (default)').conflicts('publish'))
+    .option('--force', 'also where an older rep or period would be put over a newer one')
+    .addOption(wholeNumber('--wait <seconds>', 'for the projector, at most', 1, 86_400).default(WAIT_DEFAULT_S))
+    .option('--json', 'a line of JSON each')
+    .action(
+      does((positions: Position[], options: AgainFlags, command: Command) => {
+        const filter = filterOf(options)
+        const ways = [positions.length > 0, Object.keys(filter).length > 0, options.all === true].filter(Boolean)
+        if (ways.length !== 1) command.error('error: say which: positions, or a filter, or --all')
+        const { publish = false, force = false, wait, json = false } = options
+        return actions.again({ positions, filter, publish, force, waitSeconds: wait, json })
+      }),
+    )
+    .addHelpText('after', published)
+}
+
+type ListFlags = { readonly newest?: true; readonly limit: number; readonly json?: true }
+type AgainFlags = Filter & {
+  readonly all?: true
+  readonly publish?: true
+  readonly force?: true
+  readonly wait: number
+  readonly json?: true
+}
+
+const exits = `
+Elasticsearch is found by the settings of the projector, in the environment; publish-again also needs those of Kafka.
+For a script: npm run -s, and --json. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong;
+3 publish-again: not every record is, or would be, applied.`
+
+const published = `
+What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes
+nothing, and what would be parked again is refused. Waits until the projector is past each, and says what became of it.`
+
+const withFilter = (command: Command): Command =>
+  command
+    .addOption(new Option('--code <code...>', 'parked with one of these codes').choices(parkCodes))
+    .addOption(new Option('--org <id>', 'of this organization').argParser(organization))
+    .option('--type <type>', 'of this event type')
+    .option('--topic <name>', 'of this topic')
+    .addOption(wholeNumber('--partition <number>', 'of this partition', 0, 1_000_000))
+
+const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
+  ...(code !== undefined && { code }),
+  ...(org !== undefined && { org }),
+  ...(type !== undefined && { type }),
+  ...(topic !== undefined && { topic }),
+  ...(partition !== undefined && { partition }),
+})
+
+const organization = (text: string): string => {
+  if (isId('org', text)) return text
+  throw new InvalidArgumentError('Expected org_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+const wholeNumber = (flags: string, description: string, min: number, max: number): Option =>
+  new Option(flags, description).argParser(text => {
+    if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
+  })
+
+const position = (text: string): Position => {
+  const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
+  if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
+  return { topic, partition: Number(partition), offset: Number(offset) }
+}
+
+const positions = (text: string, before: Position[]): Position[] => [...before, position(text)]

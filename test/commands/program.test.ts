@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import { exitCodes } from '../../commands/failures.ts'
+import { runProgram } from '../../commands/program.ts'
+
+/** What a command line comes to: the action and its options, what is said, and the exit code. */
+const said = async (...args: string[]) => {
+  const called: unknown[] = []
+  const text = { out: '', error: '' }
+  const action = (name: string) => async (options: unknown) => {
+    called.push(name, options)
+    return exitCodes.notAll
+  }
+  const code = await runProgram(
+    args,
+    { list: action('list'), count: action('count'), show: action('show'), again: action('again') },
+    { out: more => (text.out += more), error: more => (text.error += more) },
+  )
+  return { called, code, ...text }
+}
+
+test('what is not said has a default', async () => {
+  expect(await said('parked', 'list')).toMatchObject({
+    called: ['list', { filter: {}, order: 'oldest', limit: 50, json: false }],
+    code: exitCodes.notAll,
+  })
+  expect((await said('parked', 'count')).called).toEqual(['count', { filter: {}, json: false }])
+  expect((await said('parked', 'publish-again', '--all')).called).toEqual([
+    'again',
+    { positions: [], filter: {}, publish: false, force: false, waitSeconds: 60, json: false },
+  ])
+})
+
+test('every option reaches its command', async () => {
+  const filter = [
+    '--code',
+    'rep_unknown',
+    'id_reused',
+    '--org',
+    'org_1',
+    '--type',
+    't',
+    '--topic',
+    'a.b',
+    '--partition',
+    '0',
+  ]
+  const meant = { code: ['rep_unknown', 'id_reused'], org: 'org_1', type: 't', topic: 'a.b', partition: 0 }
+  expect((await said('parked', 'list', ...filter, '--newest', '--limit', '7', '--json')).called).toEqual([
+    'list',
+    { filter: meant, order: 'newest', limit: 7, json: true },
+  ])
+  expect((await said('parked', 'publish-again', ...filter, '--publish', '--force', '--wait', '5')).called).toEqual([
+    'again',
+    { positions: [], filter: meant, publish: true, force: true, waitSeconds: 5, json: false },
+  ])
+  const position = { topic: 'a.b', partition: 2, offset: 17 }
+  expect((await said('parked', 'show', 'a.b:2:17', '--raw')).called).toEqual(['show', { position, as: 'raw' }])
+  const { called } = await said('parked', 'publish-again', 'a.b:2:17', 'a.b:2:18', '--dry-run')
+  expect(called[1]).toMatchObject({ positions: [position, { ...position, offset: 18 }], publish: false })
+})
+
+test.for([
+  ['an unknown command', ['parked', 'remove']],
+  ['no command', ['parked']],
+  ['an unknown option', ['parked', 'list', '--hurry']],
+  ['a code that is none', ['parked', 'list', '--code', 'CANARY']],
+  ['an organization that is none', ['parked', 'count', '--org', 'acme']],
+  ['a limit of nothing', ['parked', 'list', '--limit', '0']],
+  ['a limit beyond the highest', ['parked', 'list', '--limit', '10001']],
+  ['both orders', ['parked', 'list', '--newest', '--oldest']],
+  ['no position', ['parked', 'show']],
+  ['a position that is none', ['parked', 'show', 'a:b']],
+  ['two ways to show', ['parked', 'show', 'a:0:0', '--json', '--raw']],
+  ['nothing said of what to publish', ['parked', 'publish-again', '--publish']],
+  ['a position and a filter', ['parked', 'publish-again', 'a:0:0', '--org', 'org_1']],
+  ['all and a filter', ['parked', 'publish-again', '--all', '--org', 'org_1']],
+  ['a dry run that publishes', ['parked', 'publish-again', '--all', '--publish', '--dry-run']],
+] as const)('%s is a mistake, and nothing is done', async ([, args]) => {
+  expect(await said(...args)).toMatchObject({ called: [], code: exitCodes.usage, out: '' })
+})
+
+test('help is no mistake, needs no setting, and says how npm passes arguments on', async () => {
+  const { code, out, called } = await said('parked', 'list', '--help')
+  expect([code, called]).toEqual([exitCodes.done, []])
+  expect(out).toContain('Usage: npm run parked -- list [options]')
+  expect((await said('parked', '--help')).out).toContain('Exit codes: 0 done')
+})

@@ -1,0 +1,78 @@
+/** The commands as an operator runs them: `commands/main.ts` on this Node, settings by environment. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { Client } from '@elastic/elasticsearch'
+import { inject } from 'vitest'
+import { count, list, type ParkedContext, show } from '../../commands/parked/parked.ts'
+import { runProgram } from '../../commands/program.ts'
+import { createElasticsearch } from '../../projector/elasticsearch.ts'
+import type { Topics } from './topics.ts'
+
+const project = join(import.meta.dirname, '..', '..')
+
+export type Ran = {
+  readonly code: number | null
+  readonly out: Buffer
+  /** What is for the eyes of the operator, beside the result. */
+  readonly said: string
+}
+
+/** Runs a command to its end. */
+export const runCommand = async (
+  args: readonly string[],
+  settings: Readonly<Record<string, string | undefined>>,
+): Promise<Ran> => {
+  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', 'commands/main.ts', ...args], {
+    cwd: project,
+    env: settings,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const out: Buffer[] = []
+  let said = ''
+  child.stdout.on('data', (bytes: Buffer) => out.push(bytes))
+  child.stderr.setEncoding('utf8').on('data', text => (said += text))
+  const [code] = await once(child, 'close')
+  return { code, out: Buffer.concat(out), said }
+}
+
+/** Carries out a command that only reads within this process: of many, each would start a Node of its own. */
+export const readHere = async (args: readonly string[], prefix: string): Promise<Ran> => {
+  const out: Buffer[] = []
+  let said = ''
+  const client = new Client({ node: inject('elasticsearchUrl').split(',') })
+  const context: ParkedContext = {
+    out: bytes => void out.push(Buffer.from(bytes)),
+    say: line => (said += `${line}\n`),
+    send: createElasticsearch(client).send,
+    prefix,
+  }
+  const code = await runProgram(
+    args,
+    {
+      list: options => list(options, context),
+      count: options => count(options, context),
+      show: options => show(options, context),
+      again: () => Promise.reject(new Error('needs Kafka')),
+    },
+    { out: context.out, error: context.say },
+  )
+  await client.close()
+  return { code, out: Buffer.concat(out), said }
+}
+
+export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({
+  KAFKA_BROKERS: topics.brokers,
+  KAFKA_EVENTS_TOPIC: topics.events,
+  KAFKA_API_KEYS_TOPIC: topics.apiKeys,
+  ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+  ELASTICSEARCH_INDEX_PREFIX: prefix,
+})
+
+/** What a command wrote as lines of JSON. */
+export const jsonLines = ({ out }: Ran): Record<string, unknown>[] =>
+  out
+    .toString('utf8')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))

@@ -1,0 +1,32 @@
+/** What lies in Kafka, asked without the projector. */
+import { randomBytes } from 'node:crypto'
+import type { KafkaMessage } from 'kafkajs'
+import type { Topics } from './topics.ts'
+
+/** One record of the events topic: read by a consumer of its own. */
+export const readFromKafka = async (
+  { kafka, events }: Pick<Topics, 'kafka' | 'events'>,
+  partition: number,
+  offset: number,
+): Promise<KafkaMessage> => {
+  const consumer = kafka.consumer({ groupId: `reader-${randomBytes(6).toString('hex')}`, maxWaitTimeInMs: 100 })
+  const found = Promise.withResolvers<KafkaMessage>()
+  await consumer.connect()
+  try {
+    await consumer.subscribe({ topics: [events], fromBeginning: true })
+    await consumer.run({
+      eachMessage: async ({ partition: of, message }) => {
+        if (of === partition && Number(message.offset) === offset) found.resolve(message)
+      },
+    })
+    return await found.promise
+  } finally {
+    await consumer.disconnect()
+  }
+}
+
+/** How many records there are in both topics. */
+export const countInKafka = async ({ admin, events, apiKeys }: Topics): Promise<number> => {
+  const offsets = await Promise.all([events, apiKeys].map(topic => admin.fetchTopicOffsets(topic)))
+  return offsets.flat().reduce((sum, { high }) => sum + Number(high), 0)
+}
