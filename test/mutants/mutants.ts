@@ -1,0 +1,298 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
+/**
+ * Bugs that somebody could make: each takes a promise away, and some test must notice. They are never in the program; the
+ * command `npm run mutants` plants one at a time in a copy of it.
+ */
+
+export type Mutant = {
+  readonly name: string
+  readonly file: string
+  /** Stands there exactly once, and is replaced. */
+  readonly find: string
+  readonly replace: string
+  /** Tests on real services that must notice, where they are needed or worth naming. */
+  readonly flow?: string
+}
+
+const PROJECTED = 'test/flow/promises/what-is-projected.test.ts'
+const WALKS = 'test/flow/promises/walks.test.ts'
+const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
+
+export const mutants: readonly Mutant[] = [
+  // --- the order of the flow
+  {
+    name: 'Kafka is told before the bulk is answered',
+    file: 'projector/flow.ts',
+    find: '    this.#written.push(written)\n',
+    replace: '    this.#written.push(written)\n    this.#steps.commit(end)\n',
+  },
+  {
+    name: 'a position is published before what was written is searchable',
+    file: 'projector/flow.ts',
+    find: '      if (indices.length > 0) await this.#steps.refresh(',
+    replace: '      if (indices.length > 0) void this.#steps.refresh(',
+  },
+  {
+    name: 'a position is published before the write is acknowledged',
+    file: 'projector/flow.ts',
+    find: '      await first.done\n      const unfinished = this.#written.findIndex(({ isDone }) => !isDone)',
+    replace: '      const unfinished = -1 as number',
+  },
+  {
+    name: 'a batch that was fetched elsewhere is taken',
+    file: 'projector/flow.ts',
+    find: '    if (this.#closed || batch.from !== this.#readTo) return',
+    replace: '    if (this.#closed) return',
+  },
+  {
+    name: 'what comes while much is in flight is dropped, and the batch resolved',
+    file: 'projector/flow.ts',
+    find: '    this.#read.add(batch)\n',
+    replace: "    if (this.#unfinished().length > 1) return 'taken'\n    this.#read.add(batch)\n",
+  },
+  {
+    name: 'a closed partition goes on publishing',
+    file: 'projector/flow.ts',
+    find: '      if (this.#closed) return\n      await this.#publish(',
+    replace: '      await this.#publish(',
+  },
+  {
+    name: 'the part of a batch that was not loaded is forgotten',
+    file: 'projector/flow.ts',
+    find: '    if (rest.records.length > 0 && !this.#closed) this.#read.putBack(rest)\n',
+    replace: '',
+  },
+
+  // --- writing
+  {
+    name: 'errors of single items are ignored',
+    file: 'projector/write.ts',
+    find: "    if (retriable.has(status) || type === 'cluster_block_exception') return 'retry'",
+    replace: "    if (retriable.has(status) || type === 'cluster_block_exception') return 'written'",
+  },
+  {
+    name: 'every 409 is taken for success',
+    file: 'projector/write.ts',
+    find: '  const yetToHappen = await compare(stale, steps)',
+    replace: '  const yetToHappen: Write[] = []',
+  },
+  {
+    name: 'other content under the same version is taken for the same',
+    file: 'projector/write.ts',
+    find: '!isDeepStrictEqual(stored._source, JSON.parse(item.line))',
+    replace: 'stored._source === undefined && !isDeepStrictEqual(1, 1)',
+  },
+  {
+    name: 'documents are written without their version',
+    file: 'projector/write.ts',
+    find: `,"version":\${version},"version_type":"external"}}`,
+    replace: '}}${version < 0 ? 0 : ""}',
+  },
+  {
+    name: 'answers are believed without looking whose they are',
+    file: 'projector/write.ts',
+    find: "    if (_index !== index || _id !== id || typeof status !== 'number') {",
+    replace: "    if (typeof status !== 'number') {",
+  },
+
+  // --- refresh and position
+  {
+    name: 'a refresh that failed on a shard counts',
+    file: 'projector/refresh.ts',
+    find: '  if (status !== 200 || failed !== 0) throw new Unavailable(status)',
+    replace: '  if (status !== 200 || failed === undefined) throw new Unavailable(status)\n  if (failed !== 0) return',
+  },
+  {
+    name: 'a refresh that began before the write was acknowledged counts',
+    file: 'projector/refresh.ts',
+    find: '    next = undefined\n    lastBegan = steps.now()\n    await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))',
+    replace:
+      '    lastBegan = steps.now()\n    await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))\n    next = undefined',
+  },
+  {
+    name: 'a position goes back where another owner was further',
+    file: 'projector/publish.ts',
+    find: '  const further = b.position > a.position ? b : a',
+    replace: '  const further = b',
+  },
+  {
+    name: 'a position is written whatever it is now',
+    file: 'projector/publish.ts',
+    find: '        query: { if_seq_no: stored.seqNo, if_primary_term: stored.primaryTerm },\n',
+    replace: '',
+  },
+  {
+    name: 'a time is claimed that was not reached',
+    file: 'projector/flow.ts',
+    find: '    const reached = this.#seen.findLast(({ end }) => end <= position)',
+    replace: '    const reached = this.#seen.at(-1)',
+  },
+
+  // --- deciding
+  {
+    name: 'chains are read as they are, not as of the offset',
+    file: 'projector/state.ts',
+    find: '  return last === undefined || last.seq < seq ? items : items.filter(item => item.seq < seq)',
+    replace: '  return last === undefined || last.seq < 0 ? [] : items',
+  },
+  {
+    name: 'records are read as they are, not as of the offset',
+    file: 'projector/state.ts',
+    find: '  record !== null && record.seq < seq ? record : null',
+    replace: '  record !== null && record.seq !== seq ? record : null',
+  },
+  {
+    name: 'what was decided and is not yet written is not seen by the next batch',
+    file: 'projector/load.ts',
+    find: '    return this.#pending.get(key)?.draft ?? this.#known.get(key)',
+    replace: '    return this.#known.get(key)',
+  },
+  {
+    name: 'what was not seen is taken for absent also where the partition was not read from its beginning',
+    file: 'projector/flow.ts',
+    find: 'new Cache(position === 0)',
+    replace: 'new Cache(position >= 0)',
+  },
+  {
+    name: 'the replaced payout stays current one record too long',
+    file: 'projector/rules/payouts.ts',
+    find: '{ ...replaced, until_seq: seq, superseded_by_id: data.id }',
+    replace: '{ ...replaced, until_seq: seq + 1, superseded_by_id: data.id }',
+    flow: WALKS,
+  },
+  {
+    name: 'the replaced payout is forgotten',
+    file: 'projector/rules/payouts.ts',
+    find: '  if (current !== null) {',
+    replace: '  if (current !== null && seq < 0) {',
+  },
+  {
+    name: 'a payout may fork its chain',
+    file: 'projector/rules/payouts.ts',
+    find: "  if (data.supersedes_id !== current) return parked('supersedes_mismatch')",
+    replace: "  if (data.supersedes_id === null && current !== null) return parked('supersedes_mismatch')",
+  },
+  {
+    name: 'an event of an unknown type is passed over',
+    file: 'projector/project.ts',
+    find: "  if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }",
+    replace:
+      "  if (verdict === 'type_unknown') return { outcome: 'duplicate' }\n  if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }",
+  },
+  {
+    name: 'money goes through a number',
+    file: 'projector/rules/payouts.ts',
+    find: '    net_amount: data.net_amount,',
+    replace: '    net_amount: String(Number(data.net_amount)),',
+    flow: 'test/flow/money.test.ts',
+  },
+  {
+    name: 'lines are added up in floating point',
+    file: 'projector/validate.ts',
+    find: '    !addUpTo(\n      event.data.line_items.map(line => line.amount),\n      event.data.net_amount,\n    )',
+    replace:
+      '    (addUpTo([], event.data.net_amount) ? 0 : event.data.line_items.reduce((sum, line) => sum + Number(line.amount), 0)) !== Number(event.data.net_amount)',
+  },
+  {
+    name: 'the key of a record may be of another organization',
+    file: 'projector/validate.ts',
+    find: '  if (record.key === null || record.key.compare(Buffer.from(event.data.org_id)) !== 0)',
+    replace: '  if (record.key === null)',
+  },
+
+  // --- source
+  {
+    name: 'reading begins where Kafka was told, not where was published',
+    file: 'projector/assign.ts',
+    find: '    this.#seek(partition, last?.offset ?? position)\n',
+    replace: '',
+    flow: PROJECTED,
+  },
+  {
+    name: 'the last record is not compared with the one that was read',
+    file: 'projector/assign.ts',
+    find: 'record?.offset !== last.offset || hashOf(record) !== last.sha256',
+    replace: 'record?.offset !== last.offset || hashOf(record) === undefined',
+  },
+  {
+    name: 'another source is projected on',
+    file: 'projector/source.ts',
+    find: '    if (expected[field] === got[field]) continue',
+    replace: '    if (expected[field] === got[field] || got) continue',
+  },
+  {
+    name: 'the error of Elasticsearch is shown in the log',
+    file: 'projector/write.ts',
+    find: "    throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })",
+    replace: "    throw new StopError('write_refused', `status ${status}, ${JSON.stringify(item)}`, { index })",
+  },
+
+  // --- the API
+  {
+    name: 'a cursor counts instead of naming a place',
+    file: 'api/read-page.ts',
+    find: '  const behind = { gt: after }\n',
+    replace: '  const behind = { gte: after }\n',
+    flow: WALKS,
+  },
+  {
+    name: 'lists are in order of time',
+    file: 'api/read-page.ts',
+    find: "    sort: [{ [order]: 'asc' }],",
+    replace: "    sort: [{ at: 'asc' }],",
+    flow: WALKS,
+  },
+  {
+    name: 'a page is searched without the organization',
+    file: 'api/read-page.ts',
+    find: '{ bool: { filter: [{ term: { org_id: org } }, ...ranges.map(range => ({ range }))] } }',
+    replace: '{ bool: { filter: [...ranges.map(range => ({ range }))], should: [{ term: { org_id: org } }] } }',
+    flow: ORGANIZATIONS,
+  },
+  {
+    name: 'single records are read beyond the published position',
+    file: 'api/position.ts',
+    find: 'boolean => seq < position.publishedTo',
+    replace: 'boolean => seq < position.publishedTo + 1',
+    flow: PROJECTED,
+  },
+  {
+    name: 'a replacement is shown before it is published',
+    file: 'api/position.ts',
+    find: 'boolean => untilSeq < position.publishedTo',
+    replace: 'boolean => untilSeq <= position.publishedTo',
+    flow: WALKS,
+  },
+  {
+    name: 'replaced and replacement are both current on a page',
+    file: 'api/position.ts',
+    find: '({ gte: position.publishedTo })',
+    replace: '({ gte: position.publishedTo - 1 })',
+    flow: WALKS,
+  },
+  {
+    name: 'partial results make a page',
+    file: 'api/cut-documents.ts',
+    find: '  if (shards?.failed !== 0 || shards.successful !== shards.total || shards.total === 0) {',
+    replace: '  if (shards?.total === 0) {',
+  },
+  {
+    name: 'a search that timed out makes a page',
+    file: 'api/cut-documents.ts',
+    find: "  if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')\n",
+    replace: '',
+  },
+  {
+    name: 'a revoked key is believed',
+    file: 'api/keys.ts',
+    find: '  if (revoked !== false) return undefined\n',
+    replace: '  if (revoked === undefined) return undefined\n',
+  },
+  {
+    name: 'a read waits for no position: what was read before is good enough',
+    file: 'api/position.ts',
+    find: "      const moved = now.publishedTo !== before.publishedTo\n      const again = moved && freshness === 'at-position' && names.length > 0",
+    replace:
+      "      const again = now.publishedTo < before.publishedTo && freshness === 'at-position' && names.length > 0",
+  },
+]
