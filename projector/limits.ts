@@ -36,6 +36,8 @@ export const BULKS_IN_FLIGHT = 3
 /** Bytes and documents of one bulk request. Elasticsearch refuses above 100 MB; measured best at 500 to 2,000 documents. */
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
+/** Bytes a bulk request is not made smaller than after lost connections: no limit on the way is lower, and most have other causes. */
+export const BULK_BYTES_LEAST = 1 * MiB
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
 /** Bytes of its answer: documents may be large, and what does not fit is asked for by itself. */

@@ -63,7 +63,7 @@ const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send'
   const { status, body } = await send({ method: 'POST', path: `/${indices.join(',')}/_refresh` })
   if (status === 404) throw new StopError('index_missing', `one of ${indices.join(', ')}, while refreshing`)
   const { total, successful, failed } = (body as { _shards?: Shards } | undefined)?._shards ?? {}
-  if (status !== 200 || failed !== 0) throw new Unavailable(status)
+  if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
   if (successful === total) return
   // A copy that is not there yet is not missed. But Elasticsearch does not count as failed either a shard that is nowhere just now,
   // as while another node takes it over: then what was written to it is not searchable.

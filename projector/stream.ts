@@ -264,7 +264,8 @@ const createFlowStarter = (
       if (outcome === 'retried') watchdog.disturbed()
       else watchdog.moved(partition, items)
     }
-    const send = requester('write', signal, context)
+    const send = (request: Request) =>
+      health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)
     watchdog.began(partition)
     return new PartitionFlow(
       wrapSteps({

@@ -5,9 +5,16 @@
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type Answer, type Place as DocumentPlace, errorType, type Found, type Request } from './elasticsearch.ts'
+import {
+  type Answer,
+  type Place as DocumentPlace,
+  errorType,
+  type Found,
+  type Request,
+  Unavailable,
+} from './elasticsearch.ts'
 import { StopError } from './failures.ts'
-import { BULK_BYTES, BULK_DOCUMENTS, MGET_IDS } from './limits.ts'
+import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from './limits.ts'
 import type { Change, Place } from './state.ts'
 
 /** A document ready to be sent: `line` is its source, one line of JSON, of so many bytes. */
@@ -21,11 +28,11 @@ type Write = {
 
 export type WriteSteps = {
   readonly indexOf: (place: Place) => string
-  /** Both try until they are answered. */
+  /** Tries once. @throws Unavailable when it may work later */
   readonly request: (request: Request) => Promise<Answer>
-  /** Of the first documents that are asked for as many as one answer holds. */
+  /** Tries until it is answered: of the first documents that are asked for as many as one answer holds. */
   readonly multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>
-  /** Waits before items that failed for now are sent again. */
+  /** Waits before what failed for now is sent again. @throws when nobody waits for it any more */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
   /** Told why documents are not taken for now, and with undefined that all are. */
@@ -34,7 +41,7 @@ export type WriteSteps = {
 
 export const write = async (changes: readonly Change[], steps: WriteSteps): Promise<void> => {
   const writes = changes.map(change => render(change, steps.indexOf))
-  for (const part of split(writes)) await writeAll(part, steps)
+  for (const part of split(writes, BULK_BYTES)) await writeAll(part, steps)
 }
 
 /** Our own fields first, `body_bytes` and `body` last: what the API relies on to cut the body out. */
@@ -45,11 +52,11 @@ const render = ({ place, id, version, draft }: Change, indexOf: WriteSteps['inde
   return { index: indexOf(place), id, version, line, bytes: Buffer.byteLength(line) }
 }
 
-function* split(writes: readonly Write[]): Generator<Write[]> {
+function* split(writes: readonly Write[], bytesMost: number): Generator<Write[]> {
   let part: Write[] = []
   let bytes = 0
   for (const item of writes) {
-    if (part.length > 0 && (bytes + item.bytes > BULK_BYTES || part.length === BULK_DOCUMENTS)) {
+    if (part.length > 0 && (bytes + item.bytes > bytesMost || part.length === BULK_DOCUMENTS)) {
       yield part
       part = []
       bytes = 0
@@ -62,15 +69,32 @@ function* split(writes: readonly Write[]): Generator<Write[]> {
 
 const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<void> => {
   let waiting = writes
-  for (let attempt = 0; waiting.length > 0; attempt++) {
-    if (attempt > 0) {
-      steps.count('retried', waiting.length)
-      steps.onRefused('Elasticsearch refuses documents for now')
-      await steps.pause(attempt)
-    }
-    waiting = await writeOnce(waiting, steps)
+  let bytesMost = BULK_BYTES
+  for (let failures = 0; waiting.length > 0; ) {
+    const [part = []] = split(waiting, bytesMost)
+    const { again, because } = await tryToWrite(part, steps)
+    waiting = [...again, ...waiting.slice(part.length)]
+    if (again.length === 0) continue
+    // What refuses a request because it is too large often ends the connection before that can be read: the next is smaller.
+    if (because?.status === 0) bytesMost = Math.max(BULK_BYTES_LEAST, bytesMost / 2)
+    steps.count('retried', again.length)
+    steps.onRefused(because?.message ?? 'Elasticsearch refuses documents for now')
+    await steps.pause(++failures)
   }
   steps.onRefused(undefined)
+}
+
+/** Which documents are to be sent again; and why, where that is all of them. */
+const tryToWrite = async (
+  writes: readonly Write[],
+  steps: WriteSteps,
+): Promise<{ readonly again: readonly Write[]; readonly because?: Unavailable }> => {
+  try {
+    return { again: await writeOnce(writes, steps) }
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    return { again: writes, because: error }
+  }
 }
 
 /** Sends the documents in one request, or in two where one is too large. Returns those that are to be sent again. */

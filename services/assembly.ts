@@ -32,8 +32,16 @@ export const findAssembly = async (): Promise<string | undefined> => {
   return (await exists(folder)) ? folder : undefined
 }
 
-/** Makes the assembled folder: `kafka/{lib,classes}` and `elasticsearch/{lib,classes,modules}`. */
-export const assemble = async (tools: AssemblyTools): Promise<string> => {
+/** Makes the assembled folder: `kafka/{lib,classes}` and `elasticsearch/{lib,classes,modules}`. Asked for twice at once, it is made once. */
+export const assemble = (tools: AssemblyTools): Promise<string> => {
+  assembling ??= assembleNow(tools).finally(() => {
+    assembling = undefined
+  })
+  return assembling
+}
+let assembling: Promise<string> | undefined
+
+const assembleNow = async (tools: AssemblyTools): Promise<string> => {
   const folder = await assemblyFolder()
   const unfinished = `${folder}.${process.pid}`
   await removeLeftovers()

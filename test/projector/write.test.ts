@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Found, Request } from '../../projector/elasticsearch.ts'
+import { type Found, type Request, Unavailable } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../projector/limits.ts'
 import type { Change } from '../../projector/state.ts'
@@ -139,6 +139,33 @@ describe('what failed for now is sent again, alone', () => {
     // For as long as any document is refused, and not longer.
     expect(refusals).toEqual([expect.any(String), expect.any(String), undefined])
     expect(counted).toEqual({ written: 4, stale: 0, retried: 3 })
+  })
+
+  test.each([
+    [new Unavailable(503), 8],
+    // The answer 413 was perhaps there, and lost with the connection: in halves, but not for ever.
+    [new Unavailable(0), 1],
+  ])('all of it after %s', async (failure, megabytes) => {
+    const failing = (): never => {
+      throw failure
+    }
+    const { steps, ids, refusals, counted } = elasticsearch(...Array(6).fill(failing))
+    const changes = Array.from({ length: 16 }, (_, at) => change(`${at}`, 1, { text: 'x'.repeat(520_000) }))
+    await write(changes, steps)
+    expect(refusals.slice(0, 6)).toEqual(Array(6).fill(failure.message))
+    expect(refusals.at(-1)).toBeUndefined()
+    const taken = ids().slice(6)
+    expect(taken.flat()).toEqual(changes.map(({ id }) => id))
+    expect(Math.max(...taken.map(({ length }) => length))).toBe(2 * megabytes)
+    expect(counted.written).toBe(16)
+  })
+
+  test('not what stops', async () => {
+    const { steps, sent } = elasticsearch(() => {
+      throw new StopError('access_refused', 'Elasticsearch answers 401')
+    })
+    expect((await stopOf(write([change('a', 1)], steps))).code).toBe('access_refused')
+    expect(sent).toHaveLength(1)
   })
 
   test('for as long as it takes', async () => {

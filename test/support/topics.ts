@@ -164,7 +164,7 @@ function* split(records: readonly Placed[]): Generator<Placed[]> {
   if (part.length > 0) yield part
 }
 
-const toMessage = ({ key, headers, value, partition }: Placed) => ({
+export const toMessage = ({ key, headers, value, partition }: Placed) => ({
   key,
   headers: headers as IHeaders,
   value,

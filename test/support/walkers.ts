@@ -38,12 +38,14 @@ type Options = {
   readonly keys: ReadonlyMap<string, string>
   readonly random: Random
   readonly walkers?: number
+  /** Milliseconds between two pages of one walker. */
+  readonly every?: number
 }
 
 const LISTS: readonly List[] = ['payouts', 'payouts', 'payouts', 'payroll_files', 'reps', 'periods']
 const WHOLE = 200
 
-export const startWalkers = ({ apis, keys, random, walkers = 3 }: Options): Walkers => {
+export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Options): Walkers => {
   const walks: Walk[] = []
   const wrong: string[] = []
   let [pages, unavailable, turn] = [0, 0, 0]
@@ -55,19 +57,20 @@ export const startWalkers = ({ apis, keys, random, walkers = 3 }: Options): Walk
       const all = apis()
       const url = all[turn++ % all.length]?.url ?? ''
       const answer = await ask(`${url}${path}`, keys.get(org) ?? '')
-      if (answer === undefined) await pause(50)
+      if (answer === undefined) await pause(Math.max(every, 50))
       else if (answer.status === 503) {
         unavailable++
         if (!answer.text.includes('"unavailable"') || !answer.retryAfter) wrong.push(`503 to ${path}: ${answer.text}`)
-        await pause(50)
+        await pause(Math.max(every, 50))
       } else if (answer.status !== 200) {
         wrong.push(`${answer.status} to ${path}: ${answer.text}`)
-        await pause(50)
+        await pause(Math.max(every, 50))
       } else {
         pages++
         const asked = `${url} ${org}`
         if (answer.time < (times.get(asked) ?? '')) wrong.push(`${path}: time ${times.get(asked)}, then ${answer.time}`)
         times.set(asked, answer.time)
+        await pause(every)
         return JSON.parse(answer.text) as Page
       }
     }

@@ -1,0 +1,134 @@
+/** Elasticsearch that is killed, frozen, or restored from an older copy: a node for each test, one Kafka for all. */
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import type { Service, ServiceOptions } from '../../services/service.ts'
+import { expectGoesOn, expectNothingHappened, expectSick, startInstallation } from '../support/installation.ts'
+import { keepPublishing } from '../support/load.ts'
+import { startOwnServer } from '../support/own-services.ts'
+import { caughtUp, startApi, startProjector } from '../support/processes.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import { call, everythingProjected, indicesOf } from '../support/stored.ts'
+
+const seed = seedOfRun()
+const file = fileScope()
+let kafka: Service
+
+beforeAll(async () => {
+  console.log(`seed ${seed}`)
+  kafka = await startOwnServer(file, 'kafka')
+})
+
+const start = async (t: Scope, salt: number, options?: ServiceOptions) => {
+  const elasticsearch = await startOwnServer(t, 'elasticsearch', options)
+  const random = createRandom(seed + salt)
+  const installation = await startInstallation(t, {
+    kafka: kafka.address,
+    elasticsearch: elasticsearch.address,
+    random,
+  })
+  return { elasticsearch, random, installation }
+}
+
+const isBulk = (line: string): boolean => line.startsWith('POST /_bulk')
+
+test.concurrent('Elasticsearch that is killed in the middle of a bulk request loses nothing and doubles nothing', async t => {
+  const { elasticsearch, random, installation } = await start(t, 1)
+  const { proxy, projector, walkers, topics, next } = installation
+  const recoveries: number[] = []
+  for (let round = 0; round < 3; round++) {
+    // In small pieces, so that the end also comes where half of it has arrived.
+    await proxy.suffer({ kind: 'slices', bytes: 2_000 }, isBulk)
+    const loading = keepPublishing(t, topics, () => next(20))
+    for (let bulks = 0; bulks < 1 + random.below(4); bulks++) await proxy.passes(isBulk)
+    const unavailable = walkers.soFar().unavailable
+    await elasticsearch.kill()
+    await proxy.heal()
+    await expectSick(projector, /does not answer/)
+    await eventually(() => expect(walkers.soFar().unavailable).toBeGreaterThan(unavailable))
+    await loading.stop()
+    await elasticsearch.restart()
+    recoveries.push(await expectGoesOn(installation))
+  }
+  console.log(`killed: caught up after ${recoveries.map(Math.round).join(', ')} ms`)
+  await expectNothingHappened(installation)
+})
+
+const FROZEN_MS = 40_000
+
+test.concurrent('Elasticsearch that is frozen for 40 s: the first write completes after its retry', async t => {
+  const { elasticsearch, installation } = await start(t, 2)
+  const { proxy, projector, walkers, publish, positions, topics, next } = installation
+  const before = positions.latest()
+  const loading = keepPublishing(t, topics, () => next(20))
+  await proxy.passes(isBulk)
+  const frozen = performance.now()
+  await elasticsearch.freeze()
+  await loading.stop()
+  await publish(100)
+  // The position is what was there before, and a little, or all that the write under way was answered with.
+  await expectSick(projector, /no answer|does not answer/)
+  expect(performance.now() - frozen).toBeLessThan(15_000)
+  const asked = proxy.asked().length
+  await eventually(() => expect(performance.now() - frozen).toBeGreaterThan(FROZEN_MS), { every: 200 })
+  // It was asked again meanwhile, though nothing was answered.
+  expect(
+    proxy
+      .asked()
+      .slice(asked)
+      .some(({ line }) => isBulk(line) || line.startsWith('PUT')),
+  ).toBe(true)
+  expect(walkers.soFar().unavailable).toBeGreaterThan(10)
+  await elasticsearch.thaw()
+  const took = await expectGoesOn(installation)
+  console.log(`frozen for 40 s: caught up ${Math.round(took)} ms after`)
+  expect(positions.latest().every((position, partition) => position > (before[partition] ?? 0))).toBe(true)
+  await expectNothingHappened(installation)
+})
+
+test.concurrent('a read model restored from an older copy goes on from there, and ends as if nothing had happened', async t => {
+  const repository = join(tmpdir(), `commission-copies-${seed}`)
+  t.onTestFinished(() => rm(repository, { recursive: true, force: true }))
+  const { installation } = await start(t, 3, { settings: { 'path.repo': repository } })
+  const { prefix, topics, projector, settings, publish, keys, walkers, positions, api } = installation
+  await publish(200)
+  await caughtUp(projector)
+  // As docs/operating.md says: only a copy that was taken while no projector ran counts.
+  expect(await projector.stop()).toEqual({ code: 0, signal: null })
+  const done = async (method: string, path: string, body?: object) => {
+    const { status, text } = await call(method, `${path}`, body)
+    expect(status, text).toBeLessThan(300)
+  }
+  await done('PUT', `/_snapshot/${prefix}-copies`, { type: 'fs', settings: { location: repository } })
+  await done('PUT', `/_snapshot/${prefix}-copies/first?wait_for_completion=true`, { indices: `${prefix}-*` })
+
+  const later = await startProjector(t, { topics, prefix, settings })
+  await publish(200)
+  await caughtUp(later)
+  expect(await later.stop()).toEqual({ code: 0, signal: null })
+  const everything = await everythingProjected(prefix)
+  const walked = await walkers.stop()
+  expect(walked.wrong).toEqual([])
+  await positions.stop()
+
+  const [key] = keys.values()
+  const ask = () => fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${key}` } })
+  expect((await ask()).status).toBe(200)
+  await done('DELETE', `/${(await indicesOf(prefix)).join()}`)
+  await done('POST', `/_snapshot/${prefix}-copies/first/_restore?wait_for_completion=true`, { indices: `${prefix}-*` })
+  // Whoever has seen what the copy lacks is told that it cannot be known now, rather than the past.
+  expect((await ask()).status).toBe(503)
+
+  await publish(50)
+  const last = await startProjector(t, { topics, prefix, settings })
+  await caughtUp(last)
+  await eventually(async () => expect((await ask()).status).toBe(200))
+  const again = await everythingProjected(prefix)
+  for (const [kind, documents] of Object.entries(everything)) {
+    expect(again[kind]?.length).toBeGreaterThanOrEqual(documents.length)
+  }
+  const fresh = await startApi(t, prefix, { settings })
+  await expectNothingHappened({ ...installation, projector: last, api: fresh })
+})

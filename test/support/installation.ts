@@ -1,0 +1,124 @@
+/**
+ * A whole installation on services of a test's own: topics, a projector, an API and walkers, all of which reach Elasticsearch
+ * through a proxy; the test itself looks past the proxy. And what must hold of it, whatever was done to it.
+ */
+import { expect } from 'vitest'
+import { expectProjectedAsModelled } from './agreement.ts'
+import { createClient, lists } from './client.ts'
+import { keyCreated, newKeyText, type Outgoing } from './events.ts'
+import type { Model } from './model.ts'
+import { type Positions, watchPositions } from './positions.ts'
+import { type Api, caughtUp, type Projector, startApi, startProjector } from './processes.ts'
+import { type FaultProxy, startProxy } from './proxy.ts'
+import type { Random } from './random.ts'
+import { eventually, type Scope } from './scope.ts'
+import { createPrefix } from './stored.ts'
+import { createStream, organizationsIn } from './streams.ts'
+import { createTopics, type Topics } from './topics.ts'
+import { expectWalkedAsModelled, startWalkers, type Walkers } from './walkers.ts'
+
+/** What operators are promised: everything goes on so many milliseconds after what was sick is well again. */
+export const GOES_ON_WITHIN_MS = 30_000
+
+export type Installation = {
+  readonly topics: Topics
+  readonly prefix: string
+  readonly proxy: FaultProxy
+  /** Settings of processes that reach Elasticsearch through the proxy. */
+  readonly settings: Readonly<Record<string, string>>
+  readonly projector: Projector
+  readonly api: Api
+  readonly walkers: Walkers
+  readonly positions: Positions
+  readonly keys: ReadonlyMap<string, string>
+  /** The next records of the stream, to be published. */
+  readonly next: (records: number) => Outgoing[]
+  /** Publishes them. */
+  readonly publish: (records: number) => Promise<void>
+}
+
+type Options = {
+  /** Addresses of the services. */
+  readonly kafka: string
+  readonly elasticsearch: string
+  readonly random: Random
+}
+
+const PARTITIONS = 3
+
+/** Starts everything, with some records that are projected. */
+export const startInstallation = async (scope: Scope, options: Options): Promise<Installation> => {
+  const { kafka, elasticsearch, random } = options
+  const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
+  const keys = new Map(organizations.map(org => [org, newKeyText()]))
+  const topics = await createTopics(scope, { partitions: PARTITIONS, kafka })
+  const prefix = createPrefix(scope, elasticsearch)
+  const proxy = await startProxy(scope, new URL(elasticsearch).host)
+  const settings = { ELASTICSEARCH_URL: `http://${proxy.address}` }
+  const stream = createStream(random, organizations, PARTITIONS)
+  const next = (records: number): Outgoing[] => stream.take(records)
+  const publish = async (records: number): Promise<void> => void (await topics.publish(next(records)))
+
+  const projector = await startProjector(scope, { topics, prefix, settings })
+  await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
+  await publish(60)
+  await caughtUp(projector)
+  const api = await startApi(scope, prefix, { settings })
+  const positions = watchPositions(prefix, PARTITIONS, 250)
+  const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 1, every: 100 })
+  // A test that fails before must not leave them walking.
+  scope.onTestFinished(async () => void Promise.allSettled([walkers.stop(), positions.stop()]))
+  return { topics, prefix, proxy, settings, projector, api, walkers, positions, keys, next, publish }
+}
+
+/** Alive, not ready, and why. */
+export const expectSick = (projector: Projector, why: RegExp, part = /^elasticsearch/): Promise<void> =>
+  eventually(async () => {
+    const { status, text } = await projector.ask('/readyz')
+    expect(status, projector.log()).toBe(503)
+    const reasons = Object.entries(JSON.parse(text).reasons)
+    expect(reasons, text).toContainEqual([expect.stringMatching(part), expect.stringMatching(why)])
+    expect((await projector.ask('/livez')).status).toBe(200)
+  })
+
+/** Everything that is in Kafka is readable, and the projector ready, so soon after what was sick is well again. @returns milliseconds */
+export const expectGoesOn = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
+  const healed = performance.now()
+  const whole = { within: GOES_ON_WITHIN_MS }
+  await caughtUp(projector, whole)
+  await eventually(async () => expect((await projector.ask('/readyz')).status, projector.log()).toBe(200), whole)
+  const took = performance.now() - healed
+  expect(took).toBeLessThan(GOES_ON_WITHIN_MS)
+  return took
+}
+
+/** Nothing was lost, doubled or torn, and nobody was ever shown anything else. */
+export const expectNothingHappened = async (installation: Installation): Promise<void> => {
+  const { topics, prefix, projector, api, walkers, positions, keys } = installation
+  await caughtUp(projector)
+  const walked = await walkers.stop()
+  await positions.stop()
+  expect(projector.exit(), projector.log()).toBeUndefined()
+  const model = await expectProjectedAsModelled(prefix, topics)
+  await expectServedAsModelled([api], keys, model)
+  expectWalkedAsModelled(walked, model)
+}
+
+/** Every list as the model has it, and every payout and every statement, or so many of them of each organization. */
+export const expectServedAsModelled = async (
+  apis: readonly Api[],
+  keys: ReadonlyMap<string, string>,
+  model: Model,
+  most = Number.POSITIVE_INFINITY,
+): Promise<void> => {
+  for (const [org, key] of keys) {
+    const client = createClient(apis, key)
+    const view = model.view(org)
+    for (const list of lists) expect(await client.all(list)).toEqual(view[list])
+    for (const payout of view.everyPayout.slice(0, most))
+      expect(await client.read(`/payouts/${payout.id}`)).toEqual(payout)
+    for (const statement of view.statements.slice(-most)) {
+      expect(await client.read(`/statements/${statement.id}`)).toEqual(statement)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/** Looks again and again how far each partition is published and up to which time: neither may ever go back. */
+import { expect } from 'vitest'
+import { type Position, readPosition } from './stored.ts'
+
+export type Positions = {
+  /** The position of each partition as it was seen last; 0 before the first start. */
+  readonly latest: () => readonly number[]
+  /** Ends the looking. @throws where any position or time went back */
+  readonly stop: () => Promise<void>
+}
+
+/** What cannot be read now, as while Elasticsearch is away, is looked at again later. @param every milliseconds */
+export const watchPositions = (prefix: string, partitions: number, every: number): Positions => {
+  const latest: Pick<Position, 'position' | 'time'>[] = Array.from({ length: partitions }, () => ({
+    position: 0,
+    time: 0,
+  }))
+  const wentBack: string[] = []
+  let watching = true
+
+  const look = async (partition: number): Promise<void> => {
+    const seen = await readPosition(prefix, 'g1', partition)
+    const before = latest[partition]
+    for (const what of ['position', 'time'] as const) {
+      if (before && seen[what] < before[what])
+        wentBack.push(`${what} of ${partition}: ${before[what]}, then ${seen[what]}`)
+    }
+    latest[partition] = seen
+  }
+  const watch = async (): Promise<void> => {
+    while (watching) {
+      for (let partition = 0; partition < partitions; partition++) await look(partition).catch(() => undefined)
+      await new Promise(resolve => setTimeout(resolve, every))
+    }
+  }
+  const done = watch()
+  return {
+    latest: () => latest.map(({ position }) => position),
+    stop: async () => {
+      watching = false
+      await done
+      expect(wentBack).toEqual([])
+    },
+  }
+}
