@@ -30,6 +30,7 @@ export default defineConfig({
           name: 'simulation',
           include: ['test/simulation/**/*.test.ts'],
           environment: 'node',
+          maxWorkers: 2,
           testTimeout: 600_000,
         },
       },

@@ -36,7 +36,9 @@ export const createProjectionTime = (
   return async (org, position, found, signal) => {
     if (found === 'records') withRecords.set(org, true)
     if (withRecords.get(org)) return position.time
-    if (!(await hasRecords(org, position, signal))) return oldestTime(position.generation, signal)
+    // Its own partition's as the page was read, too: the position can have passed its first records since.
+    if (!(await hasRecords(org, position, signal)))
+      return Math.min(position.time, await oldestTime(position.generation, signal))
     withRecords.set(org, true)
     return position.time
   }

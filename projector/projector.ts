@@ -37,7 +37,7 @@ export type Context = {
   readonly signal: AbortSignal
 } & Tampering
 
-type Settings = Read<typeof projectorSettings>
+export type Settings = Read<typeof projectorSettings>
 
 /** Runs until the signal. @throws StopError, or whatever else stopped it */
 export const runProjector = async (settings: Settings, context: Context): Promise<void> => {
@@ -123,7 +123,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
 }
 
 /** Everything that must be so before the first record, for both streams. Waits for Kafka and Elasticsearch to be there. */
-const prepare = async (
+export const prepare = async (
   settings: Settings,
   admin: SourceAdmin & { connect(): Promise<void> },
   health: Health,

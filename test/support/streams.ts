@@ -37,8 +37,13 @@ export const organizationsIn = (random: Random, wanted: readonly number[], parti
   return found
 }
 
-/** The next records of an endless stream. Each organization has `rep_1` and `period_1` first. */
-export const createStream = (random: Random, organizations: readonly string[], partitions: number) => {
+/** The next records of an endless stream. Each organization has `rep_1` and `period_1` first, or as many more as are wanted. */
+export const createStream = (
+  random: Random,
+  organizations: readonly string[],
+  partitions: number,
+  { reps = 1, periods = 1 } = {},
+) => {
   const model = createModel(partitions)
   const sent: Outgoing[] = []
   const offsets = new Map<string, number>()
@@ -55,9 +60,9 @@ export const createStream = (random: Random, organizations: readonly string[], p
     return record
   }
   for (const org of organizations) {
-    for (const record of [repRecorded({ org_id: org }), periodRecorded({ org_id: org }), keyCreated({ org_id: org })]) {
-      send(record)
-    }
+    for (let number = 1; number <= reps; number++) send(repRecorded({ org_id: org, id: `rep_${number}` }))
+    for (let number = 1; number <= periods; number++) send(periodRecorded({ org_id: org, id: `period_${number}` }))
+    send(keyCreated({ org_id: org }))
   }
   const start = sent.length
 

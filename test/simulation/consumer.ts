@@ -1,0 +1,313 @@
+/**
+ * The Kafka client's consumer, with what `projector/consume.ts` uses of it and with its traps: it stays in the loop fetch,
+ * handle, heartbeat; it hears of a rebalance only at a heartbeat; pauses and seeks outlive a rebalance and are lost with a
+ * crash; what was fetched before a seek or a pause is thrown away unless it is being handled; batches without a record for
+ * us are told by an event only; out of the group it refuses everything. A fault makes it fetch from elsewhere.
+ */
+import kafkajs, { type EachBatchPayload } from 'kafkajs'
+import { FETCH_WAIT_MS } from '../../projector/limits.ts'
+import type { Broker } from './broker.ts'
+import type { Call } from './call.ts'
+import type { Host } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { Faults } from './faults.ts'
+import { batchOf, type Fetched, fetchFrom } from './fetch.ts'
+import type { Group, Joined } from './group.ts'
+
+/** Heartbeats in a session. */
+const HEARTBEATS = 5
+
+/** Failures in a row after which the client gives up and starts again. */
+const RETRIES = 5
+
+type Handlers = Record<string, ((event: { payload: Record<string, unknown> }) => void)[]>
+type EachBatch = (payload: EachBatchPayload) => Promise<void>
+
+/** One stay in the group, from a start to a crash or the end. */
+type Stay = {
+  isRunning: boolean
+  hasJoined: boolean
+  memberId: string | undefined
+  generation: number
+  assigned: readonly number[]
+  readonly paused: Set<number>
+  readonly seeks: Map<number, number>
+  next: Map<number, number>
+  lastHeartbeat: number
+  ended: Promise<void>
+}
+
+export class Consumer {
+  readonly events = {
+    GROUP_JOIN: 'consumer.group_join',
+    END_BATCH_PROCESS: 'consumer.end_batch_process',
+    REBALANCING: 'consumer.rebalancing',
+    CRASH: 'consumer.crash',
+  }
+  readonly #host: Host
+  readonly #broker: Broker
+  readonly #faults: Faults
+  readonly #coverage: Coverage
+  readonly #call: Call
+  readonly #groupId: string
+  readonly #handlers: Handlers = {}
+  #topic = ''
+  #eachBatch: EachBatch | undefined
+  #stay: Stay | undefined
+  #isDisconnected = false
+
+  constructor(host: Host, broker: Broker, faults: Faults, coverage: Coverage, call: Call, groupId: string) {
+    this.#host = host
+    this.#broker = broker
+    this.#faults = faults
+    this.#coverage = coverage
+    this.#call = call
+    this.#groupId = groupId
+  }
+
+  on(event: string, handler: Handlers[string][number]): void {
+    this.#handlers[event] = [...(this.#handlers[event] ?? []), handler]
+  }
+
+  connect(): Promise<void> {
+    return this.#call(() => undefined)
+  }
+
+  subscribe({ topics }: { readonly topics: readonly string[] }): Promise<void> {
+    this.#topic = topics[0] ?? ''
+    return this.#call(() => void this.#broker.topic(this.#topic))
+  }
+
+  async run({ eachBatch }: { readonly eachBatch: EachBatch }): Promise<void> {
+    this.#eachBatch = eachBatch
+    await this.#start()
+  }
+
+  seek({ partition, offset }: { readonly partition: number; readonly offset: string }): void {
+    this.#joined().seeks.set(partition, Number(offset))
+  }
+
+  pause([{ partitions }]: [{ readonly partitions: readonly number[] }]): void {
+    const { paused } = this.#joined()
+    for (const partition of partitions) paused.add(partition)
+  }
+
+  resume([{ partitions }]: [{ readonly partitions: readonly number[] }]): void {
+    const { paused } = this.#joined()
+    for (const partition of partitions) paused.delete(partition)
+  }
+
+  async commitOffsets([offsets]: [{ readonly partition: number; readonly offset: string }]): Promise<void> {
+    const stay = this.#joined()
+    if (!stay.isRunning) return
+    const { partition, offset } = offsets
+    const standing = await this.#call(() =>
+      this.#group().commit(stay.memberId ?? '', stay.generation, partition, Number(offset)),
+    )
+    if (standing !== 'member') throw new kafkajs.KafkaJSError(standing)
+  }
+
+  /** Leaves once the loop is at its end; while the group waits for others it cannot be. */
+  async disconnect(): Promise<void> {
+    this.#isDisconnected = true
+    const stay = this.#stay
+    if (!stay?.hasJoined) return
+    stay.isRunning = false
+    await stay.ended
+    this.#stay = undefined
+    const { memberId } = stay
+    if (memberId !== undefined) await this.#call(() => this.#group().leave(memberId)).catch(() => undefined)
+  }
+
+  /** Something in it breaks, as when its connections do: it leaves, says so, and starts again. */
+  crash(): void {
+    if (this.#stay?.isRunning && this.#stay.hasJoined) this.#crash(this.#stay)
+  }
+
+  #crash(stay: Stay): void {
+    stay.isRunning = false
+    this.#stay = undefined
+    this.#coverage.count('consumers that crashed and started again')
+    const { memberId } = stay
+    if (memberId !== undefined) void this.#call(() => this.#group().leave(memberId)).catch(() => undefined)
+    this.#emit(this.events.CRASH, { error: new kafkajs.KafkaJSError('retries exceeded'), restart: true })
+    this.#host.after(200 + this.#faults.random.next() * 1_800, () => {
+      if (!this.#isDisconnected) void this.#start()
+    })
+  }
+
+  #joined(): Stay {
+    if (this.#stay === undefined) throw new kafkajs.KafkaJSNonRetriableError('the consumer group was not initialized')
+    return this.#stay
+  }
+
+  #group(): Group {
+    return this.#broker.group(this.#groupId, this.#topic)
+  }
+
+  #emit(event: string, payload: Record<string, unknown>): void {
+    for (const handler of this.#handlers[event] ?? []) handler({ payload })
+  }
+
+  async #start(): Promise<void> {
+    const stay: Stay = {
+      isRunning: true,
+      hasJoined: false,
+      memberId: undefined,
+      generation: 0,
+      assigned: [],
+      paused: new Set(),
+      seeks: new Map(),
+      next: new Map(),
+      lastHeartbeat: 0,
+      ended: Promise.resolve(),
+    }
+    this.#stay = stay
+    if (!(await this.#join(stay))) return
+    stay.hasJoined = true
+    stay.ended = this.#loop(stay)
+  }
+
+  /** @returns whether it is in the group; else it has crashed */
+  async #join(stay: Stay): Promise<boolean> {
+    for (let failures = 0; stay.isRunning; ) {
+      try {
+        stay.memberId ??= await this.#call(() => this.#group().newMemberId())
+        const { memberId } = stay
+        const joined = await this.#call<Joined | 'unknown'>((answer: (joined: Joined | 'unknown') => void) =>
+          this.#group().join(this.#host, memberId, answer),
+        )
+        if (joined === 'unknown') {
+          stay.memberId = undefined
+          continue
+        }
+        if (!stay.isRunning && stay.hasJoined) return true
+        stay.generation = joined.generation
+        stay.assigned = joined.partitions
+        stay.next = new Map()
+        stay.lastHeartbeat = this.#host.clock.elapsed
+        this.#emit(this.events.GROUP_JOIN, { memberAssignment: { [this.#topic]: [...joined.partitions] } })
+        return true
+      } catch {
+        if (++failures > RETRIES) {
+          this.#crash(stay)
+          return false
+        }
+        await this.#pause(failures)
+      }
+    }
+    return false
+  }
+
+  async #loop(stay: Stay): Promise<void> {
+    let failures = 0
+    while (stay.isRunning) {
+      try {
+        await this.#fetchAndHandle(stay)
+        failures = 0
+      } catch (error) {
+        if (!stay.isRunning) return
+        if (error instanceof LostPlace) {
+          if (error.standing === 'unknown') stay.memberId = undefined
+          else this.#emit(this.events.REBALANCING, {})
+          if (!(await this.#join(stay))) return
+        } else if (++failures > RETRIES) return this.#crash(stay)
+        else await this.#pause(failures)
+      }
+    }
+  }
+
+  #pause(failures: number): Promise<void> {
+    return this.#host.sleep(100 * 2 ** failures, new AbortController().signal)
+  }
+
+  async #fetchAndHandle(stay: Stay): Promise<void> {
+    for (const partition of stay.assigned) {
+      const sought = stay.seeks.get(partition)
+      if (sought !== undefined) stay.next.set(partition, sought)
+      stay.seeks.delete(partition)
+    }
+    const active = stay.assigned.filter(partition => !stay.paused.has(partition))
+    if (active.length === 0) {
+      await this.#host.sleep(FETCH_WAIT_MS, new AbortController().signal)
+      return this.#heartbeat(stay)
+    }
+    const unknown = active.filter(partition => !stay.next.has(partition))
+    if (unknown.length > 0) {
+      const { committed } = this.#group()
+      const found = await this.#call(() =>
+        unknown.map(partition => [partition, committed.get(partition) ?? 0] as const),
+      )
+      for (const [partition, offset] of found) if (!stay.next.has(partition)) stay.next.set(partition, offset)
+    }
+
+    const asked = active.map(partition => [partition, this.#placeOf(stay.next.get(partition) ?? 0, partition)] as const)
+    const answers = await this.#call<Fetched[]>((answer: (fetched: Fetched[]) => void) =>
+      fetchFrom(this.#broker.topic(this.#topic), asked, this.#host.clock, this.#faults.random, answer),
+    )
+    const batches = answers.filter(({ partition }) => !stay.seeks.has(partition) && !stay.paused.has(partition))
+    for (const batch of batches) {
+      if (!stay.isRunning) return
+      await this.#handle(stay, batch)
+      await this.#heartbeat(stay)
+    }
+    if (batches.length === 0) await this.#heartbeat(stay)
+  }
+
+  /** Where a fetch begins: as it should, or elsewhere when the client has lost its place. */
+  #placeOf(offset: number, partition: number): number {
+    if (!this.#faults.happens('misplace')) return offset
+    const { end } = this.#broker.topic(this.#topic).partitions[partition] ?? { end: 0 }
+    const place = this.#faults.random.below(end + 1)
+    if (place < offset) this.#coverage.count('batches from before where it was')
+    if (place > offset) this.#coverage.count('batches with a gap')
+    return place
+  }
+
+  async #handle(stay: Stay, fetched: Fetched): Promise<void> {
+    const { partition, from, entries } = fetched
+    if (entries === undefined) {
+      // Out of range: the client takes the beginning, which is what it was told to do.
+      stay.next.set(partition, 0)
+      return
+    }
+    const last = entries.at(-1)
+    if (last === undefined) return
+    const messages = entries.filter(({ kind }) => kind === 'record').map(({ message }) => message)
+    this.#coverage.count('batches')
+    const payload = {
+      partition,
+      batchSize: messages.length,
+      firstOffset: String(from),
+      lastOffset: String(last.offset),
+    }
+    if (messages.length === 0) {
+      this.#coverage.count('batches of control or aborted records only')
+      stay.next.set(partition, last.offset + 1)
+      return this.#emit(this.events.END_BATCH_PROCESS, payload)
+    }
+    const batch = batchOf(this.#topic, fetched, messages)
+    const resolveOffset = (offset: string): void => {
+      const isLast = offset === messages.at(-1)?.offset
+      stay.next.set(partition, (isLast ? last.offset : Number(offset)) + 1)
+    }
+    await this.#eachBatch?.({ batch, resolveOffset } as unknown as EachBatchPayload)
+    this.#emit(this.events.END_BATCH_PROCESS, payload)
+  }
+
+  async #heartbeat(stay: Stay): Promise<void> {
+    const { clock } = this.#host
+    if (clock.elapsed - stay.lastHeartbeat < this.#broker.session / HEARTBEATS) return
+    const standing = await this.#call(() => this.#group().heartbeat(stay.memberId ?? '', stay.generation))
+    if (standing !== 'member') throw new LostPlace(standing)
+    stay.lastHeartbeat = clock.elapsed
+  }
+}
+
+class LostPlace extends Error {
+  readonly standing: 'rebalancing' | 'unknown'
+  constructor(standing: 'rebalancing' | 'unknown') {
+    super(standing)
+    this.standing = standing
+  }
+}

@@ -1,0 +1,93 @@
+/** What happened in the schedules that were run: a simulation in which nothing goes wrong shows nothing. */
+
+export const happenings = [
+  'schedules',
+  'events of the clock',
+  'records published',
+  'records applied',
+  'records parked',
+  'duplicates',
+  'payouts superseded',
+  'records aborted',
+  'transactions left open for a while',
+  'projectors started',
+  'projectors killed',
+  'projectors killed before a write was sent',
+  'projectors killed with a bulk request under way',
+  'projectors killed between write and refresh',
+  'projectors killed between refresh and publish',
+  'projectors killed between publish and commit',
+  'projectors frozen beyond their session',
+  'projectors stopped',
+  'writes of an owner that had lost its partition',
+  'writes applied after their process was dead',
+  'partitions taken over with writes under way',
+  'requests lost',
+  'answers lost after the effect',
+  'requests applied twice',
+  'requests applied after they were given up',
+  'requests refused',
+  'bulk requests too large',
+  'bulk requests',
+  'bulk requests of which some items failed',
+  'bulk items refused for now',
+  'bulk items of an older or equal version',
+  'refreshes',
+  'refreshes that failed on a shard',
+  'refreshes that missed a shard',
+  'refreshes during which something was written',
+  'position conflicts',
+  'positions published',
+  'multi-gets without an answer of a shard',
+  'Elasticsearch away',
+  'Elasticsearch frozen',
+  'writing blocked',
+  'Kafka away',
+  'rebalances',
+  'members that lost their session',
+  'consumers that crashed and started again',
+  'committed offsets changed',
+  'batches',
+  'batches from before where it was',
+  'batches with a gap',
+  'batches of control or aborted records only',
+  'API processes started again',
+  'walks',
+  'walks during which the list changed',
+  'pages',
+  'pages compared with the model',
+  'walks from an old cursor',
+  'walks from a replaced record',
+  'reads by id',
+  'keys looked up',
+  'reads answered unavailable',
+] as const
+export type Happening = (typeof happenings)[number]
+
+export class Coverage {
+  readonly #counts = new Map<Happening, number>(happenings.map(name => [name, 0]))
+  /** Virtual milliseconds from the end of the faults until everything was caught up: the longest. */
+  slowestRecovery = 0
+
+  count(name: Happening, times = 1): void {
+    this.#counts.set(name, this.of(name) + times)
+  }
+
+  of(name: Happening): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  missing(): Happening[] {
+    return happenings.filter(name => this.of(name) === 0)
+  }
+
+  add(other: Coverage): void {
+    for (const name of happenings) this.count(name, other.of(name))
+    this.slowestRecovery = Math.max(this.slowestRecovery, other.slowestRecovery)
+  }
+
+  toString(): string {
+    const lines = happenings.map(name => `  ${name.padEnd(60)} ${this.of(name).toLocaleString('en')}`)
+    return [...lines, `  slowest recovery (virtual seconds) ${(this.slowestRecovery / 1000).toFixed(1)}`].join('\n')
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * The projectors of a run, and what is done to them: started, killed at a step, frozen, stopped, started again. Also what is
+ * done to the services at a moment of the schedule.
+ */
+import { FIRST_GENERATION } from '../../schemas/documents.ts'
+import type { Random } from '../support/random.ts'
+import type { Host } from './clock.ts'
+import type { Group } from './group.ts'
+import { EVENTS, type History } from './history.ts'
+import type { Step, Watcher } from './link.ts'
+import { Projector, type Services } from './projector.ts'
+import type { Action, Happens, Kill, Schedule } from './schedule.ts'
+
+type Parts = Omit<Services, 'watcher'> & { readonly history: History }
+
+export class Crew {
+  readonly #parts: Parts
+  readonly #random: Random
+  readonly #onStopped: (error: unknown) => void
+  readonly #watcher: Watcher
+  #projectors: Projector[] = []
+  #kills: readonly Kill[] = []
+  readonly #steps = new Map<Step, number>()
+  #names = 0
+  #isHealed = false
+
+  constructor(parts: Parts, random: Random, onStopped: (error: unknown) => void) {
+    this.#parts = parts
+    this.#random = random
+    this.#onStopped = onStopped
+    this.#watcher = {
+      onSend: (host, step) => this.#onSend(host, step),
+      onDone: (host, step) => this.#onDone(host, step),
+      onWritten: (host, id) => this.#onWritten(host, id),
+    }
+  }
+
+  start(count: number): void {
+    for (let number = 0; number < count; number++) this.#startOne()
+  }
+
+  startOneByOne(count: number): void {
+    this.start(1)
+    for (let number = 1; number < count; number++) {
+      this.#startAfter(this.#random.next() * this.#random.pick([10, 5_000]))
+    }
+  }
+
+  /** Lets happen what is to happen. */
+  follow({ happens, kills }: Schedule): void {
+    this.#kills = kills
+    this.#steps.clear()
+    for (const happening of happens) {
+      this.#parts.clock.after(happening.at, () => this.#isHealed || this.#act(happening))
+    }
+  }
+
+  /** Nothing is done to them any more: who was frozen goes on, and who is missing is started. */
+  heal(count: number): void {
+    this.#isHealed = true
+    for (const { host } of this.#projectors) host.thaw()
+    for (let missing = count - this.#living().length; missing > 0; missing--) this.#startOne()
+  }
+
+  /** A partition has gone from one process to another. */
+  onTaken(from: Host): void {
+    const writing = this.#projectors.some(({ host, link }) => host === from && link.writing() > 0)
+    if (writing) this.#parts.coverage.count('partitions taken over with writes under way')
+  }
+
+  #living(): Projector[] {
+    return this.#projectors.filter(({ host }) => !host.isDead)
+  }
+
+  #startOne(): void {
+    const services = { ...this.#parts, watcher: this.#watcher }
+    this.#projectors.push(new Projector(`projector-${++this.#names}`, services, this.#onStopped))
+  }
+
+  #startAfter(milliseconds: number): void {
+    this.#parts.clock.after(milliseconds, () => this.#isHealed || this.#startOne())
+  }
+
+  #act({ action, length }: Happens): void {
+    const projector = this.#living()[this.#random.below(this.#living().length)]
+    if (projector !== undefined) this.#actOn(projector, action, length)
+    this.#disturb(action, length)
+  }
+
+  #actOn(projector: Projector, action: Action, length: number): void {
+    const { clock } = this.#parts
+    if (action === 'kill') {
+      projector.kill()
+      this.#startAfter(length)
+    }
+    if (action === 'freeze') {
+      projector.host.freeze()
+      clock.after(length, () => projector.host.thaw())
+    }
+    if (action === 'stop') {
+      projector.stop()
+      this.#startAfter(length)
+    }
+    if (action === 'crash a consumer') {
+      const consumers = projector.consumers
+      if (consumers.length > 0) projector.host.deliver(() => this.#random.pick(consumers).crash())
+    }
+  }
+
+  #disturb(action: Action, length: number): void {
+    const { clock, faults, coverage } = this.#parts
+    const group = this.#groups()[this.#random.below(this.#groups().length)]
+    if (action === 'rebalance') group?.rebalance()
+    if (action === 'change committed offsets') this.#changeCommitted(group)
+    if (action === 'Elasticsearch away' || action === 'Elasticsearch frozen') {
+      coverage.count(action)
+      faults.elasticsearch = action === 'Elasticsearch away' ? 'away' : 'frozen'
+      clock.after(length, () => {
+        faults.elasticsearch = 'well'
+      })
+    }
+    if (action === 'block writing') {
+      coverage.count('writing blocked')
+      faults.isBlocked = true
+      clock.after(length, () => {
+        faults.isBlocked = false
+      })
+    }
+    if (action === 'Kafka away') {
+      coverage.count(action)
+      faults.kafkaIsAway = true
+      clock.after(length, () => {
+        faults.kafkaIsAway = false
+      })
+    }
+  }
+
+  #groups(): Group[] {
+    return this.#parts.broker.groups()
+  }
+
+  /** To nothing, to the end, or to anywhere: none of it may matter. */
+  #changeCommitted(group: Group | undefined): void {
+    if (group === undefined) return
+    this.#parts.coverage.count('committed offsets changed')
+    const place = this.#random.next()
+    for (const [partition, { end }] of this.#parts.broker.topic(EVENTS).partitions.entries()) {
+      if (place < 0.3) group.committed.delete(partition)
+      else group.committed.set(partition, place < 0.6 ? end : this.#random.below(end + 1))
+    }
+  }
+
+  #onSend(host: Host, step: Step): void {
+    const count = (this.#steps.get(step) ?? 0) + 1
+    this.#steps.set(step, count)
+    const kill = this.#due(step, count)
+    if (kill === undefined || kill.moment === 'after') return
+    if (kill.moment === 'before') this.#kill(host, kill)
+    else
+      this.#parts.clock.after(this.#random.next() * 2 * this.#parts.faults.knobs.latency, () => this.#kill(host, kill))
+  }
+
+  #onDone(host: Host, step: Step): void {
+    const kill = this.#due(step, this.#steps.get(step) ?? 0)
+    if (kill?.moment === 'after') this.#kill(host, kill)
+  }
+
+  #due(step: Step, count: number): Kill | undefined {
+    if (this.#isHealed) return undefined
+    return this.#kills.find(({ step: of, nth }) => of === step && nth === count)
+  }
+
+  #kill(host: Host, kill: Kill): void {
+    const projector = this.#living().find(living => living.host === host)
+    if (projector === undefined || this.#isHealed) return
+    const { coverage } = this.#parts
+    const where = `${kill.moment} ${kill.step}`
+    if (where === 'before write') coverage.count('projectors killed before a write was sent')
+    if (where === 'before refresh') coverage.count('projectors killed between write and refresh')
+    if (where === 'before publish') coverage.count('projectors killed between refresh and publish')
+    if (where === 'after publish') coverage.count('projectors killed between publish and commit')
+    projector.kill()
+    this.#startAfter(kill.restartAfter)
+  }
+
+  #onWritten(host: Host, id: string): void {
+    const { broker, history, coverage } = this.#parts
+    const org = id.split(':')[0] ?? ''
+    const group = broker.groupOf(FIRST_GENERATION)
+    const partition = history.partitionOf(org)
+    const owner = group?.ownerOf(partition)
+    if (partition !== -1 && owner !== host) coverage.count('writes of an owner that had lost its partition')
+  }
+}

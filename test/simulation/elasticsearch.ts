@@ -1,0 +1,204 @@
+/**
+ * The simulated Elasticsearch: what it does with the requests that the projector makes. Nothing is done in one step: the items
+ * of a bulk request, the shards of a refresh and the documents of a multi-get each have a moment of their own between the
+ * arrival of the request and its answer. What an API asks of it is in `searches.ts`, how requests get here in `link.ts`.
+ */
+
+import type { Answer, Request } from '../../projector/elasticsearch.ts'
+import type { IndexDefinition } from '../../schemas/documents.ts'
+import type { Clock } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { Faults } from './faults.ts'
+import { Index, type Stored } from './stored.ts'
+
+/** Told of each change when it happens, whoever asked for it. */
+export type Observer = {
+  readonly onStored: (index: Index, before: Stored | undefined, stored: Stored) => void
+  readonly onRefreshed: (index: Index) => void
+}
+
+export class Engine {
+  readonly indices = new Map<string, Index>()
+  readonly #clock: Clock
+  readonly #faults: Faults
+  readonly #coverage: Coverage
+  readonly #observer: Observer
+  #refreshing = 0
+
+  constructor(clock: Clock, faults: Faults, coverage: Coverage, observer: Observer) {
+    this.#clock = clock
+    this.#faults = faults
+    this.#coverage = coverage
+    this.#observer = observer
+  }
+
+  /** Carries a request out, and answers when all of it is done. `onWritten` is told of each document of a bulk request. */
+  execute(request: Request, answer: (answer: Answer) => void, onWritten: (id: string) => void): void {
+    const [, first = '', second = '', third = ''] = request.path.split('/').map(decodeURIComponent)
+    if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
+    else if (first === '_mget') this.#multiGet(request.body as MultiGet, answer)
+    else if (first === '_index_template') answer({ status: 200, body: { acknowledged: true } })
+    else if (second === '_refresh') this.#refresh(first.split(','), answer)
+    else if (first === '_cluster') answer(this.#health(third))
+    else answer(this.#one(request, first, second, third))
+  }
+
+  #one({ method, body, query }: Request, name: string, operation: string, id: string): Answer {
+    const index = this.indices.get(name)
+    if (operation === '' && method === 'PUT') return this.#create(name, body as CreateIndex)
+    if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
+    if (operation === '') return { status: 200, body: method === 'HEAD' ? true : describe(index) }
+    if (method === 'GET') return { ...got(index, id) }
+
+    const before = index.documents.get(id)
+    const seen = operation === '_create' ? 'nothing' : Number(query?.if_seq_no)
+    const stored = index.replace(id, seen, JSON.stringify(body))
+    if (stored === 409) {
+      if (operation === '_doc') this.#coverage.count('position conflicts')
+      return { status: 409, body: { error: { type: 'version_conflict_engine_exception' } } }
+    }
+    this.#observer.onStored(index, before, stored)
+    const status = before === undefined ? 201 : 200
+    return { status, body: { _id: id, _version: stored.version, _seq_no: stored.seqNo, _primary_term: 1 } }
+  }
+
+  #create(name: string, { mappings, settings }: CreateIndex): Answer {
+    if (this.indices.has(name)) return { status: 400, body: { error: { type: 'resource_already_exists_exception' } } }
+    this.indices.set(name, new Index(name, { mappings, settings: settings.index }))
+    return { status: 200, body: { acknowledged: true } }
+  }
+
+  #bulk(text: string, answer: (answer: Answer) => void, onWritten: (id: string) => void): void {
+    const lines = text.split('\n')
+    const count = (lines.length - 1) / 2
+    const { bulkDocuments } = this.#faults.knobs
+    if (bulkDocuments > 0 && count > bulkDocuments) {
+      this.#coverage.count('bulk requests too large')
+      answer({ status: 413, body: '' })
+      return
+    }
+    this.#coverage.count('bulk requests')
+    const items: unknown[] = []
+    const moments = this.#moments(count)
+    for (let place = 0; place < count; place++) {
+      const { _index, _id, version } = (JSON.parse(lines[2 * place] ?? '') as { index: Item }).index
+      this.#clock.after(moments[place] ?? 0, () => {
+        const item = this.#write(_index, _id, version, lines[2 * place + 1] ?? '')
+        items[place] = { index: { _index, _id, ...item } }
+        if (item.status < 300) onWritten(_id)
+      })
+    }
+    this.#clock.after(moments.last, () => {
+      const refused = items.filter(item => (item as { index: { status: number } }).index.status === 429).length
+      if (refused > 0 && refused < count) this.#coverage.count('bulk requests of which some items failed')
+      answer({ status: 200, body: { items } })
+    })
+  }
+
+  #write(name: string, id: string, version: number | undefined, source: string) {
+    const index = this.indices.get(name)
+    if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
+    if (this.#faults.isBlocked) return { status: 403, error: { type: 'cluster_block_exception' } }
+    if (this.#faults.happens('itemRefused')) {
+      this.#coverage.count('bulk items refused for now')
+      return { status: 429, error: { type: 'es_rejected_execution_exception' } }
+    }
+    if (!index.takes(source)) return { status: 400, error: { type: 'strict_dynamic_mapping_exception' } }
+    const before = index.documents.get(id)
+    // Without a version of its own, a document is overwritten.
+    const status = index.write(id, version ?? (before?.version ?? 0) + 1, source)
+    if (status === 409) {
+      this.#coverage.count('bulk items of an older or equal version')
+      return { status, error: { type: 'version_conflict_engine_exception' } }
+    }
+    if (this.#refreshing > 0) this.#coverage.count('refreshes during which something was written')
+    const stored = index.documents.get(id)
+    if (stored !== undefined) this.#observer.onStored(index, before, stored)
+    return { status }
+  }
+
+  #refresh(names: readonly string[], answer: (answer: Answer) => void): void {
+    const indices = names.flatMap(name => this.indices.get(name) ?? [])
+    if (indices.length < names.length) {
+      answer({ status: 404, body: {} })
+      return
+    }
+    const shards = indices.flatMap(index => Array.from({ length: index.shards }, (_, shard) => ({ index, shard })))
+    const moments = this.#moments(shards.length)
+    let failed = 0
+    let missing = 0
+    this.#refreshing++
+    this.#coverage.count('refreshes')
+    for (const [place, { index, shard }] of shards.entries()) {
+      const fails = this.#faults.happens('shardFails')
+      // A shard that is nowhere just now is not counted as failed.
+      if (fails && this.#faults.random.chance(0.5)) failed++
+      else if (fails) missing++
+      else
+        this.#clock.after(moments[place] ?? 0, () => {
+          index.refresh(shard)
+          this.#observer.onRefreshed(index)
+        })
+    }
+    if (failed > 0) this.#coverage.count('refreshes that failed on a shard')
+    if (missing > 0) this.#coverage.count('refreshes that missed a shard')
+    this.#clock.after(moments.last, () => {
+      this.#refreshing--
+      const successful = shards.length - failed - missing
+      answer({ status: 200, body: { _shards: { total: shards.length, successful, failed } } })
+    })
+  }
+
+  /** Shards that are active now: one that was nowhere a moment ago may be there again, without what it was not told. */
+  #health(name: string): Answer {
+    const { shards = 0 } = this.indices.get(name) ?? {}
+    if (!this.#faults.happens('shardFails')) return { status: 200, body: { status: 'green', active_shards: shards } }
+    return { status: 200, body: { status: 'red', active_shards: shards - 1 } }
+  }
+
+  #multiGet({ docs }: MultiGet, answer: (answer: Answer) => void): void {
+    const moments = this.#moments(docs.length)
+    const found: unknown[] = []
+    let unanswered = false
+    for (const [place, { _index, _id }] of docs.entries()) {
+      this.#clock.after(moments[place] ?? 0, () => {
+        const index = this.indices.get(_index)
+        const fails = this.#faults.happens('shardFails')
+        unanswered ||= fails
+        if (index === undefined) found[place] = { _index, _id, error: { type: 'index_not_found_exception' } }
+        else if (fails) found[place] = { _index, _id, error: { type: 'no_shard_available_action_exception' } }
+        else found[place] = { _index, ...got(index, _id).body }
+      })
+    }
+    this.#clock.after(moments.last, () => {
+      if (unanswered) this.#coverage.count('multi-gets without an answer of a shard')
+      answer({ status: 200, body: { docs: found } })
+    })
+  }
+
+  /** A moment for each part of a request, in any order, and one after all of them. */
+  #moments(parts: number): number[] & { last: number } {
+    const length = this.#faults.delay()
+    const moments = Array.from({ length: parts }, () => this.#faults.random.next() * length)
+    return Object.assign(moments, { last: length })
+  }
+}
+
+type Item = { readonly _index: string; readonly _id: string; readonly version?: number }
+type MultiGet = { readonly docs: readonly { readonly _index: string; readonly _id: string }[] }
+type CreateIndex = {
+  readonly mappings: IndexDefinition['mappings']
+  readonly settings: { readonly index: IndexDefinition['settings'] }
+}
+
+const describe = ({ name, definition: { mappings, settings } }: Index) => ({
+  [name]: { mappings, settings: { index: settings } },
+})
+
+const got = (index: Index, id: string) => {
+  const stored = index.documents.get(id)
+  if (stored === undefined) return { status: 404, body: { _id: id, found: false } }
+  const { version, seqNo, source } = stored
+  const fields = { _version: version, _seq_no: seqNo, _primary_term: 1, _source: JSON.parse(source) }
+  return { status: 200, body: { _id: id, found: true, ...fields } }
+}

@@ -1,0 +1,52 @@
+/**
+ * A fetch of several partitions as a broker answers it, and a batch as the Kafka client hands it over. It is answered at once
+ * when there is anything, else after a while with what is there then. How much it brings is up to the broker.
+ */
+import { FETCH_WAIT_MS } from '../../projector/limits.ts'
+import type { Random } from '../support/random.ts'
+import type { Topic } from './broker.ts'
+import type { Clock } from './clock.ts'
+import type { Entry } from './history.ts'
+
+export type Fetched = {
+  readonly partition: number
+  readonly from: number
+  /** Undefined when the offset is out of range. */
+  readonly entries: readonly Entry[] | undefined
+  readonly end: number
+}
+
+export const fetchFrom = (
+  { partitions }: Topic,
+  asked: readonly (readonly [partition: number, offset: number])[],
+  clock: Clock,
+  random: Random,
+  answer: (fetched: Fetched[]) => void,
+): void => {
+  const look = (): Fetched[] =>
+    asked.map(([partition, from]) => {
+      const count = 1 + random.below(random.pick([2, 5, 40]))
+      return {
+        partition,
+        from,
+        entries: partitions[partition]?.read(from, count),
+        end: partitions[partition]?.end ?? 0,
+      }
+    })
+  const first = look()
+  if (first.some(({ entries }) => entries === undefined || entries.length > 0)) answer(first)
+  else clock.after(FETCH_WAIT_MS, () => answer(look()))
+}
+
+export const batchOf = (
+  topic: string,
+  { partition, from, entries, end }: Fetched,
+  messages: readonly Entry['message'][],
+) => ({
+  topic,
+  partition,
+  fetchedOffset: String(from),
+  highWatermark: String(end),
+  messages,
+  lastOffset: () => String(entries?.at(-1)?.offset),
+})

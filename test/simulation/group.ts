@@ -1,0 +1,147 @@
+/**
+ * A consumer group as Kafka's coordinator keeps it: members join, all of them are asked to join again whenever one comes or
+ * goes, who is silent for longer than its session is left out. Not simulated: an assignment that is made by a member (here
+ * the coordinator deals partitions out), static members, cooperative rebalances.
+ */
+import type { Clock, Host } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+
+export type Joined = { readonly memberId: string; readonly generation: number; readonly partitions: readonly number[] }
+export type Standing = 'member' | 'rebalancing' | 'unknown'
+
+type Member = {
+  readonly id: string
+  readonly host: Host
+  lastSeen: number
+  partitions: readonly number[]
+  /** Answers the request to join that is waiting for the others. */
+  waiting: ((joined: Joined) => void) | undefined
+}
+
+/** How often in a session the coordinator looks for members that are silent, and how many sessions a rebalance may take. */
+const LOOKS = 10
+const REBALANCE_SESSIONS = 2
+
+export class Group {
+  readonly committed = new Map<number, number>()
+  readonly #partitions: number
+  readonly #session: number
+  readonly #expected = new Set<string>()
+  readonly #clock: Clock
+  readonly #coverage: Coverage
+  readonly #onTaken: (partition: number, from: Host) => void
+  readonly #members = new Map<string, Member>()
+  readonly #owners = new Map<number, Host>()
+  #generation = 0
+  #ids = 0
+  #rebalancingSince: number | undefined
+
+  /**
+   * @param session milliseconds after which a silent member is left out
+   * @param onTaken told when a partition goes from one process to another
+   */
+  constructor(
+    partitions: number,
+    session: number,
+    clock: Clock,
+    coverage: Coverage,
+    onTaken: (partition: number, from: Host) => void,
+  ) {
+    this.#partitions = partitions
+    this.#session = session
+    this.#clock = clock
+    this.#coverage = coverage
+    this.#onTaken = onTaken
+    this.#look()
+  }
+
+  ownerOf(partition: number): Host | undefined {
+    return this.#owners.get(partition)
+  }
+
+  /** Who wants to join asks for an id first: whoever never comes back with it has left nothing behind. */
+  newMemberId(): string {
+    const id = `member-${++this.#ids}`
+    this.#expected.add(id)
+    return id
+  }
+
+  /** `unknown` when it was left out meanwhile; else the answer comes when all members have joined. */
+  join(host: Host, id: string, answer: (joined: Joined | 'unknown') => void): void {
+    const known = this.#members.get(id)
+    if (known === undefined && !this.#expected.delete(id)) {
+      answer('unknown')
+      return
+    }
+    const member = known ?? { id, host, lastSeen: 0, partitions: [], waiting: undefined }
+    member.lastSeen = this.#clock.elapsed
+    member.waiting = answer
+    this.#members.set(id, member)
+    this.rebalance()
+    this.#completeIfAllJoined()
+  }
+
+  heartbeat(memberId: string, generation: number): Standing {
+    const member = this.#members.get(memberId)
+    if (member === undefined) return 'unknown'
+    member.lastSeen = this.#clock.elapsed
+    return this.#rebalancingSince === undefined && generation === this.#generation ? 'member' : 'rebalancing'
+  }
+
+  leave(memberId: string): void {
+    if (!this.#members.delete(memberId)) return
+    this.rebalance()
+    this.#completeIfAllJoined()
+  }
+
+  commit(memberId: string, generation: number, partition: number, offset: number): Standing {
+    const standing = this.heartbeat(memberId, generation)
+    if (standing === 'member') this.committed.set(partition, offset)
+    return standing
+  }
+
+  /** Every member is asked to join again. */
+  rebalance(): void {
+    if (this.#rebalancingSince !== undefined) return
+    this.#rebalancingSince = this.#clock.elapsed
+    this.#coverage.count('rebalances')
+  }
+
+  #look(): void {
+    const now = this.#clock.elapsed
+    for (const member of this.#members.values()) {
+      if (member.waiting !== undefined || now - member.lastSeen <= this.#session) continue
+      this.#coverage.count('members that lost their session')
+      if (member.host.isFrozen) this.#coverage.count('projectors frozen beyond their session')
+      this.leave(member.id)
+    }
+    if (this.#rebalancingSince !== undefined && now - this.#rebalancingSince > REBALANCE_SESSIONS * this.#session) {
+      for (const { id, waiting } of this.#members.values()) if (waiting === undefined) this.#members.delete(id)
+      this.#completeIfAllJoined()
+    }
+    this.#clock.after(this.#session / LOOKS, () => this.#look())
+  }
+
+  #completeIfAllJoined(): void {
+    const members = [...this.#members.values()]
+    if (this.#rebalancingSince === undefined || members.some(({ waiting }) => waiting === undefined)) return
+    this.#rebalancingSince = undefined
+    this.#generation++
+    for (const [place, member] of members.entries()) {
+      const { id, waiting } = member
+      const all = Array.from({ length: this.#partitions }, (_, partition) => partition)
+      // Dealt out anew each time, starting elsewhere, so that partitions move.
+      member.partitions = all.filter(partition => (partition + this.#generation) % members.length === place)
+      member.lastSeen = this.#clock.elapsed
+      member.waiting = undefined
+      for (const partition of member.partitions) this.#take(partition, member.host)
+      waiting?.({ memberId: id, generation: this.#generation, partitions: member.partitions })
+    }
+  }
+
+  #take(partition: number, host: Host): void {
+    const before = this.#owners.get(partition)
+    if (before !== undefined && before !== host) this.#onTaken(partition, before)
+    this.#owners.set(partition, host)
+  }
+}

@@ -1,0 +1,243 @@
+/**
+ * What is published in a schedule, and what is right at each position of it: records of two topics with control records and
+ * aborted ones among them, and the model's word on each. One history serves several schedules; it depends on its seed alone.
+ */
+import { createHash } from 'node:crypto'
+import { parkedId } from '../../schemas/documents.ts'
+import { createModel, type Item, type Model, type Outcome, type View } from '../support/model.ts'
+import { partitionOf } from '../support/model-record.ts'
+import { createRandom, type Random } from '../support/random.ts'
+import { createStream, organizationsIn } from '../support/streams.ts'
+import { type Placed, type Published, place, toPublished } from '../support/topics.ts'
+import { BEGINNING } from './clock.ts'
+
+export const EVENTS = 'commission.events'
+export const API_KEYS = 'commission.api-keys'
+
+/** One offset of a partition. Only a `record` is for readers of what is committed. */
+export type Entry = {
+  readonly offset: number
+  readonly kind: 'record' | 'aborted' | 'control'
+  readonly published: Published
+  /** As the Kafka client hands it over. */
+  readonly message: {
+    readonly offset: string
+    readonly timestamp: string
+    readonly key: Buffer | null
+    readonly value: Buffer | null
+    readonly headers: Readonly<Record<string, Buffer[]>>
+  }
+}
+export type Log = Readonly<Record<string, readonly (readonly Entry[])[]>>
+
+export type List = 'reps' | 'periods' | 'payouts' | 'payroll_files'
+/** An organization at a position, each item as text that is equal for equal items. */
+export type Expected = {
+  readonly lists: Readonly<Record<List, readonly Expectation[]>>
+  readonly payouts: ReadonlyMap<string, Expectation>
+  readonly statements: ReadonlyMap<string, string>
+}
+export type Expectation = { readonly id: string; readonly place: number; readonly pair: string; readonly text: string }
+
+/** A key, and the offsets of the events that made and revoked it. */
+export type KeyLife = {
+  readonly text: string
+  readonly org: string
+  readonly id: string
+  readonly created: number
+  revoked: number
+}
+
+export class History {
+  readonly log: Log
+  readonly partitions: number
+  readonly organizations: readonly string[]
+  readonly outcomes: ReadonlyMap<Entry, Outcome>
+  /** By the SHA-256 of its text. */
+  readonly keys = new Map<string, KeyLife>()
+  /** The code of each parked record, by its document id. */
+  readonly parked = new Map<string, string>()
+  readonly #keyTexts = new Map<string, string>()
+  readonly #model: Model
+  /** The offset of the event that made a record first, by organization and id. */
+  readonly #places = new Map<string, number>()
+  readonly #organizationsOf: readonly (readonly string[])[]
+  readonly #views = new Map<string, Expected>()
+
+  constructor(seed: number) {
+    const random = createRandom(seed)
+    this.partitions = 1 + random.below(3)
+    const wanted = Array.from({ length: 1 + random.below(3) }, () => random.below(this.partitions))
+    this.organizations = organizationsIn(random, wanted, this.partitions)
+    this.#organizationsOf = Array.from({ length: this.partitions }, (_, partition) =>
+      this.organizations.filter(org => partitionOf(org, this.partitions) === partition),
+    )
+    const begin = { reps: 1 + random.below(6), periods: 1 + random.below(4) }
+    const records = createStream(random, this.organizations, this.partitions, begin)
+      .take(40 + random.below(random.pick([40, 200])))
+      .filter(({ value }) => (value?.length ?? 0) < VALUE_BYTES)
+      .map(record => place(record, this.partitions))
+      .map(record => ({ ...record, partition: record.partition % this.partitions }))
+    this.log = lay(records.map(renamed(this.#keyTexts)), this.partitions, random)
+    this.#model = createModel(this.partitions)
+    this.outcomes = this.#fold()
+  }
+
+  organizationsOf(partition: number): readonly string[] {
+    return this.#organizationsOf[partition] ?? []
+  }
+
+  partitionOf(org: string): number {
+    return this.#organizationsOf.findIndex(organizations => organizations.includes(org))
+  }
+
+  /** What an organization has at a position. */
+  at(org: string, position: number): Expected {
+    const key = `${org} ${position}`
+    const known = this.#views.get(key) ?? this.#expect(org, this.#model.view(org, position))
+    this.#views.set(key, known)
+    return known
+  }
+
+  /** Where a record of an organization stands, at any position; undefined when it never is. */
+  placeOf(org: string, id: string): number | undefined {
+    return this.#places.get(`${org} ${id}`)
+  }
+
+  #fold(): Map<Entry, Outcome> {
+    const outcomes = new Map<Entry, Outcome>()
+    for (const [topic, partitions] of Object.entries(this.log)) {
+      for (const [partition, entries] of partitions.entries()) {
+        for (const entry of entries) {
+          if (entry.kind !== 'record') continue
+          const outcome = this.#model.take(entry.published.stream, partition, entry.published)
+          outcomes.set(entry, outcome)
+          if (outcome.outcome === 'parked') this.parked.set(parkedId(topic, partition, entry.offset), outcome.code)
+          if (outcome.outcome === 'applied') this.#remember(entry)
+        }
+      }
+    }
+    return outcomes
+  }
+
+  #remember({ published, offset }: Entry): void {
+    const json = JSON.parse(String(published.value))
+    const { org_id, id, secret_sha256, revoked_at } = json.specversion === undefined ? json : json.data
+    if (published.stream === 'events') {
+      const key = `${org_id} ${id}`
+      if (!this.#places.has(key)) this.#places.set(key, offset)
+    } else if (revoked_at === undefined) {
+      const text = this.#keyTexts.get(secret_sha256) ?? ''
+      this.keys.set(secret_sha256, { text, org: org_id, id, created: offset, revoked: Number.POSITIVE_INFINITY })
+    } else {
+      for (const key of this.keys.values()) if (key.org === org_id && key.id === id) key.revoked = offset
+    }
+  }
+
+  #expect(org: string, view: View): Expected {
+    const expectation = (item: Item): Expectation => ({
+      id: String(item.id),
+      place: this.placeOf(org, String(item.id)) ?? -1,
+      pair: `${item.rep_id} ${item.period_id}`,
+      text: textOf(item),
+    })
+    const { reps, periods, payouts, payroll_files } = view
+    const all = { reps, periods, payouts, payroll_files }
+    return {
+      lists: Object.fromEntries(
+        Object.entries(all).map(([list, items]) => [list, items.map(expectation)]),
+      ) as unknown as Expected['lists'],
+      payouts: new Map(view.everyPayout.map(item => [String(item.id), expectation(item)])),
+      statements: new Map(view.statements.map(item => [String(item.id), textOf(item)])),
+    }
+  }
+}
+
+/** Bytes of the largest value: what is larger is refused for its size or takes its time, neither of which matters here. */
+const VALUE_BYTES = 20_000
+
+/** JSON with the fields in one order. */
+export const textOf = (json: unknown): string => {
+  if (Array.isArray(json)) return `[${json.map(textOf).join()}]`
+  if (typeof json !== 'object' || json === null) return JSON.stringify(json)
+  const fields = Object.entries(json).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${textOf(value)}`).join()}}`
+}
+
+const seen = new Map<string, string>()
+
+/** The same, of what is looked at again and again. */
+export const textOfItem = (json: unknown): string => {
+  const written = JSON.stringify(json)
+  const known = seen.get(written) ?? textOf(json)
+  if (seen.size > ITEMS_REMEMBERED) seen.clear()
+  seen.set(written, known)
+  return known
+}
+const ITEMS_REMEMBERED = 20_000
+
+/**
+ * What the builders of events make up at random, replaced by what is counted: the same text by the same. A history must
+ * depend on its seed alone.
+ */
+const renamed = (keyTexts: Map<string, string>) => {
+  const names = new Map<string, string>()
+  const name = (found: string): string => {
+    const known = names.get(found)
+    if (known !== undefined) return known
+    const text = `simulated_key_${names.size}`
+    const made = hashOf(text).slice(0, found.length)
+    keyTexts.set(made, text)
+    names.set(found, made)
+    return made
+  }
+  const rename = (text: string): string =>
+    text
+      .replace(/(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{16})(?![0-9a-f])/g, name)
+      .replace(/"last4":"[^"]{4}"/g, '"last4":"last"')
+  const inBytes = <Bytes extends Buffer | string | null>(bytes: Bytes): Bytes | Buffer | string => {
+    if (bytes === null) return bytes
+    return typeof bytes === 'string' ? rename(bytes) : Buffer.from(rename(bytes.toString('latin1')), 'latin1')
+  }
+  return (record: Placed): Placed => ({
+    ...record,
+    key: inBytes(record.key),
+    value: inBytes(record.value),
+    headers: Object.fromEntries(
+      Object.entries(record.headers).map(([header, value]) => [
+        header,
+        typeof value === 'string' ? rename(value) : value,
+      ]),
+    ),
+  })
+}
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** Puts records into their partitions, some of them in transactions that leave control records, some aborted. */
+const lay = (records: readonly Placed[], partitions: number, random: Random): Log => {
+  const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: partitions }, () => []), [API_KEYS]: [[]] }
+  const transactions = random.chance(0.6)
+  let time = BEGINNING
+  const add = (record: Placed, kind: Entry['kind']): void => {
+    const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[record.partition]
+    // The clock of a broker that takes over may be behind.
+    time += random.below(50) - (random.chance(0.05) ? 2_000 : 0)
+    entries?.push(toEntry(record, kind, entries.length, time))
+  }
+  for (const record of records) {
+    add(record, 'record')
+    if (!transactions || random.chance(0.8)) continue
+    if (random.chance(0.5)) for (let count = random.below(4); count >= 0; count--) add(random.pick(records), 'aborted')
+    add(record, 'control')
+  }
+  return log
+}
+
+const toEntry = (record: Placed, kind: Entry['kind'], offset: number, time: number): Entry => {
+  const published = toPublished(record, offset)
+  const headers: Record<string, Buffer[]> = {}
+  for (const [name, value] of published.headers) headers[name] = [...(headers[name] ?? []), ...(value ? [value] : [])]
+  const { key, value } = published
+  return { offset, kind, published, message: { offset: `${offset}`, timestamp: `${time}`, key, value, headers } }
+}

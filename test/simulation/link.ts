@@ -1,0 +1,134 @@
+/**
+ * The way from a projector to Elasticsearch and back, as `projector/elasticsearch.ts` has it: a request is tried once, and
+ * fails as `Unavailable` when it is lost, refused, given up or not answered in time. What happens to the request and what
+ * the projector hears of it are two things here.
+ */
+import { type Answer, type Elasticsearch, type Request, Unavailable } from '../../projector/elasticsearch.ts'
+import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
+import type { Host } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { Engine } from './elasticsearch.ts'
+import type { Faults } from './faults.ts'
+
+/** What a request is for, as the flow names its steps. */
+export type Step = 'read' | 'write' | 'refresh' | 'publish' | 'prepare'
+
+export const stepOf = ({ method, path }: Request): Step => {
+  if (path === '/_bulk') return 'write'
+  if (path === '/_mget') return 'read'
+  if (path.endsWith('/_refresh')) return 'refresh'
+  return method === 'PUT' && path.includes('/_doc/position') ? 'publish' : 'prepare'
+}
+
+/** Told what a projector does, and when; it may kill it there. */
+export type Watcher = {
+  readonly onSend: (host: Host, step: Step) => void
+  readonly onDone: (host: Host, step: Step) => void
+  readonly onWritten: (host: Host, id: string) => void
+}
+
+export type Link = Elasticsearch & {
+  /** Bulk requests whose items are not all written yet. */
+  readonly writing: () => number
+}
+
+export const createLink = (host: Host, engine: Engine, faults: Faults, coverage: Coverage, watcher: Watcher): Link => {
+  let writing = 0
+  const { clock } = host
+
+  /** The request reaches Elasticsearch, now or when it is there again. */
+  const arrive = (request: Request, answer: (answer: Answer | undefined) => void): void => {
+    if (faults.elasticsearch === 'frozen') {
+      clock.after(250, () => arrive(request, answer))
+      return
+    }
+    const onWritten = (id: string): void => {
+      if (host.isDead) coverage.count('writes applied after their process was dead')
+      watcher.onWritten(host, id)
+    }
+    if (faults.elasticsearch === 'away') answer(undefined)
+    else engine.execute(request, answer, onWritten)
+  }
+
+  const carry = (request: Request, after: number, answer: (answer: Answer | undefined) => void): void => {
+    const step = stepOf(request)
+    if (step === 'write') writing++
+    clock.after(after, () =>
+      arrive(request, answered => {
+        if (step === 'write') writing--
+        answer(answered)
+      }),
+    )
+  }
+
+  const stray = (request: Request, after: number): void => {
+    faults.strays++
+    carry(request, after, () => {
+      faults.strays--
+    })
+  }
+
+  const send: Elasticsearch['send'] = (request, signal) =>
+    new Promise((resolve, reject) => {
+      const step = stepOf(request)
+      watcher.onSend(host, step)
+      // Killed before it could be sent: nobody hears of it.
+      if (host.isDead) return
+      let isOver = false
+      const settle = (after: number, end: () => void): void => {
+        clock.after(after, () =>
+          host.deliver(() => {
+            if (isOver) return
+            isOver = true
+            cancelTimer()
+            signal?.removeEventListener('abort', giveUp)
+            end()
+          }),
+        )
+      }
+      const fail = (after: number, status: number): void => settle(after, () => reject(new Unavailable(status)))
+      const giveUp = (): void => {
+        if (isOver) return
+        isOver = true
+        cancelTimer()
+        reject(new Unavailable(0))
+      }
+      const cancelTimer = host.after(ELASTICSEARCH_TIMEOUT_MS, giveUp)
+      if (signal?.aborted) return giveUp()
+      signal?.addEventListener('abort', giveUp, { once: true })
+
+      if (faults.elasticsearch === 'away') return fail(faults.delay(), 0)
+      if (faults.happens('loseRequest')) {
+        coverage.count('requests lost')
+        // Either the connection breaks, or nobody ever answers.
+        if (faults.random.chance(0.8)) fail(faults.delay(), 0)
+        return
+      }
+      const blocked = faults.isBlocked && (step === 'publish' || step === 'prepare')
+      if (blocked || faults.happens('refuse')) {
+        coverage.count('requests refused')
+        return fail(faults.delay() + faults.delay(), blocked ? 403 : faults.random.pick([429, 503, 502]))
+      }
+      if (faults.happens('late')) {
+        coverage.count('requests applied after they were given up')
+        stray(request, faults.random.next() * 20_000)
+        return fail(faults.delay(), 0)
+      }
+      if (faults.happens('twice')) {
+        coverage.count('requests applied twice')
+        stray(request, faults.delay() + faults.random.next() * 5_000)
+      }
+      carry(request, faults.delay(), answer => {
+        if (answer === undefined) return
+        watcher.onDone(host, step)
+        if (faults.elasticsearch === 'away' || faults.happens('loseAnswer')) {
+          coverage.count('answers lost after the effect')
+          if (faults.random.chance(0.8)) fail(faults.delay(), 0)
+          return
+        }
+        settle(faults.delay(), () => resolve(answer))
+      })
+    })
+
+  return { send, writing: () => writing }
+}

@@ -1,0 +1,250 @@
+/**
+ * What the contract promises, looked at while it happens: whenever a position is published, and whenever a search can see
+ * more. It looks into the simulated Elasticsearch itself, and asks the model what is right.
+ */
+import {
+  API_KEYS_GENERATION,
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  FIRST_GENERATION,
+  indexOf,
+  type Kind,
+  LIVE_ID,
+  listKinds,
+  listOrder,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/documents.ts'
+import type { Random } from '../support/random.ts'
+import type { Broker } from './broker.ts'
+import type { Clock } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { Engine } from './elasticsearch.ts'
+import { API_KEYS, EVENTS, type History, type List, textOf } from './history.ts'
+import type { Index, Stored } from './stored.ts'
+
+export const PREFIX = 'simulated'
+
+export type Position = PositionDocument['body']
+
+export class Promises {
+  readonly #history: History
+  readonly #broker: Broker
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #coverage: Coverage
+  readonly #fail: (reason: string) => void
+  /** Where each partition ended, and since when. */
+  readonly #ends = new Map<string, { readonly time: number; readonly end: number }[]>()
+  #engine: Engine | undefined
+  /** When a position last moved. */
+  movedAt = 0
+
+  constructor(
+    history: History,
+    broker: Broker,
+    clock: Clock,
+    random: Random,
+    coverage: Coverage,
+    fail: (reason: string) => void,
+  ) {
+    this.#history = history
+    this.#broker = broker
+    this.#clock = clock
+    this.#random = random
+    this.#coverage = coverage
+    this.#fail = fail
+  }
+
+  watch(engine: Engine): void {
+    this.#engine = engine
+  }
+
+  /** The position of a partition as it is published now; undefined before the first start. */
+  published(generation: string, partition: number): Position | undefined {
+    const stored = this.#index(controlIndexOf(PREFIX))?.documents.get(positionId(generation, partition))
+    return stored && (stored.fields as PositionDocument).body
+  }
+
+  /** Whether every partition has one: before that nothing can be read. */
+  hasPosition(): boolean {
+    const control = this.#index(controlIndexOf(PREFIX))
+    return control?.documents.has(LIVE_ID) === true
+  }
+
+  /** Everything at these positions is published: nothing is left to be caught up. */
+  isCaughtUp(): boolean {
+    const reached = (generation: string, partition: number, end: number): boolean =>
+      this.published(generation, partition)?.position === end
+    return (
+      this.#broker.topic(EVENTS).partitions.every(({ end }, partition) => reached(FIRST_GENERATION, partition, end)) &&
+      reached(API_KEYS_GENERATION, 0, this.#broker.topic(API_KEYS).partitions[0]?.end ?? 0)
+    )
+  }
+
+  onEnd(topic: string, partition: number, end: number): void {
+    const ends = this.#ends.get(`${topic} ${partition}`) ?? []
+    ends.push({ time: this.#clock.now(), end })
+    this.#ends.set(`${topic} ${partition}`, ends)
+  }
+
+  /** The least that a partition held at an instant: what comes within its millisecond may or may not be meant. */
+  endAt(topic: string, partition: number, time: number): number {
+    const ends = this.#ends.get(`${topic} ${partition}`) ?? []
+    return ends.findLast(seen => seen.time < time)?.end ?? 0
+  }
+
+  onStored(index: Index, before: Stored | undefined, stored: Stored): void {
+    if (index.name !== controlIndexOf(PREFIX) || !stored.id.startsWith('position:')) return
+    const [, generation = '', number = ''] = stored.id.split(':')
+    const position = (stored.fields as PositionDocument).body
+    const partition = Number(number)
+    if (before !== undefined) {
+      const earlier = (before.fields as PositionDocument).body
+      for (const field of ['position', 'at', 'time', 'serve_from'] as const) {
+        if (position[field] < earlier[field]) {
+          this.#fail(`${field} of ${stored.id} went back from ${earlier[field]} to ${position[field]}`)
+        }
+      }
+    }
+    this.#checkPosition(topicOf(generation), partition, position)
+    if (before !== undefined && (before.fields as PositionDocument).body.position === position.position) return
+    this.#coverage.count('positions published')
+    this.movedAt = this.#clock.elapsed
+    if (generation === FIRST_GENERATION) {
+      this.#checkLists(partition, position.position, 'was published')
+      this.#checkLists(partition, this.#random.below(position.position + 1), 'is read again')
+      this.#checkRecords(partition, position.position)
+    } else this.#checkKeys(position.position)
+    this.#checkParked(generation, partition, position.position)
+  }
+
+  /** A search sees more: what is published must look as it did. */
+  onRefreshed(index: Index): void {
+    if (!listKinds.some(kind => index.name === indexOf(PREFIX, FIRST_GENERATION, kind))) return
+    for (let partition = 0; partition < this.#history.partitions; partition++) {
+      const position = this.published(FIRST_GENERATION, partition)?.position
+      if (position !== undefined) this.#checkLists(partition, position, 'stays published')
+    }
+  }
+
+  #index(name: string): Index | undefined {
+    return this.#engine?.indices.get(name)
+  }
+
+  #documents(kind: Kind): Index | undefined {
+    return this.#index(indexOf(PREFIX, FIRST_GENERATION, kind))
+  }
+
+  #checkPosition(topic: string, partition: number, { position, last, time }: Position): void {
+    const where = `${topic} ${partition}`
+    const log = this.#broker.topic(topic).partitions[partition]
+    if (log === undefined || position > log.end) {
+      this.#fail(`position ${position} of ${where} is past its end`)
+      return
+    }
+    const lastRecord = log.entries.slice(0, position).findLast(({ kind }) => kind === 'record')
+    if (last?.offset !== lastRecord?.offset) this.#fail(`position ${position} of ${where} names another last record`)
+    const end = this.endAt(topic, partition, time)
+    if (end > position) this.#fail(`the time of position ${position} of ${where} includes what lies before ${end}`)
+  }
+
+  /** What a search sees at a position, list by list. */
+  #checkLists(partition: number, position: number, why: string): void {
+    for (const org of this.#history.organizationsOf(partition)) {
+      const expected = this.#history.at(org, position)
+      for (const list of listKinds) {
+        const found = this.#search(list, org, position)
+        const wanted = expected.lists[list]
+        if (found.length === wanted.length && found.every((text, place) => text === wanted[place]?.text)) continue
+        this.#fail(
+          `position ${position} of partition ${partition} ${why}, and ${list} are not what they are there: ${found.length} for ${wanted.length}`,
+        )
+      }
+    }
+  }
+
+  #search(list: List, org: string, position: number): string[] {
+    const order = listOrder[list]
+    const found: { readonly place: number; readonly text: string }[] = []
+    for (const stored of this.#documents(list)?.searchable.values() ?? []) {
+      const { fields } = stored
+      if (fields.org_id !== org || typeof fields.seq !== 'number' || fields.seq >= position) continue
+      if (typeof fields.until_seq === 'number' && fields.until_seq < position) continue
+      found.push({ place: Number(fields[order]), text: bodyText(stored, list === 'payouts' ? null : undefined) })
+    }
+    return found.sort((a, b) => a.place - b.place).map(({ text }) => text)
+  }
+
+  /** What is read by id: every payout, superseded ones too, and its statement. */
+  #checkRecords(partition: number, position: number): void {
+    for (const org of this.#history.organizationsOf(partition)) {
+      const { payouts, statements } = this.#history.at(org, position)
+      for (const [id, { text }] of payouts) {
+        const stored = this.#documents('payouts')?.documents.get(`${org}:${id}`)
+        if (stored === undefined) {
+          this.#fail(`position ${position} was published, and ${id} is not there`)
+          continue
+        }
+        const { until_seq, superseded_by_id } = stored.fields as { until_seq: number; superseded_by_id: string | null }
+        const replacedBy = until_seq < position ? superseded_by_id : null
+        if (bodyText(stored, replacedBy) !== text) this.#fail(`position ${position}: ${id} is not as it is there`)
+        const trace = this.#documents('statements')?.documents.get(`${org}:${id}`)
+        if (trace === undefined || statementText(stored, trace, replacedBy) !== statements.get(id))
+          this.#fail(`position ${position}: the statement of ${id} is wrong`)
+      }
+    }
+  }
+
+  #checkParked(generation: string, partition: number, position: number): void {
+    const topic = topicOf(generation)
+    const index = topic === EVENTS ? this.#documents('parked') : this.#index(apiKeysParkedIndexOf(PREFIX))
+    for (const [id, code] of this.#history.parked) {
+      const [of, number, offset] = id.split(':')
+      if (of !== topic || Number(number) !== partition || Number(offset) >= position) continue
+      const found = index?.documents.get(id)?.fields.code
+      if (found !== code) this.#fail(`position ${position} was published, and ${id} is parked as ${found}, not ${code}`)
+    }
+  }
+
+  #checkKeys(position: number): void {
+    for (const [secret, { org, id, created, revoked }] of this.#history.keys) {
+      if (created >= position) continue
+      const fields = this.#index(apiKeysIndexOf(PREFIX))?.documents.get(secret)?.fields
+      if (fields?.org_id !== org || fields.key_id !== id || (revoked < position && fields.revoked !== true)) {
+        this.#fail(`position ${position} of the keys was published, and ${id} is not as it is there`)
+      }
+    }
+  }
+}
+
+const topicOf = (generation: string): string => (generation === FIRST_GENERATION ? EVENTS : API_KEYS)
+
+const statementTexts = new WeakMap<Stored, Map<string, string>>()
+
+const statementText = (payout: Stored, trace: Stored, replacedBy: string | null): string => {
+  const known = statementTexts.get(trace) ?? new Map<string, string>()
+  statementTexts.set(trace, known)
+  const key = `${payout.version} ${replacedBy}`
+  const body = { ...(payout.fields.body as object), superseded_by_id: replacedBy }
+  const text = known.get(key) ?? textOf({ ...body, ...(trace.fields.body as object) })
+  known.set(key, text)
+  return text
+}
+
+const texts = new WeakMap<Stored, Map<unknown, string>>()
+
+/** The body as text, of a payout with what has replaced it. Made once for each document. */
+const bodyText = (stored: Stored, replacedBy: string | null | undefined): string => {
+  const known = texts.get(stored) ?? new Map()
+  texts.set(stored, known)
+  const text =
+    known.get(replacedBy) ??
+    textOf({
+      ...(stored.fields.body as object),
+      ...(replacedBy !== undefined && { superseded_by_id: replacedBy }),
+    })
+  known.set(replacedBy, text)
+  return text
+}

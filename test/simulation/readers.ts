@@ -1,0 +1,297 @@
+/**
+ * Clients that walk the lists all the time, over two API processes in turn: the API's own reading and answering code on the
+ * simulated Elasticsearch. Every page is compared with the model at the position it was read at, every walk with what the
+ * contract says of walks. Not simulated: HTTP, the limit of the rate, a read that is cut after its time.
+ */
+import { answerList, answerPayout, answerStatement } from '../../api/answer-page.ts'
+import { Refusal } from '../../api/failures.ts'
+import { createKeyLookUp, type Keys } from '../../api/keys.ts'
+import { KEY_BELIEVED_FOR } from '../../api/limits.ts'
+import { createPositionReader, type Position } from '../../api/position.ts'
+import { createReadList, type ReadList } from '../../api/read-list.ts'
+import { createReadRecords, type ReadRecords } from '../../api/read-record.ts'
+import type { Context } from '../../api/request.ts'
+import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/documents.ts'
+import type { Random } from '../support/random.ts'
+import type { Clock } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { Engine } from './elasticsearch.ts'
+import type { Faults } from './faults.ts'
+import { EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
+import { PREFIX, type Promises } from './promises.ts'
+import { createSearches } from './searches.ts'
+
+type Api = { readonly readList: ReadList; readonly read: ReadRecords; readonly keys: Keys }
+
+export type World = {
+  readonly clock: Clock
+  readonly engine: Engine
+  readonly faults: Faults
+  readonly random: Random
+  readonly coverage: Coverage
+  readonly history: History
+  readonly promises: Promises
+  readonly fail: (reason: string) => void
+}
+
+const LIMITS = [1, 2, 3, 7, 50]
+const signal = new AbortController().signal
+
+export class Readers {
+  readonly #world: World
+  readonly #pause: number
+  #apis: Api[]
+  #isOpen = true
+  #turn = 0
+  /** Ids that any list has ever returned. */
+  readonly #listed = new Map<string, Set<string>>()
+  /** Since when the position of the keys has been where it is. */
+  readonly #keysReached: { readonly time: number; readonly position: number }[] = []
+
+  /** @param pause milliseconds between two requests of a walker, on average */
+  constructor(world: World, pause: number) {
+    this.#world = world
+    this.#pause = pause
+    this.#apis = [this.#startApi(), this.#startApi()]
+  }
+
+  /** Starts walkers that never stop. */
+  start(walkers: number): void {
+    for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
+    this.#keepDoing(() => this.#lookUpKey())
+  }
+
+  /** Walks every list of every organization, at a small limit and a large one. */
+  async walkAll(): Promise<void> {
+    for (const org of this.#world.history.organizations) {
+      for (const list of listKinds) {
+        const limit = this.#world.random.pick([2, 3, 7])
+        await this.#walk({ org, list, limit, from: undefined })
+        await this.#walk({ org, list, limit: 50, from: undefined })
+      }
+    }
+  }
+
+  stop(): void {
+    this.#isOpen = false
+  }
+
+  #startApi(): Api {
+    const { clock, engine, faults } = this.#world
+    const { search, multiGet } = createSearches(clock, engine, faults)
+    const positions = createPositionReader(PREFIX, multiGet)
+    return {
+      readList: createReadList({ prefix: PREFIX, search, positions }),
+      read: createReadRecords(PREFIX, multiGet, positions.readAt),
+      keys: createKeyLookUp(PREFIX, multiGet, clock.now),
+    }
+  }
+
+  #keepDoing(once: () => Promise<void>): void {
+    const { clock, random, fail } = this.#world
+    const again = (): void => {
+      if (!this.#isOpen) return
+      clock.after(random.next() * this.#pauseNow(), () => {
+        once()
+          .then(again)
+          .catch(error => fail(`a reader failed: ${error instanceof Error ? error.stack : String(error)}`))
+      })
+    }
+    again()
+  }
+
+  /** Where something changes there is more to see. */
+  #pauseNow(): number {
+    const { clock, promises } = this.#world
+    return clock.elapsed - promises.movedAt < 200 ? this.#pause / 2 : this.#pause * 5
+  }
+
+  /** The next API process; now and then it is a new one. */
+  #api(): Api {
+    const { random, coverage } = this.#world
+    const place = this.#turn++ % this.#apis.length
+    if (random.chance(0.002)) {
+      coverage.count('API processes started again')
+      this.#apis = this.#apis.with(place, this.#startApi())
+    }
+    const api = this.#apis[place]
+    if (api === undefined) throw new Error('there is no API process')
+    return api
+  }
+
+  #sleep(milliseconds: number): Promise<void> {
+    return new Promise(resolve => void this.#world.clock.after(milliseconds, resolve))
+  }
+
+  /** Asks until it is answered; undefined when nobody wants to know any more. */
+  async #ask<Result>(request: (api: Api) => Promise<Result>): Promise<Result | Refusal | undefined> {
+    for (let tries = 0; tries < 200; tries++) {
+      try {
+        return await request(this.#api())
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        if (error.code !== 'unavailable') return error
+        this.#world.coverage.count('reads answered unavailable')
+        if (!this.#isOpen) return undefined
+        await this.#sleep(200 + this.#pause)
+      }
+    }
+    return undefined
+  }
+
+  #anyWalk(): Walk {
+    const { random, history, coverage } = this.#world
+    const org = random.pick(history.organizations)
+    const list = random.pick([...listKinds, 'payouts', 'payouts'] as const)
+    const known = [...(this.#listed.get(`${org} ${list}`) ?? [])]
+    const from = known.length > 0 && random.chance(0.25) ? random.pick(known) : undefined
+    if (from !== undefined) {
+      coverage.count('walks from an old cursor')
+      const current = history.at(org, this.#positionOf(org)).lists[list]
+      if (!current.some(({ id }) => id === from)) coverage.count('walks from a replaced record')
+    }
+    return { org, list, limit: random.pick(LIMITS), from }
+  }
+
+  #positionOf(org: string): number {
+    const { promises, history } = this.#world
+    return promises.published(FIRST_GENERATION, history.partitionOf(org))?.position ?? 0
+  }
+
+  async #walk(walk: Walk): Promise<void> {
+    const { random, coverage, history } = this.#world
+    const { org, list, limit, from } = walk
+    const what = `${list} of ${org} at limit ${limit}`
+    const walked: Expectation[] = []
+    let cursor = from
+    let first: number | undefined
+    let last = 0
+    for (;;) {
+      const least = this.#positionOf(org)
+      const startingAfter = cursor
+      const page = await this.#ask(({ readList }) => readList(org, list, { limit, startingAfter }, signal))
+      if (page === undefined) return
+      if (page instanceof Refusal) return this.#fail(`${what}: the cursor ${cursor} is answered ${page.code}`)
+      const { publishedTo } = page.position
+      if (publishedTo < Math.max(least, last)) return this.#fail(`${what}: the position went back to ${publishedTo}`)
+      const { data, has_more, next_cursor } = answered(ctx => answerList(ctx, list, page, startingAfter))
+      coverage.count('pages')
+      first ??= publishedTo
+      last = publishedTo
+
+      const place = cursor === undefined ? -1 : (history.placeOf(org, cursor) ?? -1)
+      const behind = history.at(org, publishedTo).lists[list].filter(item => item.place > place)
+      const wanted = behind.slice(0, limit)
+      if (data.length !== wanted.length || !data.every((item, at) => textOfItem(item) === wanted[at]?.text)) {
+        return this.#fail(`${what}: a page at ${publishedTo} after ${cursor} is not what is there`)
+      }
+      if (has_more !== behind.length > limit) return this.#fail(`${what}: has_more is ${has_more}`)
+      if (next_cursor !== (wanted.at(-1)?.id ?? cursor ?? '')) return this.#fail(`${what}: next_cursor ${next_cursor}`)
+      this.#checkTime(org, page.position)
+      coverage.count('pages compared with the model')
+      walked.push(...wanted)
+      this.#remember(org, list, wanted)
+      if (list === 'payouts' && wanted.length > 0 && random.chance(0.3))
+        await this.#readAgain(org, random.pick(wanted).id)
+      if (!has_more) break
+      cursor = next_cursor
+      await this.#sleep(random.next() * this.#pause)
+    }
+    this.#checkWalk(walk, walked, first, last, what)
+  }
+
+  /** Promise 3, of a whole walk. */
+  #checkWalk(
+    { org, list, from }: Walk,
+    walked: readonly Expectation[],
+    first: number,
+    last: number,
+    what: string,
+  ): void {
+    const { coverage, history } = this.#world
+    coverage.count('walks')
+    const ids = new Set(walked.map(({ id }) => id))
+    if (ids.size < walked.length) this.#fail(`${what}: a walk returned an id twice`)
+    if (walked.some(({ place }, at) => at > 0 && place <= (walked[at - 1]?.place ?? -1))) {
+      this.#fail(`${what}: a walk did not move forward`)
+    }
+    const start = from === undefined ? -1 : (history.placeOf(org, from) ?? -1)
+    const before = history.at(org, first).lists[list].filter(({ place }) => place > start)
+    const after = new Map(history.at(org, last).lists[list].map(({ id, text }) => [id, text]))
+    if (before.some(({ id, text }) => after.get(id) !== text)) coverage.count('walks during which the list changed')
+    if (before.some(({ id }) => after.has(id) && !ids.has(id))) this.#fail(`${what}: a walk skipped a record`)
+    if (list !== 'payouts') return
+    const pairs = new Set(walked.map(({ pair }) => pair))
+    if (before.some(({ pair }) => !pairs.has(pair))) this.#fail(`${what}: a walk saw neither replaced nor replacement`)
+  }
+
+  #remember(org: string, list: List, items: readonly Expectation[]): void {
+    const key = `${org} ${list}`
+    const listed = this.#listed.get(key) ?? new Set()
+    for (const { id } of items) listed.add(id)
+    this.#listed.set(key, listed)
+  }
+
+  /** Everything published up to the time of an answer is in it. */
+  #checkTime(org: string, { publishedTo, time }: Position): void {
+    const { promises, history } = this.#world
+    const end = promises.endAt(EVENTS, history.partitionOf(org), time)
+    if (publishedTo < end) this.#fail(`an answer at ${publishedTo} has a time that includes what lies before ${end}`)
+  }
+
+  /** Promise 6: what was listed can be read, and so can what has replaced it. */
+  async #readAgain(org: string, id: string): Promise<void> {
+    const { coverage, history } = this.#world
+    const found = await this.#ask(({ read }) => read.record(org, 'payouts', id, signal))
+    if (found === undefined) return
+    if (found instanceof Refusal) return this.#fail(`${id} was listed, and is answered ${found.code}`)
+    coverage.count('reads by id')
+    const { data } = answered<{ data: Record<string, unknown> }>(ctx => answerPayout(ctx, found))
+    const { publishedTo } = found.position
+    if (textOfItem(data) !== history.at(org, publishedTo).payouts.get(id)?.text) {
+      return this.#fail(`${id} read at ${publishedTo} is not as it is there`)
+    }
+    const statement = await this.#ask(({ read }) => read.statement(org, id, signal))
+    if (statement === undefined) return
+    if (statement instanceof Refusal) return this.#fail(`the statement of ${id} is answered ${statement.code}`)
+    const shown = answered<{ data: unknown }>(ctx => answerStatement(ctx, statement)).data
+    if (textOfItem(shown) !== history.at(org, statement.position.publishedTo).statements.get(id)) {
+      return this.#fail(`the statement of ${id} is not as it is at ${statement.position.publishedTo}`)
+    }
+    if (data.superseded_by_id !== null) await this.#readAgain(org, String(data.superseded_by_id))
+  }
+
+  /** A key is good soon after its position has passed what made it, and no longer soon after what revoked it. */
+  async #lookUpKey(): Promise<void> {
+    const { clock, random, history, promises, coverage } = this.#world
+    const position = promises.published(API_KEYS_GENERATION, 0)?.position ?? 0
+    if (this.#keysReached.at(-1)?.position !== position) this.#keysReached.push({ time: clock.now(), position })
+    const believed = this.#keysReached.findLast(({ time }) => time < clock.now() - KEY_BELIEVED_FOR)?.position ?? 0
+    const secrets = [...history.keys.values()]
+    if (secrets.length === 0) return
+    const { text, org, id, created, revoked } = random.pick(secrets)
+    const found = await this.#ask(({ keys }) => keys.lookUp(text, signal))
+    if (found === undefined || found instanceof Refusal) return
+    coverage.count('keys looked up')
+    const now = promises.published(API_KEYS_GENERATION, 0)?.position ?? 0
+    if (found === 'unknown') {
+      if (created < believed && revoked >= now) this.#fail(`the key ${id} of ${org} is good, and is not known`)
+    } else if (found.org !== org || found.id !== id || revoked < believed) {
+      this.#fail(`the key ${id} of ${org} is revoked, and is good`)
+    }
+  }
+
+  #fail(reason: string): void {
+    this.#world.fail(reason)
+  }
+}
+
+type Walk = { readonly org: string; readonly list: List; readonly limit: number; readonly from: string | undefined }
+type Page = { readonly data: readonly unknown[]; readonly has_more: boolean; readonly next_cursor: string }
+
+/** What a client gets: the answer as the API makes it, without the headers. */
+const answered = <Body = Page>(answer: (ctx: Context) => void): Body => {
+  const ctx = { body: Buffer.alloc(0), set: () => undefined, get: () => '', state: {} }
+  answer(ctx as unknown as Context)
+  return JSON.parse(ctx.body.toString()) as Body
+}

@@ -1,0 +1,107 @@
+/**
+ * What an API process asks of the simulated Elasticsearch: searches and multi-gets, answered as bytes in the form of the real
+ * one. Each shard of a search is looked at when its moment comes, and so is each document of a multi-get. A read can be
+ * late, lost, or answered in part.
+ */
+import type { DocumentName } from '../../api/cut-documents.ts'
+import type { MultiGet, Search } from '../../api/elasticsearch.ts'
+import { unavailable } from '../../api/failures.ts'
+import type { Clock } from './clock.ts'
+import type { Engine } from './elasticsearch.ts'
+import type { Faults } from './faults.ts'
+import type { Index, Stored } from './stored.ts'
+
+export const createSearches = (
+  clock: Clock,
+  engine: Engine,
+  faults: Faults,
+): { readonly search: Search; readonly multiGet: MultiGet } => {
+  /** Looks at each part at a moment of its own, and answers after all of them. */
+  const ask = (parts: readonly ((fails: boolean) => void)[], answer: () => string): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      if (faults.elasticsearch !== 'well' || faults.happens('readFails')) {
+        clock.after(faults.delay(), () => reject(unavailable('elasticsearch_connection')))
+        return
+      }
+      const arrival = faults.delay()
+      const length = faults.delay()
+      for (const part of parts) {
+        clock.after(arrival + faults.random.next() * length, () => part(faults.happens('readFails')))
+      }
+      clock.after(arrival + length + faults.delay(), () => resolve(Buffer.from(answer())))
+    })
+
+  return {
+    search: (name, body) => {
+      const asked = JSON.parse(body) as Asked
+      const indices = name.split(',').flatMap(index => engine.indices.get(index) ?? [])
+      const hits: Hit[] = []
+      let failed = 0
+      const parts = indices.flatMap(index =>
+        Array.from({ length: index.shards }, (_, shard) => (fails: boolean) => {
+          if (fails) failed++
+          else hits.push(...matching(index, shard, asked))
+        }),
+      )
+      return ask(parts, () => searchAnswer(hits, asked, parts.length, failed))
+    },
+    multiGet: names => {
+      const found: string[] = []
+      const parts = names.map((wanted, place) => (fails: boolean) => {
+        found[place] = documentAnswer(engine, wanted, fails)
+      })
+      return ask(parts, () => `{"docs":[${found.join()}]}`)
+    },
+  }
+}
+
+type Range = Readonly<Partial<Record<'gt' | 'gte' | 'lt', number>>>
+type Filter = {
+  readonly term?: Readonly<Record<string, unknown>>
+  readonly range?: Readonly<Record<string, Range>>
+}
+type Asked = {
+  readonly size: number
+  readonly sort?: readonly Readonly<Record<string, 'asc'>>[]
+  readonly query: { readonly bool: { readonly filter: readonly Filter[] } }
+}
+type Hit = { readonly index: Index; readonly document: Stored; readonly place: number }
+
+const matching = (index: Index, shard: number, { query, sort }: Asked): Hit[] => {
+  const [order = ''] = Object.keys(sort?.[0] ?? {})
+  const found: Hit[] = []
+  for (const document of index.searchable.values()) {
+    if (!query.bool.filter.every(filter => fits(document, filter)) || index.shardOf(document.id) !== shard) continue
+    found.push({ index, document, place: Number(document.fields[order] ?? 0) })
+  }
+  return found
+}
+
+const fits = ({ fields }: Stored, { term = {}, range = {} }: Filter): boolean =>
+  Object.entries(term).every(([name, value]) => fields[name] === value) &&
+  Object.entries(range).every(([name, wanted]) => lies(fields[name], wanted))
+
+const lies = (value: unknown, { gt = -1, gte = -1, lt = Number.POSITIVE_INFINITY }: Range): boolean =>
+  typeof value === 'number' && value > gt && value >= gte && value < lt
+
+const searchAnswer = (hits: readonly Hit[], { size, sort }: Asked, total: number, failed: number): string => {
+  const shards = `{"total":${total},"successful":${total - failed},"skipped":0,"failed":${failed}}`
+  const texts = hits
+    .toSorted((a, b) => a.place - b.place)
+    .slice(0, size)
+    .map(({ index, document: { id, source }, place }) => {
+      const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null`
+      return sort === undefined ? `${head}}` : `${head},"_source":${source},"sort":[${place}]}`
+    })
+  return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}}`
+}
+
+const documentAnswer = (engine: Engine, { index: name, id }: DocumentName, fails: boolean): string => {
+  const head = `{"_index":${JSON.stringify(name)},"_id":${JSON.stringify(id)}`
+  const index = engine.indices.get(name)
+  if (index === undefined || fails) return `${head},"error":{"type":"no_shard_available_action_exception"}}`
+  const document = index.documents.get(id)
+  if (document === undefined) return `${head},"found":false}`
+  const { version, seqNo, source } = document
+  return `${head},"_version":${version},"_seq_no":${seqNo},"_primary_term":1,"found":true,"_source":${source}}`
+}

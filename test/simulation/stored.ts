@@ -1,0 +1,74 @@
+/**
+ * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by id see
+ * what was written; a search sees of each shard what was there when it was last refreshed. Not simulated: replicas, merges,
+ * deletion, a restart that loses what was acknowledged.
+ */
+import type { IndexDefinition } from '../../schemas/documents.ts'
+
+export type Stored = {
+  readonly id: string
+  readonly version: number
+  readonly seqNo: number
+  readonly source: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+export class Index {
+  readonly name: string
+  readonly definition: IndexDefinition
+  readonly documents = new Map<string, Stored>()
+  /** As a search sees it. */
+  readonly searchable = new Map<string, Stored>()
+  readonly shards: number
+  readonly #unrefreshed: Set<string>[]
+  #seqNo = 0
+
+  constructor(name: string, definition: IndexDefinition) {
+    this.name = name
+    this.definition = definition
+    this.shards = Number(definition.settings.number_of_shards)
+    this.#unrefreshed = Array.from({ length: this.shards }, () => new Set())
+  }
+
+  /** Writes with an external version: only over an older one. */
+  write(id: string, version: number, source: string): 200 | 201 | 409 {
+    const before = this.documents.get(id)
+    if (before !== undefined && before.version >= version) return 409
+    this.#put(id, version, source)
+    return before === undefined ? 201 : 200
+  }
+
+  /** Writes over the document as it was last seen, or where there is none. */
+  replace(id: string, seen: number | 'nothing', source: string): Stored | 409 {
+    const before = this.documents.get(id)
+    if ((before?.seqNo ?? 'nothing') !== seen) return 409
+    return this.#put(id, (before?.version ?? 0) + 1, source)
+  }
+
+  refresh(shard: number): void {
+    const ids = this.#unrefreshed[shard]
+    for (const id of ids ?? []) {
+      const document = this.documents.get(id)
+      if (document !== undefined) this.searchable.set(id, document)
+    }
+    ids?.clear()
+  }
+
+  shardOf(id: string): number {
+    let hash = 7
+    for (let at = 0; at < id.length; at++) hash = (Math.imul(hash, 31) + id.charCodeAt(at)) | 0
+    return (hash >>> 3) % this.shards
+  }
+
+  /** Whether every field is in the mapping, as `dynamic: strict` demands. */
+  takes(source: string): boolean {
+    return Object.keys(JSON.parse(source)).every(name => name in this.definition.mappings.properties)
+  }
+
+  #put(id: string, version: number, source: string): Stored {
+    const stored = { id, version, seqNo: this.#seqNo++, source, fields: JSON.parse(source) }
+    this.documents.set(id, stored)
+    this.#unrefreshed[this.shardOf(id)]?.add(id)
+    return stored
+  }
+}
