@@ -2,10 +2,12 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
+    // One project after the other: what is measured in seconds must not share two cores with what takes all of them.
     projects: [
       {
         test: {
           name: 'unit',
+          sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
           exclude: ['test/flow/**', 'test/regression/**', 'test/faults/**', 'test/simulation/**'],
           environment: 'node',
@@ -14,6 +16,7 @@ export default defineConfig({
       {
         test: {
           name: 'flow',
+          sequence: { groupOrder: 2 },
           include: ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts'],
           globalSetup: ['test/support/global-services.ts'],
           environment: 'node',
@@ -28,6 +31,7 @@ export default defineConfig({
       {
         test: {
           name: 'simulation',
+          sequence: { groupOrder: 1 },
           include: ['test/simulation/**/*.test.ts'],
           environment: 'node',
           maxWorkers: 2,
@@ -38,11 +42,12 @@ export default defineConfig({
         // Each file has services of its own, which it may kill; most of the time is waiting.
         test: {
           name: 'faults',
+          sequence: { groupOrder: 3 },
           include: ['test/faults/**/*.test.ts'],
           environment: 'node',
           pool: 'forks',
           execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 300_000,
           hookTimeout: 120_000,
         },
