@@ -28,6 +28,7 @@ export const happenings = [
   'requests applied after they were given up',
   'requests refused',
   'bulk requests too large',
+  'answers longer than was asked for',
   'bulk requests',
   'bulk requests of which some items failed',
   'bulk items refused for now',

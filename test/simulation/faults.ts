@@ -4,7 +4,7 @@
  */
 import type { Random } from '../support/random.ts'
 
-/** Probabilities, but for the two that are numbers. */
+/** Probabilities, but for the three that are numbers. */
 export type Knobs = {
   /** A request never arrives. */
   loseRequest: number
@@ -22,6 +22,8 @@ export type Knobs = {
   shardFails: number
   /** A bulk request of more than this many documents is answered 413; 0 for never. */
   bulkDocuments: number
+  /** The answer to a multi-get of more than this many documents is longer than was asked for; 0 for never. */
+  answerDocuments: number
   /** A request takes very long. */
   slow: number
   /** A request to Kafka fails, half of them after the effect. */
@@ -43,6 +45,7 @@ export const CALM: Knobs = {
   itemRefused: 0,
   shardFails: 0,
   bulkDocuments: 0,
+  answerDocuments: 0,
   slow: 0,
   kafkaFails: 0,
   misplace: 0,
@@ -64,7 +67,7 @@ export class Faults {
     this.knobs = knobs
   }
 
-  happens(knob: Exclude<keyof Knobs, 'latency' | 'bulkDocuments'>): boolean {
+  happens(knob: Exclude<keyof Knobs, 'latency' | 'bulkDocuments' | 'answerDocuments'>): boolean {
     return this.knobs[knob] > 0 && this.random.chance(this.knobs[knob])
   }
 

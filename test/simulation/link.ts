@@ -3,7 +3,13 @@
  * fails as `Unavailable` when it is lost, refused, given up or not answered in time. What happens to the request and what
  * the projector hears of it are two things here.
  */
-import { type Answer, type Elasticsearch, type Request, Unavailable } from '../../projector/elasticsearch.ts'
+import {
+  type Answer,
+  AnswerTooLong,
+  type Elasticsearch,
+  type Request,
+  Unavailable,
+} from '../../projector/elasticsearch.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
 import type { Host } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -126,9 +132,16 @@ export const createLink = (host: Host, engine: Engine, faults: Faults, coverage:
           if (faults.random.chance(0.8)) fail(faults.delay(), 0)
           return
         }
-        settle(faults.delay(), () => resolve(answer))
+        const isTooLong = isLongerThanAsked(request, faults.knobs.answerDocuments)
+        if (isTooLong) coverage.count('answers longer than was asked for')
+        settle(faults.delay(), () => (isTooLong ? reject(new AnswerTooLong()) : resolve(answer)))
       })
     })
 
   return { send, writing: () => writing }
+}
+
+const isLongerThanAsked = ({ body, answerBytesMax }: Request, documents: number): boolean => {
+  const { docs } = (body ?? {}) as { readonly docs?: readonly unknown[] }
+  return documents > 0 && answerBytesMax !== undefined && (docs?.length ?? 0) > documents
 }

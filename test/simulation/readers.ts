@@ -17,7 +17,7 @@ import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Engine } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
-import { EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
+import { API_KEYS, EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
 
@@ -58,7 +58,10 @@ export class Readers {
   /** Starts walkers that never stop. */
   start(walkers: number): void {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
-    this.#keepDoing(() => this.#lookUpKey())
+    this.#keepDoing(async () => {
+      await this.#lookUpKey()
+      await this.#sleep(this.#pause * 3)
+    })
   }
 
   /** Walks every list of every organization, at a small limit and a large one. */
@@ -273,9 +276,10 @@ export class Readers {
     const found = await this.#ask(({ keys }) => keys.lookUp(text, signal))
     if (found === undefined || found instanceof Refusal) return
     coverage.count('keys looked up')
-    const now = promises.published(API_KEYS_GENERATION, 0)?.position ?? 0
     if (found === 'unknown') {
-      if (created < believed && revoked >= now) this.#fail(`the key ${id} of ${org} is good, and is not known`)
+      // A revocation may take effect before the position has reached it.
+      const isRevoked = revoked < promises.endAt(API_KEYS, 0, Number.POSITIVE_INFINITY)
+      if (created < believed && !isRevoked) this.#fail(`the key ${id} of ${org} is good, and is not known`)
     } else if (found.org !== org || found.id !== id || revoked < believed) {
       this.#fail(`the key ${id} of ${org} is revoked, and is good`)
     }

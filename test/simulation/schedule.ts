@@ -83,6 +83,7 @@ export const scheduleOf = (seed: number): Schedule => {
     itemRefused: sometimes(0.4),
     shardFails: sometimes(0.3),
     bulkDocuments: random.chance(0.2) ? random.pick([3, 10]) : 0,
+    answerDocuments: random.chance(0.2) ? random.pick([1, 4, 12]) : 0,
     slow: sometimes(0.2),
     kafkaFails: sometimes(0.2),
     misplace: sometimes(0.3),
