@@ -106,14 +106,14 @@ export class Readers {
   /** Where something changes there is more to see. */
   #pauseNow(): number {
     const { clock, promises } = this.#world
-    return clock.elapsed - promises.movedAt < 200 ? this.#pause / 2 : this.#pause * 5
+    return clock.elapsed - promises.movedAt < 300 ? this.#pause / 3 : this.#pause * 8
   }
 
   /** The next API process; now and then it is a new one. */
   #api(): Api {
     const { random, coverage } = this.#world
     const place = this.#turn++ % this.#apis.length
-    if (random.chance(0.002)) {
+    if (random.chance(0.001)) {
       coverage.count('API processes started again')
       this.#apis = this.#apis.with(place, this.#startApi())
     }
