@@ -96,8 +96,11 @@ export const expectGoesOn = async ({ projector }: Pick<Installation, 'projector'
 export const expectNothingHappened = async (installation: Installation): Promise<void> => {
   const { topics, prefix, projector, api, walkers, positions, keys } = installation
   await caughtUp(projector)
-  const walked = await walkers.stop()
-  await positions.stop()
+  // The walk that was under way has come to its end, and one more.
+  const { length } = walkers.soFar().walks
+  await eventually(() => expect(walkers.soFar().walks.length).toBeGreaterThan(length + 1))
+  const walked = walkers.soFar()
+  expect(positions.wentBack()).toEqual([])
   expect(projector.exit(), projector.log()).toBeUndefined()
   const model = await expectProjectedAsModelled(prefix, topics)
   await expectServedAsModelled([api], keys, model)

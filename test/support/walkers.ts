@@ -28,7 +28,8 @@ export type Walked = {
 export type Walkers = {
   /** Lets the walks under way come to their end. */
   readonly stop: () => Promise<Walked>
-  readonly soFar: () => Pick<Walked, 'pages' | 'unavailable'>
+  /** The walks that have come to their end, and all the rest. */
+  readonly soFar: () => Walked
 }
 
 type Options = {
@@ -92,13 +93,14 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
     const times = new Map<string, string>()
     while (walking) await walk(random.pick([...keys.keys()]), random.pick(LISTS), random.pick([2, 7, 50]), times)
   }
+  const soFar = (): Walked => ({ walks: [...walks], pages, unavailable, wrong: [...wrong] })
   const done = Promise.all(Array.from({ length: walkers }, walker))
   return {
-    soFar: () => ({ pages, unavailable }),
+    soFar,
     stop: async () => {
       walking = false
       await done
-      return { walks, pages, unavailable, wrong }
+      return soFar()
     },
   }
 }

@@ -1,0 +1,225 @@
+/**
+ * Elasticsearch that answers, but not as it should: answers that are lost or cut off after the effect, refreshes that fail,
+ * indices that are read-only, gone or other than they were; and one that nobody reaches for two minutes.
+ */
+import { beforeAll, expect, test } from 'vitest'
+import { createSlots } from '../../projector/slots.ts'
+import { foldAll } from '../support/agreement.ts'
+import { newId, repRecorded, withData } from '../support/events.ts'
+import {
+  expectGoesOn,
+  expectNothingHappened,
+  expectSick,
+  GOES_ON_WITHIN_MS,
+  type Installation,
+  startInstallation,
+} from '../support/installation.ts'
+import { type OwnServices, startOwnServices } from '../support/own-services.ts'
+import { expectRefused, startProjector } from '../support/processes.ts'
+import type { Concerns, Fault } from '../support/proxy.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import { memoryOf } from '../support/sickness.ts'
+import { call, indexNamed, indicesOf, readPosition } from '../support/stored.ts'
+
+const seed = seedOfRun()
+const file = fileScope()
+let services: OwnServices
+
+beforeAll(async () => {
+  console.log(`seed ${seed}`)
+  services = await startOwnServices(file)
+})
+
+const start = (t: Scope, salt: number): Promise<Installation> =>
+  startInstallation(t, {
+    kafka: services.kafka.address,
+    elasticsearch: services.elasticsearch.address,
+    random: createRandom(seed + salt),
+  })
+
+/** What leaves an installation as it was is done to one, in turn. */
+const inTurn = createSlots(1)
+let shared: Promise<Installation> | undefined
+const useShared = (): Promise<Installation> => {
+  shared ??= start(file, 1)
+  return shared
+}
+
+const asks =
+  (what: string): Concerns =>
+  line =>
+    line.includes(what)
+const bulks = asks('POST /_bulk')
+const refreshes = asks('/_refresh')
+
+test.concurrent('answers that are lost or cut off after the effect are asked for again, and change nothing', () =>
+  inTurn(async () => {
+    const installation = await useShared()
+    const { proxy, publish, projector } = installation
+    const positionWrites = asks('-control/_doc/')
+    const faults: Fault[] = [
+      { kind: 'lost-answer' },
+      { kind: 'cut-answer', bytes: 150 },
+      { kind: 'cut-answer', bytes: 400 },
+      { kind: 'reset' },
+    ]
+    for (const fault of faults) {
+      for (const concerned of [bulks, positionWrites, refreshes, asks('/_mget'), asks('/_search')]) {
+        await proxy.suffer(fault, concerned, 4)
+        await publish(15)
+        await eventually(() => expect(proxy.struck()).toBeGreaterThan(0))
+      }
+    }
+    await proxy.heal()
+    await expectGoesOn(installation)
+    await expectNothingHappened(installation)
+    expect(projector.log()).toContain('elasticsearch write')
+  }))
+
+const httpAnswer = (status: number, body: object): Fault => {
+  const text = JSON.stringify(body)
+  const head = `HTTP/1.1 ${status} X\r\nX-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\n`
+  return { kind: 'other-answer', answer: `${head}content-length: ${text.length}\r\n\r\n${text}` }
+}
+
+test.concurrent('what is not refreshed is not published: a refresh that fails, for whatever reason, is tried again', () =>
+  inTurn(async () => {
+    const installation = await useShared()
+    const { proxy, publish, projector, prefix, topics } = installation
+    for (const answer of [
+      httpAnswer(503, { error: { type: 'unavailable_shards_exception' } }),
+      httpAnswer(200, { _shards: { total: 1, successful: 0, failed: 1 } }),
+      // A shard that is nowhere just now is not counted as failed.
+      httpAnswer(200, { _shards: { total: 1, successful: 0, failed: 0 } }),
+    ]) {
+      const before = new Set(topics.published())
+      await proxy.suffer(answer, refreshes)
+      await publish(60)
+      await expectSick(projector, /Elasticsearch answers/, /^elasticsearch refresh$/)
+      await eventually(() => expect(proxy.struck()).toBeGreaterThan(5))
+      const applied = [...foldAll(topics).outcomes].flatMap(([record, { outcome }]) =>
+        outcome === 'applied' && record.stream === 'events' && !before.has(record) ? [record] : [],
+      )
+      expect(applied.length).toBeGreaterThan(10)
+      for (const { partition, offset } of applied) {
+        expect((await readPosition(prefix, 'g1', partition)).position).toBeLessThanOrEqual(offset)
+      }
+      await proxy.heal()
+      await expectGoesOn(installation)
+    }
+    // A copy that nobody has is not waited for.
+    const settings = { auto_expand_replicas: false, number_of_replicas: 1 }
+    expect((await call('PUT', `/${indexNamed(prefix, 'payouts')}/_settings`, { index: settings })).status).toBe(200)
+    await publish(60)
+    await expectGoesOn(installation)
+    await expectNothingHappened(installation)
+  }))
+
+test.concurrent('read-only indices are waited for, and their release goes on with everything', () =>
+  inTurn(async () => {
+    const installation = await useShared()
+    const { publish, projector, prefix } = installation
+    for (const [kind, block] of [
+      ['payouts', 'write'],
+      ['reps', 'read_only_allow_delete'],
+      ['control', 'read_only'],
+    ] as const) {
+      const set = (value: boolean | null) =>
+        call('PUT', `/${indexNamed(prefix, kind)}/_settings`, { [`index.blocks.${block}`]: value })
+      expect((await set(true)).status).toBe(200)
+      await publish(80)
+      await expectSick(projector, kind === 'control' ? /Elasticsearch answers 403/ : /refuses documents/)
+      expect((await set(null)).status).toBe(200)
+      await expectGoesOn(installation)
+    }
+    await expectNothingHappened(installation)
+  }))
+
+test.concurrent('an index that is deleted under it stops the projector, and is never created by itself', async t => {
+  const { prefix, publish, projector, topics, walkers, settings } = await start(t, 4)
+  const index = indexNamed(prefix, 'payouts')
+  expect((await call('DELETE', `/${index}`)).status).toBe(200)
+  await publish(60)
+  await expectRefused(projector, 'index_missing')
+  await eventually(() => expect(walkers.soFar().unavailable).toBeGreaterThan(20))
+  await expectRefused(await startProjector(t, { topics, prefix, settings }), 'index_missing')
+  expect(await indicesOf(prefix)).not.toContain(index)
+})
+
+test.concurrent('a mapping that rejects a document stops the projector; nothing of the document is logged', async t => {
+  const { prefix, projector, topics, positions, settings } = await start(t, 5)
+  const index = indexNamed(prefix, 'reps')
+  // No such organization can be stored here: the error would quote it.
+  const mappings = {
+    dynamic: 'strict',
+    properties: { org_id: { type: 'date' }, body: { type: 'object', enabled: false } },
+  }
+  expect((await call('DELETE', `/${index}`)).status).toBe(200)
+  expect((await call('PUT', `/${index}`, { mappings })).status).toBe(200)
+  const before = positions.latest()
+  await topics.publish([withData(repRecorded({ org_id: newId('org') }), { name: 'CANARY' })])
+  expect(await expectRefused(projector, 'write_refused')).toMatch(/status 400/)
+  expect(projector.log()).not.toMatch(/CANARY|failed to parse/)
+  expect(positions.latest()).toEqual(before)
+  await expectRefused(await startProjector(t, { topics, prefix, settings }), 'index_unsuitable')
+})
+
+const AWAY_MS = 120_000
+/** Besides the process itself: three partitions hold some of the largest records each, and what is made of them. */
+const RESIDENT_MIB_MAX = 700
+const LARGEST_BYTES = 8 * 1024 * 1024
+const LARGEST = 13
+
+test.concurrent('two minutes without Elasticsearch: alive, not ready, bounded; then everything goes on by itself, in bulk requests far below 100 MB', async t => {
+  const installation = await start(t, 7)
+  const { proxy, topics, projector, api, walkers, publish, positions } = installation
+  await proxy.suffer({ kind: 'away' })
+  const began = performance.now()
+  await expectSick(projector, /does not answer/)
+  const { pages, unavailable } = walkers.soFar()
+  const before = positions.latest()
+
+  await publish(150)
+  for (let record = 0; record < LARGEST; record++) {
+    await topics.publish([{ ...repRecorded({ org_id: newId('org') }), value: Buffer.alloc(LARGEST_BYTES - 10, 'x') }])
+  }
+  await publish(50)
+  let most = 0
+  const look = async (): Promise<void> => {
+    most = Math.max(most, await memoryOf(projector.pid))
+    expect((await projector.ask('/livez')).status).toBe(200)
+  }
+  await eventually(
+    async () => {
+      await look()
+      expect((await projector.ask('/readyz')).status).toBe(503)
+      expect(performance.now() - began).toBeGreaterThan(AWAY_MS)
+    },
+    { within: 2 * AWAY_MS, every: 1_000 },
+  )
+  expect((await fetch(`${api.adminUrl}/livez`)).status).toBe(200)
+  expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
+  expect(walkers.soFar().pages).toBe(pages)
+  expect(walkers.soFar().unavailable).toBeGreaterThan(unavailable + 100)
+
+  await proxy.heal()
+  const healed = performance.now()
+  const goesOn = (): void => expect(positions.latest().every((to, of) => to > (before[of] ?? 0))).toBe(true)
+  await eventually(goesOn, { within: GOES_ON_WITHIN_MS })
+  const wentOn = performance.now() - healed
+  await eventually(async () => {
+    await look()
+    expect((await projector.status()).map(({ lag }) => lag)).toEqual([0, 0, 0, 0])
+  })
+  const took = performance.now() - healed
+  expect(most).toBeLessThan(RESIDENT_MIB_MAX)
+  console.log(
+    `away for two minutes, ${LARGEST} records of 8 MiB waiting: ${most} MiB at most, ` +
+      `went on ${Math.round(wentOn)} ms and caught up ${Math.round(took)} ms after`,
+  )
+  const sizes = proxy.asked().flatMap(({ line, bytes }) => (bulks(line) ? [bytes] : []))
+  expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(LARGEST * LARGEST_BYTES)
+  expect(Math.max(...sizes)).toBeLessThan(25_000_000)
+  await expectNothingHappened(installation)
+})

@@ -1,0 +1,41 @@
+/** `npm run faults`: the fault rig for as long as is asked for, with a seed of its own unless one is given. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+
+const help = `npm run faults [-- --minutes M --seed S]
+  --minutes  how long troubles are made (10)
+  --seed     repeats a schedule; a new one otherwise`
+
+const main = (): void => {
+  const { values } = parseArgs({
+    options: { minutes: { type: 'string' }, seed: { type: 'string' }, help: { type: 'boolean' } },
+  })
+  if (values.help) {
+    console.log(help)
+    return
+  }
+  const minutes = Number(values.minutes ?? 10)
+  const seed = Number(values.seed ?? Date.now() % 1_000_000_000)
+  if (!(minutes > 0) || !Number.isInteger(seed)) throw new Error(help)
+
+  const root = join(import.meta.dirname, '..', '..')
+  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
+  const asked = ['run', '--project', 'faults', '--disable-console-intercept', 'test/faults/rig.test.ts']
+  const child = spawn(process.execPath, [vitest, ...asked], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, FAULTS_SECONDS: String(minutes * 60), FAULTS_SEED: String(seed) },
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  child.on('exit', code => {
+    process.exitCode = code ?? 1
+  })
+}
+
+try {
+  main()
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
