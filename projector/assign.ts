@@ -5,6 +5,9 @@
  *   positioned ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
  *
+ * With every new connection to Kafka, and now and then, all of this begins again, but for our position: there may be another
+ * log by now.
+ *
  * Promises: no record is projected before its source is identified; never Kafka's committed offset, always our own position.
  */
 import type { Consumption } from './consume.ts'
@@ -20,6 +23,8 @@ export type AssignSteps = {
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
   /** The published position, once the source is known to be the right one and to hold it. */
   readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
+  /** Resolves once the source is known to be the right one. */
+  readonly identify: (signal: AbortSignal) => Promise<void>
   readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
   readonly fail: (error: unknown) => void
 }
@@ -29,6 +34,8 @@ type Assigned = {
   phase: 'positioning' | 'verifying' | 'reading'
   last: { readonly offset: number; readonly sha256: string } | null
   flow: PartitionFlow | undefined
+  /** Whether it ever got to reading: it flows from then on, also while nothing more is taken. */
+  verified: boolean
 }
 
 export class Assignment {
@@ -43,9 +50,14 @@ export class Assignment {
 
   /** The partitions that flow now. */
   flows(): [partition: number, flow: PartitionFlow][] {
-    return [...this.#partitions].flatMap(([partition, { flow, phase }]) =>
-      flow && phase === 'reading' ? [[partition, flow]] : [],
+    return [...this.#partitions].flatMap(([partition, { flow, verified }]) =>
+      flow && verified ? [[partition, flow]] : [],
     )
+  }
+
+  /** Whether its source is known to be the right one now. */
+  isReadingFrom(partition: number): boolean {
+    return this.#partitions.get(partition)?.phase === 'reading'
   }
 
   /** Whether we are in the group and read all that is ours; nothing may be ours. */
@@ -74,10 +86,23 @@ export class Assignment {
     this.#rebalancing = false
     for (const partition of partitions) {
       const abort = new AbortController()
-      const assigned: Assigned = { abort, phase: 'positioning', last: null, flow: undefined }
+      const assigned: Assigned = { abort, phase: 'positioning', last: null, flow: undefined, verified: false }
       this.#partitions.set(partition, assigned)
-      this.#begin(partition, assigned).catch(error => {
-        if (!abort.signal.aborted) this.#steps.fail(error)
+      this.#carryOut(assigned, () => this.#begin(partition, assigned))
+    }
+  }
+
+  /** What was taken goes its way; nothing more is taken until its source is identified and the last record found again. */
+  verifyAgain(): void {
+    for (const [partition, assigned] of this.#partitions) {
+      const { flow, phase } = assigned
+      if (flow === undefined || phase === 'positioning') continue
+      assigned.phase = 'positioning'
+      this.#carryOut(assigned, async () => {
+        await this.#steps.identify(assigned.abort.signal)
+        assigned.abort.signal.throwIfAborted()
+        assigned.last = flow.lastRead ?? assigned.last
+        this.#readOn(partition, assigned, flow)
       })
     }
   }
@@ -108,12 +133,23 @@ export class Assignment {
     const { signal } = assigned.abort
     const published = await this.#steps.position(partition, signal)
     signal.throwIfAborted()
-    const { position, last } = published.current()
     assigned.flow = this.#steps.startFlow(partition, published, signal)
-    assigned.last = last
-    assigned.phase = last === null ? 'reading' : 'verifying'
-    this.#seek(partition, last?.offset ?? position)
+    assigned.last = published.current().last
+    this.#readOn(partition, assigned, assigned.flow)
     this.#steps.consumption()?.resume(partition)
+  }
+
+  /** From the last record that we know, or from where we are when there is none. */
+  #readOn(partition: number, assigned: Assigned, flow: PartitionFlow): void {
+    assigned.phase = assigned.last === null ? 'reading' : 'verifying'
+    if (assigned.phase === 'reading') assigned.verified = true
+    this.#seek(partition, assigned.last?.offset ?? flow.progress.readTo)
+  }
+
+  #carryOut({ abort }: Assigned, step: () => Promise<void>): void {
+    step().catch(error => {
+      if (!abort.signal.aborted) this.#steps.fail(error)
+    })
   }
 
   #verify(partition: number, assigned: Assigned, { from, records }: Batch): void {
@@ -133,6 +169,7 @@ export class Assignment {
       })
     }
     assigned.phase = 'reading'
+    assigned.verified = true
     this.#seek(partition, flow.progress.readTo)
   }
 

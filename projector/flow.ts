@@ -73,6 +73,7 @@ export class PartitionFlow {
   #bytes = 0
   #full = false
   #readTo: number
+  #lastRead: Written['last'] = null
   #writtenTo: number
   #at: number
   #end: number
@@ -97,10 +98,16 @@ export class PartitionFlow {
     return { readTo: this.#readTo, writtenTo: this.#writtenTo, searchableTo, end: this.#end, farBehind }
   }
 
+  /** The last record taken; null before the first. */
+  get lastRead(): Written['last'] {
+    return this.#lastRead
+  }
+
   /** Takes a batch that begins exactly where the last one ended; anything else is a gap, and is not taken. */
   take(batch: Batch): 'taken' | 'gap' {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
+    this.#lastRead = lastOf(batch.records) ?? this.#lastRead
     this.#read.add(batch)
     this.#addBytes(bytesOfAll(batch.records))
     this.#keepDeciding()
@@ -191,10 +198,9 @@ export class PartitionFlow {
   }
 
   #startWriting({ end, records }: Batch, { changes, at }: Projection): Written {
-    const lastRecord = records.at(-1)
     const written: Written = {
       end,
-      last: lastRecord ? { offset: lastRecord.offset, sha256: hashOf(lastRecord) } : null,
+      last: lastOf(records),
       at,
       places: new Set(changes.map(({ place }) => place)),
       done: this.#run(async () => {
@@ -270,6 +276,12 @@ export class PartitionFlow {
       this.#steps.fail(error)
     }
   }
+}
+
+/** By what the last record is known again. */
+const lastOf = (records: readonly RawRecord[]): Written['last'] => {
+  const last = records.at(-1)
+  return last === undefined ? null : { offset: last.offset, sha256: hashOf(last) }
 }
 
 /** What can be said of a record without looking at any other. */

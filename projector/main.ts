@@ -7,6 +7,7 @@ import { pino } from 'pino'
 import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
 import { registerCodecs } from './codecs.ts'
 import { elasticsearchConfig, kafkaConfig } from './config.ts'
+import { hearConnections } from './connections.ts'
 import { createElasticsearch } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { STOP_TIMEOUT_MS } from './limits.ts'
@@ -28,11 +29,12 @@ const main = async (): Promise<number> => {
   }
 
   registerCodecs()
-  const kafka = new kafkajs.Kafka(kafkaConfig(settings, 'commission-projector', readFileSync))
+  const options = kafkaConfig(settings, 'commission-projector', readFileSync)
   const client = new Client(elasticsearchConfig(settings, readFileSync))
   try {
     await runProjector(settings, {
-      kafka,
+      kafka: new kafkajs.Kafka(options),
+      kafkaHeard: onConnected => new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
       elasticsearch: createElasticsearch(client),
       log,
       now: Date.now,

@@ -26,10 +26,12 @@ import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration, rea
 import { readPosition } from './publish.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './source.ts'
 import { readStatus } from './status.ts'
-import { type RunningStream, type StreamOptions, startStream, type Tampering } from './stream.ts'
+import { type RunningStream, type StreamContext, type StreamOptions, startStream, type Tampering } from './stream.ts'
 
 export type Context = {
   readonly kafka: Kafka
+  /** The same, for a consumer whose connections must be heard of. */
+  readonly kafkaHeard: StreamContext['kafkaHeard']
   readonly elasticsearch: Elasticsearch
   readonly log: Logger
   readonly now: () => number
@@ -41,7 +43,7 @@ export type Settings = Read<typeof projectorSettings>
 
 /** Runs until the signal. @throws StopError, or whatever else stopped it */
 export const runProjector = async (settings: Settings, context: Context): Promise<void> => {
-  const { kafka, log, signal, patience, now, elasticsearch, ...tampering } = context
+  const { kafka, kafkaHeard, log, signal, patience, now, elasticsearch, ...tampering } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
@@ -81,7 +83,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
       stack.defer(() => disconnect(streamAdmin))
       await kafkaAnswers(() => streamAdmin.connect(), health, context)
       const stream = await startStream(options, {
-        kafka,
+        kafkaHeard,
         admin: streamAdmin,
         elasticsearch,
         patience,

@@ -54,7 +54,8 @@ export type StreamOptions = {
 }
 
 export type StreamContext = {
-  readonly kafka: Kafka
+  /** A client that tells of each connection it makes, before it is used. */
+  readonly kafkaHeard: (onConnected: () => void) => Kafka
   readonly admin: SourceAdmin
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
@@ -94,17 +95,22 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     consumption: () => consumption,
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, options, context),
     // While the last of what was read is published, pressure that ends must not start the reading again.
+    identify: async signal => {
+      const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
+      await keepTrying(identifyNow, signal, patience)
+    },
     startFlow: createFlowStarter(options, context, committer, watchdog, () => (draining ? undefined : consumption)),
     fail: context.fail,
   })
 
+  const kafka = context.kafkaHeard(() => assignment.verifyAgain())
   health.prepare(`${stream} consumer`, 'joining the group')
   // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
   const joined = Promise.withResolvers<void>()
   consumption = await keepTrying(
     async () => {
       try {
-        return await consume(context.kafka, identity.topic, groupId, {
+        return await consume(kafka, identity.topic, groupId, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
           onBatch: (partition, batch) => assignment.batch(partition, batch),
           onRebalancing: () => assignment.rebalancing(),

@@ -72,9 +72,12 @@ const watchEnds = async (
       if (due) identified = time
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
-        flow.sawEnd(ends.find(candidate => candidate.partition === partition)?.end ?? 0, time)
+        const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
+        if (assignment.isReadingFrom(partition)) flow.sawEnd(end, time)
         void committer.offer(partition, searchableTo)
       }
+      // A topic that was made anew between two fetches shows in nothing else.
+      if (due) assignment.verifyAgain()
       sawEnds()
       health.set('kafka', undefined)
       if (assignment.isReading) health.set(part, undefined)

@@ -70,7 +70,7 @@ const dockerStarters = ({ docker }: WayFrom<'docker'>, { say, kafka, elasticsear
 
 const javaStarters = async (way: WayFrom<'jvm'>, options: StartOptions): Promise<Starters> => {
   const { environment, say, kafka, elasticsearch } = options
-  const assembly = (await findAssembly()) ?? (await assembleFirst(way, options))
+  const assembly = (await findAssembly()) ?? (await assembleOnce(way, options))
   say(`starting Kafka and Elasticsearch on Java ${way.jdk.version} (${way.jdk.home})`)
   const home = { java: join(way.jdk.home, 'bin', 'java'), assembly, environment }
   return {
@@ -78,6 +78,15 @@ const javaStarters = async (way: WayFrom<'jvm'>, options: StartOptions): Promise
     elasticsearch: () => startElasticsearch(home, elasticsearch),
   }
 }
+
+/** Servers that are started at the same time wait for one assembly. */
+const assembleOnce = (way: WayFrom<'jvm'>, options: StartOptions): Promise<string> => {
+  assembling ??= assembleFirst(way, options).finally(() => {
+    assembling = undefined
+  })
+  return assembling
+}
+let assembling: Promise<string> | undefined
 
 const assembleFirst = async ({ jdk, maven }: WayFrom<'jvm'>, options: StartOptions): Promise<string> => {
   if (maven === undefined)

@@ -204,7 +204,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'reading begins where Kafka was told, not where was published',
     file: 'projector/assign.ts',
-    find: '    this.#seek(partition, last?.offset ?? position)\n',
+    find: '    this.#seek(partition, assigned.last?.offset ?? flow.progress.readTo)\n',
     replace: '',
     flow: PROJECTED,
   },

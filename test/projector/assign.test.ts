@@ -14,6 +14,7 @@ const setUp = () => {
   const told: string[] = []
   const failures: unknown[] = []
   const positions = new Held<{ partition: number; signal: AbortSignal }, PublishedPosition>()
+  const identifications = new Held<AbortSignal, void>()
   const flows: PartitionFlow[] = []
   const { steps } = startFlow()
   const assignment = new Assignment({
@@ -23,6 +24,7 @@ const setUp = () => {
       resume: partition => told.push(`resume ${partition}`),
     }),
     position: (partition, signal) => positions.call({ partition, signal }),
+    identify: signal => identifications.call(signal),
     startFlow: (_, published) => {
       const flow = new PartitionFlow({ ...steps, published }, 1_000)
       flows.push(flow)
@@ -30,7 +32,7 @@ const setUp = () => {
     },
     fail: error => failures.push(error),
   })
-  return { assignment, told, failures, positions, flows }
+  return { assignment, told, failures, positions, identifications, flows }
 }
 
 const publishedAt = (position: number, last: Position['last'] = null): PublishedPosition => {
@@ -168,6 +170,95 @@ describe('a new assignment', () => {
     expect(assignment.isReading).toBe(false)
     assignment.assigned([])
     expect([assignment.isReading, assignment.flows()]).toEqual([true, []])
+  })
+})
+
+describe('verified again, after a new connection or now and then', () => {
+  const reading = async (position: PublishedPosition) => {
+    const running = setUp()
+    running.assignment.assigned([0])
+    await running.positions.at(0).letGo(position)
+    return running
+  }
+  const batch = repsOf(0, 4)
+
+  test('nothing is taken until the source is identified and the last record that was read is found again', async () => {
+    const { assignment, told, flows, identifications, failures } = await reading(publishedAt(0))
+    assignment.batch(0, batch)
+    assignment.verifyAgain()
+    assignment.batch(0, repsOf(4, 2))
+    expect([flows[0]?.progress.readTo, assignment.isReading]).toEqual([4, false])
+    // What was taken is still written, published and drained.
+    expect([assignment.flows().length, assignment.isReadingFrom(0)]).toEqual([1, false])
+
+    told.length = 0
+    await identifications.at(0).letGo()
+    expect(told).toEqual(['seek 0 to 3'])
+    assignment.batch(0, repsOf(4, 2))
+    expect(flows[0]?.progress.readTo).toBe(4)
+    assignment.batch(0, { ...batch, from: 3, records: batch.records.slice(3) })
+    expect(told.slice(1)).toEqual(['seek 0 to 3', 'seek 0 to 4'])
+    assignment.batch(0, repsOf(4, 2))
+    expect([flows.length, flows[0]?.progress.readTo, failures]).toEqual([1, 6, []])
+  })
+
+  test('another record in the place of the last one is refused, though all before were read over the old connection', async () => {
+    const { assignment, flows, identifications, failures } = await reading(publishedAt(0))
+    assignment.batch(0, batch)
+    assignment.verifyAgain()
+    await identifications.at(0).letGo()
+    assignment.batch(0, { from: 3, end: 8, records: [eventRecord(rep({ name: 'Eve' }), 3, 1_003)] })
+    expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 3 } }])
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('a partition of which nothing was read goes on once the source is identified', async () => {
+    const { assignment, told, flows, identifications } = await reading(publishedAt(0))
+    assignment.verifyAgain()
+    assignment.batch(0, batch)
+    expect(flows[0]?.progress.readTo).toBe(0)
+    await identifications.at(0).letGo()
+    expect(told.slice(2)).toEqual(['seek 0 to 0'])
+    assignment.batch(0, batch)
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('the last record of an earlier process counts where this one has read none', async () => {
+    const { assignment, told, identifications } = await reading(publishedAt(9, last))
+    assignment.batch(0, lastBatch)
+    assignment.verifyAgain()
+    told.length = 0
+    await identifications.at(0).letGo()
+    expect(told).toEqual(['seek 0 to 6'])
+  })
+
+  test('another source is refused', async () => {
+    const { assignment, identifications, failures } = await reading(publishedAt(0))
+    assignment.verifyAgain()
+    const error = new StopError('source_changed', 'another cluster')
+    await identifications.at(0).fail(error)
+    expect(failures).toEqual([error])
+  })
+
+  test('what was being verified is verified over the new one', async () => {
+    const { assignment, told, identifications } = await reading(publishedAt(9, last))
+    assignment.verifyAgain()
+    assignment.batch(0, lastBatch)
+    expect(assignment.isReading).toBe(false)
+    await identifications.at(0).letGo()
+    expect(told.slice(2)).toEqual(['seek 0 to 6'])
+    assignment.batch(0, lastBatch)
+    expect(assignment.isReading).toBe(true)
+  })
+
+  test('a partition whose position is not known yet is left to that, and none is identified twice at once', async () => {
+    const { assignment, positions, identifications } = setUp()
+    assignment.assigned([0, 1])
+    assignment.verifyAgain()
+    await positions.at(0).letGo(publishedAt(9, last))
+    assignment.verifyAgain()
+    assignment.verifyAgain()
+    expect(identifications.count).toBe(1)
   })
 })
 

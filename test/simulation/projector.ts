@@ -64,8 +64,9 @@ export class Projector {
     const log = { warn: () => undefined, info: () => undefined }
     const health = createHealth(log, clock.now)
     const patience = { sleep: this.host.sleep, random: faults.random.next }
-    const shared = { kafka: this.#kafka, elasticsearch: this.link, patience, now: clock.now }
-    const context = { ...shared, signal, log } as unknown as Parameters<typeof prepare>[3]
+    const kafkaHeard = () => this.#kafka
+    const shared = { kafkaHeard, elasticsearch: this.link, patience, now: clock.now }
+    const context = { ...shared, kafka: this.#kafka, signal, log } as unknown as Parameters<typeof prepare>[3]
     for (const options of await prepare(settings, this.#kafka.admin(), health, context)) {
       if (signal.aborted) return
       this.#streams.push(

@@ -10,6 +10,7 @@ import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { registerCodecs } from '../../projector/codecs.ts'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/config.ts'
+import { hearConnections } from '../../projector/connections.ts'
 import { createElasticsearch, type Elasticsearch } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { Steps } from '../../projector/flow.ts'
@@ -115,9 +116,11 @@ registerCodecs()
 const noFiles = (): Buffer => {
   throw new Error('tests have no certificates')
 }
+const options = kafkaConfig(settings, 'commission-projector', noFiles)
 try {
   await runProjector(settings, {
-    kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-projector', noFiles)),
+    kafka: new kafkajs.Kafka(options),
+    kafkaHeard: onConnected => new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,

@@ -4,7 +4,7 @@ import kafka.tools.StorageTool;
 /** Formats the storage where it is new and runs one Kafka node: KafkaNode FOLDER PROPERTIES_FILE. */
 public final class KafkaNode {
     /** Any 16 bytes in base64url, but not beginning with '-', which the tool would read as an option. */
-    private static final String CLUSTER_ID = "Y29tbWlzc2lvbi1ub2RlMQ";
+    private static final String CLUSTER_ID = System.getProperty("cluster.id", "Y29tbWlzc2lvbi1ub2RlMQ");
 
     public static void main(String[] args) {
         Lifeline.hold(args[0]);
