@@ -18,6 +18,7 @@ export default defineConfig({
           name: 'flow',
           sequence: { groupOrder: 2 },
           include: ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts'],
+          exclude: ['test/flow/faults/**'],
           globalSetup: ['test/support/global-services.ts'],
           environment: 'node',
           pool: 'forks',
@@ -39,15 +40,30 @@ export default defineConfig({
         },
       },
       {
+        // Several projectors each, which take both cores: one file at a time.
+        test: {
+          name: 'processes',
+          sequence: { groupOrder: 3 },
+          include: ['test/flow/faults/**/*.test.ts'],
+          globalSetup: ['test/support/global-services.ts'],
+          environment: 'node',
+          pool: 'forks',
+          execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+          maxWorkers: 1,
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
         // Each file has services of its own, which it may kill; most of the time is waiting.
         test: {
           name: 'faults',
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
           include: ['test/faults/**/*.test.ts'],
           environment: 'node',
           pool: 'forks',
           execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-          maxWorkers: 3,
+          maxWorkers: 1,
           testTimeout: 300_000,
           hookTimeout: 120_000,
         },
