@@ -8,6 +8,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           sequence: { groupOrder: 0 },
+          testTimeout: 30_000,
           include: ['test/**/*.test.ts'],
           exclude: ['test/flow/**', 'test/regression/**', 'test/faults/**', 'test/simulation/**'],
           environment: 'node',

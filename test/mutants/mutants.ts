@@ -99,7 +99,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a refresh that failed on a shard counts',
     file: 'projector/refresh.ts',
-    find: '  if (status !== 200 || failed !== 0) throw new Unavailable(status)',
+    find: '  if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)',
     replace: '  if (status !== 200 || failed === undefined) throw new Unavailable(status)\n  if (failed !== 0) return',
   },
   {
