@@ -13,7 +13,7 @@ const kafka = new Kafka({
   retry: { retries: 3 },
 })
 
-beforeAll(registerCodecs)
+beforeAll(() => registerCodecs())
 
 test('Kafka gives back what was sent to it', async () => {
   const topic = await createTopic()
