@@ -36,6 +36,8 @@ type Assigned = {
   flow: PartitionFlow | undefined
   /** Whether it ever got to reading: it flows from then on, also while nothing more is taken. */
   verified: boolean
+  /** Whether the connection is a new one, over which the last record was not found yet. */
+  suspect: boolean
 }
 
 export class Assignment {
@@ -55,9 +57,10 @@ export class Assignment {
     )
   }
 
-  /** Whether its source is known to be the right one now. */
-  isReadingFrom(partition: number): boolean {
-    return this.#partitions.get(partition)?.phase === 'reading'
+  /** Whether nothing speaks against its source being the right one. */
+  isTrusted(partition: number): boolean {
+    const { verified, suspect } = this.#partitions.get(partition) ?? { verified: false, suspect: true }
+    return verified && !suspect
   }
 
   /** Whether we are in the group and read all that is ours; nothing may be ours. */
@@ -86,10 +89,23 @@ export class Assignment {
     this.#rebalancing = false
     for (const partition of partitions) {
       const abort = new AbortController()
-      const assigned: Assigned = { abort, phase: 'positioning', last: null, flow: undefined, verified: false }
+      const assigned: Assigned = {
+        abort,
+        phase: 'positioning',
+        last: null,
+        flow: undefined,
+        verified: false,
+        suspect: false,
+      }
       this.#partitions.set(partition, assigned)
       this.#carryOut(assigned, () => this.#begin(partition, assigned))
     }
+  }
+
+  /** The client has a new connection: behind it there may be another log. */
+  reconnected(): void {
+    for (const assigned of this.#partitions.values()) assigned.suspect = true
+    this.verifyAgain()
   }
 
   /** What was taken goes its way; nothing more is taken until its source is identified and the last record found again. */
@@ -141,9 +157,15 @@ export class Assignment {
 
   /** From the last record that we know, or from where we are when there is none. */
   #readOn(partition: number, assigned: Assigned, flow: PartitionFlow): void {
-    assigned.phase = assigned.last === null ? 'reading' : 'verifying'
-    if (assigned.phase === 'reading') assigned.verified = true
+    if (assigned.last === null) this.#startReading(assigned)
+    else assigned.phase = 'verifying'
     this.#seek(partition, assigned.last?.offset ?? flow.progress.readTo)
+  }
+
+  #startReading(assigned: Assigned): void {
+    assigned.phase = 'reading'
+    assigned.verified = true
+    assigned.suspect = false
   }
 
   #carryOut({ abort }: Assigned, step: () => Promise<void>): void {
@@ -168,8 +190,7 @@ export class Assignment {
         offset: last.offset,
       })
     }
-    assigned.phase = 'reading'
-    assigned.verified = true
+    this.#startReading(assigned)
     this.#seek(partition, flow.progress.readTo)
   }
 

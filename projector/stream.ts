@@ -103,7 +103,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     fail: context.fail,
   })
 
-  const kafka = context.kafkaHeard(() => assignment.verifyAgain())
+  const kafka = context.kafkaHeard(() => assignment.reconnected())
   health.prepare(`${stream} consumer`, 'joining the group')
   // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
   const joined = Promise.withResolvers<void>()

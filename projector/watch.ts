@@ -73,7 +73,7 @@ const watchEnds = async (
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
-        if (assignment.isReadingFrom(partition)) flow.sawEnd(end, time)
+        if (assignment.isTrusted(partition)) flow.sawEnd(end, time)
         void committer.offer(partition, searchableTo)
       }
       // A topic that was made anew between two fetches shows in nothing else.

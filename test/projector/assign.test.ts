@@ -173,7 +173,7 @@ describe('a new assignment', () => {
   })
 })
 
-describe('verified again, after a new connection or now and then', () => {
+describe('after a new connection', () => {
   const reading = async (position: PublishedPosition) => {
     const running = setUp()
     running.assignment.assigned([0])
@@ -185,11 +185,11 @@ describe('verified again, after a new connection or now and then', () => {
   test('nothing is taken until the source is identified and the last record that was read is found again', async () => {
     const { assignment, told, flows, identifications, failures } = await reading(publishedAt(0))
     assignment.batch(0, batch)
-    assignment.verifyAgain()
+    assignment.reconnected()
     assignment.batch(0, repsOf(4, 2))
     expect([flows[0]?.progress.readTo, assignment.isReading]).toEqual([4, false])
     // What was taken is still written, published and drained.
-    expect([assignment.flows().length, assignment.isReadingFrom(0)]).toEqual([1, false])
+    expect([assignment.flows().length, assignment.isTrusted(0)]).toEqual([1, false])
 
     told.length = 0
     await identifications.at(0).letGo()
@@ -205,7 +205,7 @@ describe('verified again, after a new connection or now and then', () => {
   test('another record in the place of the last one is refused, though all before were read over the old connection', async () => {
     const { assignment, flows, identifications, failures } = await reading(publishedAt(0))
     assignment.batch(0, batch)
-    assignment.verifyAgain()
+    assignment.reconnected()
     await identifications.at(0).letGo()
     assignment.batch(0, { from: 3, end: 8, records: [eventRecord(rep({ name: 'Eve' }), 3, 1_003)] })
     expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 3 } }])
@@ -214,7 +214,7 @@ describe('verified again, after a new connection or now and then', () => {
 
   test('a partition of which nothing was read goes on once the source is identified', async () => {
     const { assignment, told, flows, identifications } = await reading(publishedAt(0))
-    assignment.verifyAgain()
+    assignment.reconnected()
     assignment.batch(0, batch)
     expect(flows[0]?.progress.readTo).toBe(0)
     await identifications.at(0).letGo()
@@ -226,15 +226,30 @@ describe('verified again, after a new connection or now and then', () => {
   test('the last record of an earlier process counts where this one has read none', async () => {
     const { assignment, told, identifications } = await reading(publishedAt(9, last))
     assignment.batch(0, lastBatch)
-    assignment.verifyAgain()
+    assignment.reconnected()
     told.length = 0
     await identifications.at(0).letGo()
     expect(told).toEqual(['seek 0 to 6'])
   })
 
+  test('it is verified in the same way now and then, but trusted meanwhile: nothing speaks against it', async () => {
+    const { assignment, told, identifications } = await reading(publishedAt(9, last))
+    expect(assignment.isTrusted(0)).toBe(false)
+    assignment.batch(0, lastBatch)
+    assignment.verifyAgain()
+    told.length = 0
+    await identifications.at(0).letGo()
+    expect([told, assignment.isReading, assignment.isTrusted(0)]).toEqual([['seek 0 to 6'], false, true])
+    assignment.reconnected()
+    expect(assignment.isTrusted(0)).toBe(false)
+    await identifications.at(0).letGo()
+    assignment.batch(0, lastBatch)
+    expect([assignment.isReading, assignment.isTrusted(0)]).toEqual([true, true])
+  })
+
   test('another source is refused', async () => {
     const { assignment, identifications, failures } = await reading(publishedAt(0))
-    assignment.verifyAgain()
+    assignment.reconnected()
     const error = new StopError('source_changed', 'another cluster')
     await identifications.at(0).fail(error)
     expect(failures).toEqual([error])
@@ -242,7 +257,7 @@ describe('verified again, after a new connection or now and then', () => {
 
   test('what was being verified is verified over the new one', async () => {
     const { assignment, told, identifications } = await reading(publishedAt(9, last))
-    assignment.verifyAgain()
+    assignment.reconnected()
     assignment.batch(0, lastBatch)
     expect(assignment.isReading).toBe(false)
     await identifications.at(0).letGo()
@@ -254,10 +269,10 @@ describe('verified again, after a new connection or now and then', () => {
   test('a partition whose position is not known yet is left to that, and none is identified twice at once', async () => {
     const { assignment, positions, identifications } = setUp()
     assignment.assigned([0, 1])
-    assignment.verifyAgain()
+    assignment.reconnected()
     await positions.at(0).letGo(publishedAt(9, last))
-    assignment.verifyAgain()
-    assignment.verifyAgain()
+    assignment.reconnected()
+    assignment.reconnected()
     expect(identifications.count).toBe(1)
   })
 })
