@@ -9,9 +9,11 @@ const BITS = 2 ** 25
 const HASHES = 4
 
 export class KeyFilter {
-  readonly #words = new Uint32Array(BITS / 32)
+  /** Made with the first key: a partition that nothing comes to takes no memory. */
+  #words: Uint32Array | undefined
 
   add(key: string): void {
+    this.#words ??= new Uint32Array(BITS / 32)
     const first = firstBit(key)
     const step = stepOf(key)
     for (let place = 0; place < HASHES; place++) {
@@ -21,6 +23,7 @@ export class KeyFilter {
   }
 
   hasSeen(key: string): boolean {
+    if (this.#words === undefined) return false
     const first = firstBit(key)
     const step = stepOf(key)
     for (let place = 0; place < HASHES; place++) {

@@ -103,10 +103,11 @@ export class Engine {
       this.#coverage.count('bulk items refused for now')
       return { status: 429, error: { type: 'es_rejected_execution_exception' } }
     }
-    if (!index.takes(source)) return { status: 400, error: { type: 'strict_dynamic_mapping_exception' } }
+    const fields = JSON.parse(source) as Stored['fields']
+    if (!index.takes(fields)) return { status: 400, error: { type: 'strict_dynamic_mapping_exception' } }
     const before = index.documents.get(id)
     // Without a version of its own, a document is overwritten.
-    const status = index.write(id, version ?? (before?.version ?? 0) + 1, source)
+    const status = index.write(id, version ?? (before?.version ?? 0) + 1, source, fields)
     if (status === 409) {
       this.#coverage.count('bulk items of an older or equal version')
       return { status, error: { type: 'version_conflict_engine_exception' } }

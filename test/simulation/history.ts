@@ -139,7 +139,7 @@ export class History {
       id: String(item.id),
       place: this.placeOf(org, String(item.id)) ?? -1,
       pair: `${item.rep_id} ${item.period_id}`,
-      text: textOf(item),
+      text: textOfItem(item),
     })
     const { reps, periods, payouts, payroll_files } = view
     const all = { reps, periods, payouts, payroll_files }
@@ -148,7 +148,7 @@ export class History {
         Object.entries(all).map(([list, items]) => [list, items.map(expectation)]),
       ) as unknown as Expected['lists'],
       payouts: new Map(view.everyPayout.map(item => [String(item.id), expectation(item)])),
-      statements: new Map(view.statements.map(item => [String(item.id), textOf(item)])),
+      statements: new Map(view.statements.map(item => [String(item.id), textOfItem(item)])),
     }
   }
 }

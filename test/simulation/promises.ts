@@ -122,10 +122,11 @@ export class Promises {
 
   /** A search sees more: what is published must look as it did. */
   onRefreshed(index: Index): void {
-    if (!listKinds.some(kind => index.name === indexOf(PREFIX, FIRST_GENERATION, kind))) return
+    const list = listKinds.find(kind => index.name === indexOf(PREFIX, FIRST_GENERATION, kind))
+    if (list === undefined) return
     for (let partition = 0; partition < this.#history.partitions; partition++) {
       const position = this.published(FIRST_GENERATION, partition)?.position
-      if (position !== undefined) this.#checkLists(partition, position, 'stays published')
+      if (position !== undefined) this.#checkLists(partition, position, 'stays published', [list])
     }
   }
 
@@ -151,10 +152,10 @@ export class Promises {
   }
 
   /** What a search sees at a position, list by list. */
-  #checkLists(partition: number, position: number, why: string): void {
+  #checkLists(partition: number, position: number, why: string, lists: readonly List[] = listKinds): void {
     for (const org of this.#history.organizationsOf(partition)) {
       const expected = this.#history.at(org, position)
-      for (const list of listKinds) {
+      for (const list of lists) {
         const found = this.#search(list, org, position)
         const wanted = expected.lists[list]
         if (found.length === wanted.length && found.every((text, place) => text === wanted[place]?.text)) continue
@@ -168,7 +169,7 @@ export class Promises {
   #search(list: List, org: string, position: number): string[] {
     const order = listOrder[list]
     const found: { readonly place: number; readonly text: string }[] = []
-    for (const stored of this.#documents(list)?.searchable.values() ?? []) {
+    for (const stored of this.#documents(list)?.searchable.flatMap(shard => [...shard.values()]) ?? []) {
       const { fields } = stored
       if (fields.org_id !== org || typeof fields.seq !== 'number' || fields.seq >= position) continue
       if (typeof fields.until_seq === 'number' && fields.until_seq < position) continue

@@ -60,7 +60,7 @@ export class Readers {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
     this.#keepDoing(async () => {
       await this.#lookUpKey()
-      await this.#sleep(this.#pause * 3)
+      await this.#sleep(this.#pause * 10)
     })
   }
 

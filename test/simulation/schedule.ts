@@ -119,7 +119,7 @@ export const scheduleOf = (seed: number): Schedule => {
     happens,
     kills,
     walkers: 1 + random.below(3),
-    readPause: length / random.pick([30, 100, 200]),
+    readPause: length / random.pick([20, 40, 80]),
     random: createRandom(seed ^ 0x5bd1e995),
   }
 }

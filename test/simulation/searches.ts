@@ -70,16 +70,18 @@ type Hit = { readonly index: Index; readonly document: Stored; readonly place: n
 const matching = (index: Index, shard: number, { query, sort }: Asked): Hit[] => {
   const [order = ''] = Object.keys(sort?.[0] ?? {})
   const found: Hit[] = []
-  for (const document of index.searchable.values()) {
-    if (!query.bool.filter.every(filter => fits(document, filter)) || index.shardOf(document.id) !== shard) continue
+  for (const document of index.searchable[shard]?.values() ?? []) {
+    if (!query.bool.filter.every(filter => fits(document, filter))) continue
     found.push({ index, document, place: Number(document.fields[order] ?? 0) })
   }
   return found
 }
 
-const fits = ({ fields }: Stored, { term = {}, range = {} }: Filter): boolean =>
-  Object.entries(term).every(([name, value]) => fields[name] === value) &&
-  Object.entries(range).every(([name, wanted]) => lies(fields[name], wanted))
+const fits = ({ fields }: Stored, { term, range }: Filter): boolean => {
+  for (const name in term) if (fields[name] !== term[name]) return false
+  for (const name in range) if (!lies(fields[name], range[name] ?? {})) return false
+  return true
+}
 
 const lies = (value: unknown, { gt = -1, gte = -1, lt = Number.POSITIVE_INFINITY }: Range): boolean =>
   typeof value === 'number' && value > gt && value >= gte && value < lt

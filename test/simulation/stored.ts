@@ -17,8 +17,8 @@ export class Index {
   readonly name: string
   readonly definition: IndexDefinition
   readonly documents = new Map<string, Stored>()
-  /** As a search sees it. */
-  readonly searchable = new Map<string, Stored>()
+  /** As a search sees it, by shard. */
+  readonly searchable: readonly Map<string, Stored>[]
   readonly shards: number
   readonly #unrefreshed: Set<string>[]
   #seqNo = 0
@@ -27,14 +27,15 @@ export class Index {
     this.name = name
     this.definition = definition
     this.shards = Number(definition.settings.number_of_shards)
+    this.searchable = Array.from({ length: this.shards }, () => new Map())
     this.#unrefreshed = Array.from({ length: this.shards }, () => new Set())
   }
 
   /** Writes with an external version: only over an older one. */
-  write(id: string, version: number, source: string): 200 | 201 | 409 {
+  write(id: string, version: number, source: string, fields: Stored['fields']): 200 | 201 | 409 {
     const before = this.documents.get(id)
     if (before !== undefined && before.version >= version) return 409
-    this.#put(id, version, source)
+    this.#put(id, version, source, fields)
     return before === undefined ? 201 : 200
   }
 
@@ -42,14 +43,14 @@ export class Index {
   replace(id: string, seen: number | 'nothing', source: string): Stored | 409 {
     const before = this.documents.get(id)
     if ((before?.seqNo ?? 'nothing') !== seen) return 409
-    return this.#put(id, (before?.version ?? 0) + 1, source)
+    return this.#put(id, (before?.version ?? 0) + 1, source, JSON.parse(source))
   }
 
   refresh(shard: number): void {
     const ids = this.#unrefreshed[shard]
     for (const id of ids ?? []) {
       const document = this.documents.get(id)
-      if (document !== undefined) this.searchable.set(id, document)
+      if (document !== undefined) this.searchable[shard]?.set(id, document)
     }
     ids?.clear()
   }
@@ -61,12 +62,12 @@ export class Index {
   }
 
   /** Whether every field is in the mapping, as `dynamic: strict` demands. */
-  takes(source: string): boolean {
-    return Object.keys(JSON.parse(source)).every(name => name in this.definition.mappings.properties)
+  takes(fields: Stored['fields']): boolean {
+    return Object.keys(fields).every(name => name in this.definition.mappings.properties)
   }
 
-  #put(id: string, version: number, source: string): Stored {
-    const stored = { id, version, seqNo: this.#seqNo++, source, fields: JSON.parse(source) }
+  #put(id: string, version: number, source: string, fields: Stored['fields']): Stored {
+    const stored = { id, version, seqNo: this.#seqNo++, source, fields }
     this.documents.set(id, stored)
     this.#unrefreshed[this.shardOf(id)]?.add(id)
     return stored
