@@ -26,6 +26,8 @@ export default defineConfig({
           // The Kafka client sets timers that are already over; harmless.
           execArgv: ['--disable-warning=TimeoutNegativeWarning'],
           maxWorkers: 2,
+          // Of each file. Every test starts processes: more at once take no less time, and each of them takes longer.
+          maxConcurrency: 2,
           testTimeout: 150_000,
           hookTimeout: 120_000,
         },

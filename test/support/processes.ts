@@ -49,7 +49,8 @@ export const startProcess = (
   const [program = '', ...others] = descriptors === 'unlimited' ? command : limited
   const child = spawn(program, others, {
     cwd: project,
-    env: settings,
+    // Each start would strip the types and compile again: half of what it costs.
+    env: { NODE_COMPILE_CACHE: join(project, 'node_modules', '.cache', 'node'), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { pid } = child
