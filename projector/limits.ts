@@ -20,8 +20,11 @@ export const REBALANCE_TIMEOUT_MS = 30_000
 export const PARTITION_BYTES_IN_FLIGHT = 8 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 2 * MiB
-/** Bytes of a parked record that is kept whole: in base64 it must fit into a document, of which 100 MiB are the most. */
-export const PARKED_BYTES_MAX = 64 * MiB
+/**
+ * Bytes of a parked record that is kept whole. Elasticsearch reckons with five times a document's bytes, a third more in base64, and
+ * refuses for ever what is over a tenth of its heap: with 1 GB of heap this is the most.
+ */
+export const PARKED_BYTES_MAX = 12 * MiB
 /** Bytes of a batch of records once it is decompressed: a few kilobytes can become all of the memory. */
 export const DECOMPRESSED_BYTES_MAX = 512 * MiB
 

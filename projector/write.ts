@@ -78,7 +78,7 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
     // What refuses a request because it is too large often ends the connection before that can be read: the next is smaller.
     if (because?.status === 0) bytesMost = Math.max(BULK_BYTES_LEAST, bytesMost / 2)
     steps.count('retried', again.length)
-    steps.onRefused(because?.message ?? 'Elasticsearch refuses documents for now')
+    if (because) steps.onRefused(because.message)
     await steps.pause(++failures)
   }
   steps.onRefused(undefined)
@@ -112,7 +112,7 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   if (status !== 200)
     throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
 
-  const outcomes = itemOutcomes(writes, body)
+  const outcomes = itemOutcomes(writes, body, steps)
   const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
   const stale = of('stale')
   steps.count('written', of('written').length)
@@ -129,7 +129,11 @@ type Outcome = 'written' | 'stale' | 'retry'
 const retriable = new Set([429, 502, 503, 504])
 
 /** What became of each document. An answer that does not speak of exactly these, in this order, is not believed. */
-const itemOutcomes = (writes: readonly Write[], body: unknown): Outcome[] => {
+const itemOutcomes = (
+  writes: readonly Write[],
+  body: unknown,
+  { onRefused }: Pick<WriteSteps, 'onRefused'>,
+): Outcome[] => {
   const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
   if (!Array.isArray(items) || items.length !== writes.length) {
     throw new StopError('write_refused', 'the answer to a bulk request has another number of items', {
@@ -145,7 +149,10 @@ const itemOutcomes = (writes: readonly Write[], body: unknown): Outcome[] => {
     if (status === 200 || status === 201) return 'written'
     if (status === 409) return 'stale'
     const type = errorType(item)
-    if (retriable.has(status) || type === 'cluster_block_exception') return 'retry'
+    if (retriable.has(status) || type === 'cluster_block_exception') {
+      onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}`)
+      return 'retry'
+    }
     if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
     throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
   })

@@ -59,9 +59,9 @@ test.concurrent('requests that are too large are split, and those there is no me
   const { proxy, topics, publish, projector } = installation
   await proxy.suffer({ kind: 'away' })
   const org_id = newId('org')
-  // Each is 1 KB and a little: what is decided together is more than one request may hold.
+  // Each becomes two documents: what is decided together, 500 of them, is more than one request may hold.
   const texts = Array.from({ length: 3_000 }, (_, place) =>
-    repRecorded({ org_id, id: `rep_${place}`, name: 'x'.repeat(999) }),
+    repRecorded({ org_id, id: `rep_${place}`, name: 'é'.repeat(999) }),
   )
   await topics.publish(texts)
   await publish(100)
@@ -69,7 +69,6 @@ test.concurrent('requests that are too large are split, and those there is no me
   await caughtUp(projector)
   const sizes = proxy.asked().flatMap(({ line, bytes }) => (line.startsWith('POST /_bulk') ? [bytes] : []))
   expect(sizes.some(bytes => bytes > 1_048_576)).toBe(true)
-  expect(projector.log()).toContain('answers 429')
   expect(await rejections(small, 'indexing_pressure', /"coordinating_rejections":(\d+)/)).toBeGreaterThan(0)
   await expectNothingHappened(installation)
 })

@@ -137,7 +137,9 @@ describe('what failed for now is sent again, alone', () => {
     expect(ids()).toEqual([['a', 'b', 'c', 'd'], ['b', 'd'], ['b']])
     expect(pauses).toEqual([1, 2])
     // For as long as any document is refused, and not longer.
-    expect(refusals).toEqual([expect.any(String), expect.any(String), undefined])
+    const { status, type = 'no type' } = typeof failure === 'number' ? { status: failure } : failure
+    const said = `Elasticsearch refuses documents for now: ${status}, ${type}`
+    expect(refusals).toEqual([said, said, said, undefined])
     expect(counted).toEqual({ written: 4, stale: 0, retried: 3 })
   })
 

@@ -48,15 +48,17 @@ test('a projector without a file descriptor left is alive, and goes on when ther
   await publish()
   await caughtUp(projector)
 
-  const release = await takeAll(t, portOf(projector))
-  // Its connections break, and it cannot make others.
+  const before = await takeAll(t, portOf(projector))
+  // Its connections break, what they had is taken too, and it cannot make others.
   await elasticsearch.suffer({ kind: 'away' })
+  const after = await takeAll(t, portOf(projector))
   await elasticsearch.heal()
   await publish()
   await eventually(() => expect(projector.log()).toMatch(/"part":"elasticsearch[^}]*does not work/))
   expect(projector.exit(), projector.log()).toBeUndefined()
 
-  release()
+  before()
+  after()
   await caughtUp(projector)
   await eventually(async () => expect((await projector.ask('/readyz')).text).toContain('true'))
   await publish()
