@@ -24,7 +24,7 @@ export type Sizes = {
 
 /** The share of payouts that replace an earlier one. */
 const recalculated = 0.1
-const shape = { lines: 6, steps: 8 }
+const shape = { lines: 3, steps: 3 }
 
 export const wholeRun: Sizes = {
   replay: { data: { payouts: 60_000, organizations: 50, recalculated, ...shape }, rounds: 3 },

@@ -94,7 +94,7 @@ export class PartitionFlow {
 
   get progress(): Progress {
     const searchableTo = this.#steps.published.current().position
-    const farBehind = this.#end - this.#readTo > this.#farBehindRecords
+    const farBehind = this.#end - this.#writtenTo > this.#farBehindRecords
     return { readTo: this.#readTo, writtenTo: this.#writtenTo, searchableTo, end: this.#end, farBehind }
   }
 

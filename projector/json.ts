@@ -64,6 +64,7 @@ const countParsedMembers = (value: unknown): number => {
     for (const item of value) members += countParsedMembers(item)
     return members
   }
-  for (const member of Object.values(value)) members += 1 + countParsedMembers(member)
+  // Parsed JSON has no members but its own.
+  for (const name in value) members += 1 + countParsedMembers((value as Record<string, unknown>)[name])
   return members
 }

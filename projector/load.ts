@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
 import { rulesOf } from './rules/rules.ts'
-import { type AnyDraft, type Change, type Key, keyOf, State } from './state.ts'
+import { type AnyDraft, type Change, type Key, State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
 /** Reads documents by key; null where there is none. Of the first keys as many as one answer holds, at least one. */
@@ -91,18 +91,16 @@ export class Cache {
   decided(changes: readonly Change[]): void {
     for (const change of changes) {
       if (change.place === 'parked' || change.place === 'statements') continue
-      const key = keyOf(change.place, change.id)
-      this.#pending.set(key, change)
-      this.#seen?.add(key)
+      this.#pending.set(change.key, change)
+      this.#seen?.add(change.key)
     }
   }
 
   acknowledged(changes: readonly Change[]): void {
     for (const change of changes) {
-      const key = keyOf(change.place, change.id)
-      if (this.#pending.get(key) !== change) continue
-      this.#pending.delete(key)
-      this.#known.set(key, change.draft)
+      if (this.#pending.get(change.key) !== change) continue
+      this.#pending.delete(change.key)
+      this.#known.set(change.key, change.draft)
     }
   }
 }

@@ -13,7 +13,7 @@ import { bytesOfAll } from './queue.ts'
 import type { Decision } from './rules/decision.ts'
 import { rulesOf } from './rules/rules.ts'
 import { hashOf } from './source.ts'
-import type { Change, Draft, State } from './state.ts'
+import { type Change, changeOf, type Draft, type State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
 /** A record and what could be said of it without looking at any other. */
@@ -50,10 +50,10 @@ export const project = (
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
       state.apply(decision.changes)
-      for (const change of decision.changes) changes.set(`${change.place}/${change.id}`, change)
+      for (const change of decision.changes) changes.set(change.key, change)
     } else if (decision.outcome === 'parked') {
       const change = park(item, decision.code, place, at)
-      changes.set(`${change.place}/${change.id}`, change)
+      changes.set(change.key, change)
       parkedCodes.push(decision.code)
     }
   }
@@ -85,7 +85,7 @@ const park = (
     at,
     body: contentOf(record),
   }
-  return { place: 'parked', id: parkedId(topic, partition, offset), version: offset, draft }
+  return changeOf('parked', parkedId(topic, partition, offset), offset, draft)
 }
 
 /** A compressed record can be larger than any document may be: the log keeps it, and here stands what it is. */

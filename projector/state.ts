@@ -36,11 +36,24 @@ export type AnyDraft = Draft<
   | ApiKeyHeadDocument
 >
 
-/** A document as a decision leaves it, whole. `version` is the offset of the event that was decided. */
-export type Change = { readonly place: Place; readonly id: string; readonly version: number; readonly draft: AnyDraft }
-
 export type Key = `${Place}/${string}`
 export const keyOf = (place: Place, id: string): Key => `${place}/${id}`
+
+/** A document as a decision leaves it, whole. `version` is the offset of the event that was decided. */
+export type Change = {
+  readonly key: Key
+  readonly place: Place
+  readonly id: string
+  readonly version: number
+  readonly draft: AnyDraft
+}
+export const changeOf = (place: Place, id: string, version: number, draft: AnyDraft): Change => ({
+  key: keyOf(place, id),
+  place,
+  id,
+  version,
+  draft,
+})
 
 /** What was asked for: the draft, or null where there is no such document. Asking for what was not loaded is a defect. */
 export class State {
@@ -55,7 +68,7 @@ export class State {
   }
 
   apply(changes: readonly Change[]): void {
-    for (const { place, id, draft } of changes) this.#documents.set(keyOf(place, id), draft)
+    for (const { key, draft } of changes) this.#documents.set(key, draft)
   }
 
   entries(): IterableIterator<[Key, AnyDraft | null]> {

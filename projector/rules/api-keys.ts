@@ -1,7 +1,7 @@
 /** API keys: created once, revoked for ever. Only the hash of a key's text is ever seen here. */
 import { recordId } from '../../schemas/documents.ts'
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../schemas/events.ts'
-import { type Change, keyOf, type State } from '../state.ts'
+import { type Change, changeOf, keyOf, type State } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 
 export const keyCreatedRules: Rules<ApiKeyCreatedData> = {
@@ -46,5 +46,5 @@ const decideRevoked = ({ data, seq }: Placed<ApiKeyRevokedData>, state: State): 
 
 const changed = (seq: number, drafts: [id: string, draft: Change['draft']][]): Decision => ({
   outcome: 'applied',
-  changes: drafts.map(([id, draft]) => ({ place: 'api-keys', id, version: seq, draft })),
+  changes: drafts.map(([id, draft]) => changeOf('api-keys', id, seq, draft)),
 })

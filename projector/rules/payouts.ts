@@ -2,7 +2,7 @@
 import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { type Change, chainBefore, keyOf, recordBefore, type State, versionsBefore } from '../state.ts'
+import { type Change, chainBefore, changeOf, keyOf, recordBefore, type State, versionsBefore } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 
 type Data = PayoutCalculatedData | PayoutRecordedData
@@ -32,12 +32,7 @@ const decide = (event: Placed<Data>, state: State): Decision => {
   if (data.supersedes_id !== current) return parked('supersedes_mismatch')
   if (chain.payouts.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
 
-  const change = (place: Change['place'], id: string, draft: Change['draft']): Change => ({
-    place,
-    id,
-    version: seq,
-    draft,
-  })
+  const change = (place: Change['place'], id: string, draft: Change['draft']): Change => changeOf(place, id, seq, draft)
   const changes = [
     change('payouts', recordId(org_id, data.id), payoutDraft(event)),
     change('statements', recordId(org_id, data.id), { org_id, seq, body: traceOf(data) }),

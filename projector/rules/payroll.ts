@@ -5,7 +5,7 @@ import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayrollRecordedData, PayrollVoidedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
 import { addUpTo } from '../money.ts'
-import { type Change, chainBefore, type Draft, keyOf, recordBefore, type State } from '../state.ts'
+import { type Change, chainBefore, changeOf, type Draft, keyOf, recordBefore, type State } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { isKnown } from './payouts.ts'
 
@@ -97,13 +97,11 @@ const apply = (
   }
   const record: Draft<PayrollDocument> = { org_id, seq, at, rep_id, period_id, reverses_id, hash, body }
   const changes: Change[] = [
-    { place: 'payroll_files', id: recordId(org_id, id), version: seq, draft: record },
-    {
-      place: 'chains',
-      id: chainId(org_id, rep_id, period_id),
-      version: seq,
-      draft: { org_id, body: { ...chain, payroll: [...chain.payroll, { seq, id, reverses_id }] } },
-    },
+    changeOf('payroll_files', recordId(org_id, id), seq, record),
+    changeOf('chains', chainId(org_id, rep_id, period_id), seq, {
+      org_id,
+      body: { ...chain, payroll: [...chain.payroll, { seq, id, reverses_id }] },
+    }),
   ]
   return { outcome: 'applied', changes }
 }

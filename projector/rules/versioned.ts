@@ -2,7 +2,7 @@
 import { recordId, versionId } from '../../schemas/documents.ts'
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { type Change, keyOf, type State, versionsBefore } from '../state.ts'
+import { type Change, changeOf, keyOf, type State, versionsBefore } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 
 type Data = RepData | PeriodData
@@ -40,7 +40,7 @@ const decide = (
   const last = versions.at(-1)
   if (last?.hash === hash) return duplicate
 
-  const change = (id: string, draft: Change['draft']): Change => ({ place, id, version: seq, draft })
+  const change = (id: string, draft: Change['draft']): Change => changeOf(place, id, seq, draft)
   const changes = [
     change(versionId(org_id, data.id, seq), {
       org_id,

@@ -135,7 +135,13 @@ describe('a batch', () => {
 
   test('is given on with where it was fetched and the end after its last raw record', async () => {
     const running = await started()
-    const headers = { ce_id: Buffer.from('1'), twice: [Buffer.from('a'), null, Buffer.from('b')], none: null }
+    const headers = [
+      ['ce_id', Buffer.from('1')],
+      ['twice', Buffer.from('a')],
+      ['none', null],
+      ['twice', null],
+      ['twice', Buffer.from('b')],
+    ]
     expect(await deliverTo(running, [message(5), message(7, headers)])).toEqual(['7'])
     const parts = { key: 'org_1', value: '{}', timestamp: 1_770_000_000_000 }
     const expected: Batch = {
@@ -149,9 +155,9 @@ describe('a batch', () => {
           headers: [
             ['ce_id', '1'],
             ['twice', 'a'],
+            ['none', null],
             ['twice', null],
             ['twice', 'b'],
-            ['none', null],
           ],
         }),
       ],

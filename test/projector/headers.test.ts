@@ -5,7 +5,7 @@ import { readHeadersAtOnce } from '../../projector/headers.ts'
 
 type Reader = { readVarInt(): number }
 type Value = Buffer | null
-type Headers = Record<string, Value | Value[]>
+type Headers = [name: string, value: Value][]
 
 const load = createRequire(import.meta.url)
 const Encoder = load('kafkajs/src/protocol/encoder') as new () => { writeVarInt(value: number): { buffer: Buffer } }
@@ -40,46 +40,40 @@ describe('the Kafka client', () => {
     readHeadersAtOnce()
   })
 
-  test('reads headers by their names, and repeated ones as a list in their order', () => {
-    const { key, value, headers } = read([
+  test('reads headers in their order, repeated ones too', () => {
+    const written: [string, Value][] = [
       ['a', text('1')],
       ['b', null],
       ['a', text('2')],
       ['c', text('')],
       ['a', null],
       ['b', text('3')],
-    ])
+    ]
+    const { key, value, headers } = read(written)
     expect([key, value]).toEqual([text('org_1'), text('{}')])
-    expect(Object.entries(headers)).toEqual([
-      ['a', [text('1'), text('2'), null]],
-      ['b', [null, text('3')]],
-      ['c', text('')],
-    ])
+    expect(headers).toEqual(written)
   })
 
   test('reads a record without headers', () => {
-    expect(Object.entries(read([]).headers)).toEqual([])
+    expect(read([]).headers).toEqual([])
   })
 
   test.each(['toString', '__proto__', 'constructor', 'hasOwnProperty', ''])(
     'reads a header named %j like any other',
     name => {
-      expect(Object.entries(read([[name, text('x')]]).headers)).toEqual([[name, text('x')]])
-      expect(
-        Object.entries(
-          read([
-            [name, text('x')],
-            [name, text('y')],
-          ]).headers,
-        ),
-      ).toEqual([[name, [text('x'), text('y')]]])
+      expect(read([[name, text('x')]]).headers).toEqual([[name, text('x')]])
+      const twice: [string, Value][] = [
+        [name, text('x')],
+        [name, text('y')],
+      ]
+      expect(read(twice).headers).toEqual(twice)
     },
   )
 
   test('reads 10,000 headers in no time: by itself it takes half a minute', () => {
     const different = Array.from({ length: 10_000 }, (_, at) => [`h${at}`, text('x')] as const)
-    expect(Object.keys(read(different).headers)).toHaveLength(10_000)
+    expect(read(different).headers).toHaveLength(10_000)
     const same = Array.from({ length: 10_000 }, () => ['h', text('x')] as const)
-    expect(read(same).headers.h).toHaveLength(10_000)
+    expect(read(same).headers).toHaveLength(10_000)
   })
 })

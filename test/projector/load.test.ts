@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from '../../projector/limits.ts'
 import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
-import { type AnyDraft, type Change, type Key, keyOf, State } from '../../projector/state.ts'
+import { type AnyDraft, type Change, changeOf, type Key, keyOf, State } from '../../projector/state.ts'
 import { Documents, tell } from './given.ts'
 import { type Event, eventRecord, judge } from './records.ts'
 import { payment, payout, period, rep, voided } from './story.ts'
@@ -10,12 +10,7 @@ const chain = (seq: number, length = 1): AnyDraft => ({
   org_id: 'org_1',
   body: { payouts: Array.from({ length }, () => ({ seq, id: 'payout_1' })), payroll: [] },
 })
-const change = (id: string, version: number, draft = chain(version)): Change => ({
-  place: 'chains',
-  id,
-  version,
-  draft,
-})
+const change = (id: string, version: number, draft = chain(version)): Change => changeOf('chains', id, version, draft)
 
 describe('the cache', () => {
   test('gives the latest that was decided, acknowledged or not', () => {
@@ -197,9 +192,7 @@ describe('loading', () => {
     const cache = new Cache(false)
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
-    cache.decided(
-      pending.map(key => ({ place: 'reps', id: key.slice(5), version: 0, draft: { org_id: 'org_1', body } })),
-    )
+    cache.decided(pending.map(key => changeOf('reps', key.slice(5), 0, { org_id: 'org_1', body })))
     const { asked, read } = reading(new Documents())
     await load(placed([rep()]), cache, read)
     await load([], cache, read)

@@ -25,6 +25,13 @@ test.each([
   [['9007199254740993', '1'], '9007199254740994', true],
   [['9007199254740993', '0'], '9007199254740992', false],
   [['9'.repeat(40), '1'], '9'.repeat(40), false],
+  [['-100', '9007199254740993'], '9007199254740893', true],
+  [['-100', '9007199254740993'], '9007199254740892', false],
+  [['-1.00', '90071992547409.93', '1.00'], '90071992547409.93', true],
+  [['-1.00', '90071992547409.93', '1.00'], '90071992547409.92', false],
+  [['90071992547409.91'], '90071992547409.92', false],
+  [['0.00', '-0.00'], '0.00', true],
+  [['-0.00'], '0.00', true],
 ])('%j adds up to %s: %s', (amounts, total, expected) => {
   expect(addUpTo(amounts, total)).toBe(expected)
 })
@@ -47,6 +54,23 @@ describe('sums are exact at the edge of the grammar', () => {
     expect(addUpTo([largest, smallest], `1${'0'.repeat(40)}`)).toBe(true)
     expect(addUpTo([largest], `1${'0'.repeat(40)}`)).toBe(false)
   })
+})
+
+test('lines of cents, also of more than a double holds, add up to their exact sum and to nothing beside it', () => {
+  const cent = 10n ** 38n
+  const amount = fc.oneof(
+    fc.bigInt({ min: -(10n ** 9n), max: 10n ** 9n }),
+    fc.bigInt({ min: 2n ** 53n - 5n, max: 2n ** 53n + 5n }),
+    fc.bigInt({ min: -(2n ** 53n) - 5n, max: -(2n ** 53n) + 5n }),
+  )
+  const inCents = (cents: bigint): string => fromUnits(cents * cent).slice(0, -38)
+  fc.assert(
+    fc.property(fc.array(amount, { maxLength: 8 }), fc.bigInt({ min: -2n, max: 2n }), (lines, off) => {
+      const sum = lines.reduce((total, line) => total + line, 0n)
+      expect(addUpTo(lines.map(inCents), inCents(sum + off))).toBe(off === 0n)
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('any lines add up to their exact sum and to nothing beside it', () => {

@@ -23,6 +23,7 @@ describe('a parked record', () => {
     })
     const [parked] = (await decideOneByOne([raw], new Documents()))[0]?.changes ?? []
     expect(parked).toEqual({
+      key: `parked/${TOPIC}:0:7`,
       place: 'parked',
       id: `${TOPIC}:0:7`,
       version: 7,

@@ -2,15 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { type Found, type Request, Unavailable } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../projector/limits.ts'
-import type { Change } from '../../projector/state.ts'
+import { type Change, changeOf } from '../../projector/state.ts'
 import { write } from '../../projector/write.ts'
 
-const change = (id: string, version: number, body: unknown = { id }): Change => ({
-  place: 'statements',
-  id,
-  version,
-  draft: { org_id: 'org_1', seq: version, body },
-})
+const change = (id: string, version: number, body: unknown = { id }): Change =>
+  changeOf('statements', id, version, { org_id: 'org_1', seq: version, body })
 
 type Item = { _index: string; _id: string; version: number; source: string }
 type ItemAnswer = number | { status: number; type?: string }
@@ -102,7 +98,7 @@ describe('a document', () => {
 
   test('goes to the index of its place, in the order of the changes', async () => {
     const { steps, sent } = elasticsearch()
-    const parked: Change = { ...change('t:0:1', 1), place: 'parked' }
+    const parked: Change = changeOf('parked', 't:0:1', 1, change('t:0:1', 1).draft)
     await write([change('b', 2), parked, change('a', 3)], steps)
     expect(sent[0]?.map(({ _index, _id, version }) => [_index, _id, version])).toEqual([
       ['test-statements', 'b', 2],

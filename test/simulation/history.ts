@@ -25,7 +25,7 @@ export type Entry = {
     readonly timestamp: string
     readonly key: Buffer | null
     readonly value: Buffer | null
-    readonly headers: Readonly<Record<string, Buffer[]>>
+    readonly headers: Published['headers']
   }
 }
 export type Log = Readonly<Record<string, readonly (readonly Entry[])[]>>
@@ -236,8 +236,6 @@ const lay = (records: readonly Placed[], partitions: number, random: Random): Lo
 
 const toEntry = (record: Placed, kind: Entry['kind'], offset: number, time: number): Entry => {
   const published = toPublished(record, offset)
-  const headers: Record<string, Buffer[]> = {}
-  for (const [name, value] of published.headers) headers[name] = [...(headers[name] ?? []), ...(value ? [value] : [])]
-  const { key, value } = published
+  const { key, value, headers } = published
   return { offset, kind, published, message: { offset: `${offset}`, timestamp: `${time}`, key, value, headers } }
 }
