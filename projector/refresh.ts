@@ -1,11 +1,12 @@
 /**
  * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call has
- * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next.
+ * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next; and
+ * between two there is as much time as the first one took, so that under load at least half of it is left for writing.
  */
 import type { Answer, Request } from './elasticsearch.ts'
 import { Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
-import { REFRESH_BEHIND_MS } from './limits.ts'
+import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from './limits.ts'
 
 export type Refresh = (indices: readonly string[], behind: boolean) => Promise<void>
 
@@ -27,16 +28,22 @@ type Round = {
 export const createRefresh = (steps: RefreshSteps): Refresh => {
   let running: Promise<void> = Promise.resolve()
   let lastBegan = Number.NEGATIVE_INFINITY
+  let restUntil = Number.NEGATIVE_INFINITY
   let next: Round | undefined
 
   const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round().behind)
-      await Promise.race([hurried, steps.sleep(Math.max(0, lastBegan + REFRESH_BEHIND_MS - steps.now()))])
+    if (round().behind) await Promise.race([hurried, until(lastBegan + REFRESH_BEHIND_MS)])
+    await until(restUntil)
     // Who asks from here on has missed this round: its writes may not have been acknowledged when it begins.
     next = undefined
     lastBegan = steps.now()
     await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
+    restUntil = steps.now() + Math.min(steps.now() - lastBegan, REFRESH_REST_MS)
+  }
+  const until = async (time: number): Promise<void> => {
+    const left = time - steps.now()
+    if (left > 0) await steps.sleep(left)
   }
 
   return (indices, behind) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Answer, Unavailable } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
-import { REFRESH_BEHIND_MS } from '../../projector/limits.ts'
+import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../../projector/limits.ts'
 import { createRefresh } from '../../projector/refresh.ts'
 import { Clock } from './clock.ts'
 import { everythingRuns, Held } from './held.ts'
@@ -136,8 +136,30 @@ describe('a refresh', () => {
   })
 })
 
+test.each([
+  [20, 20],
+  [REFRESH_REST_MS, REFRESH_REST_MS],
+  [20_000, REFRESH_REST_MS],
+])(
+  'after a refresh of %i ms there is none for %i ms, and what is asked for meanwhile shares the next',
+  async (took, rest) => {
+    const { ask, requests, done, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await clock.move(took)
+    await ask('second', ['reps'])
+    await requests.at(0).letGo(fine)
+    await clock.move(rest - 1)
+    await ask('third', ['payouts'])
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  },
+)
+
 describe('far behind', () => {
-  test('refreshes begin at least a second apart, and all who ask meanwhile share one', async () => {
+  test('refreshes begin some seconds apart, and all who ask meanwhile share one', async () => {
     const { ask, requests, done, clock, paths } = setUp()
     await ask('first', ['reps'], true)
     await clock.move(0)
@@ -154,13 +176,13 @@ describe('far behind', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('the second is counted from when the last one began, not from when it ended', async () => {
+  test('the time is counted from when the last one began, not from when it ended', async () => {
     const { ask, requests, clock, paths } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['reps'], true)
     await clock.move(REFRESH_BEHIND_MS)
     await requests.at(0).letGo(fine)
-    await clock.move(0)
+    await clock.move(REFRESH_REST_MS)
     expect(paths()).toEqual(['POST /reps/_refresh'])
   })
 
