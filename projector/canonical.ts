@@ -41,8 +41,11 @@ const objectPicker = (properties: Record<string, TSchema>): Picker => {
 }
 
 /** Keys are the publisher's, `__proto__` included: Object.fromEntries defines it like any other. */
-const sortedMap: Picker = value =>
-  Object.fromEntries(Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1)))
+const sortedMap: Picker = value => {
+  const names = Object.keys(value as Record<string, unknown>)
+  if (names.every((name, place) => place === 0 || (names[place - 1] ?? '') < name)) return value
+  return Object.fromEntries(Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
 
 const pickers = Object.fromEntries(
   Object.values(eventSchemas).flatMap(schemas =>

@@ -62,10 +62,14 @@ export const cut = ({ from, end, records }: Batch, wanted: number): [Batch, Batc
 }
 
 /** Bytes that records take while they are held, roughly. */
-export const bytesOfAll = (records: readonly RawRecord[]): number =>
-  records.reduce((sum, record) => sum + bytesOf(record), 0)
+export const bytesOfAll = (records: readonly RawRecord[]): number => {
+  let bytes = 0
+  for (const record of records) bytes += bytesOf(record)
+  return bytes
+}
 
 const bytesOf = ({ key, value, headers }: RawRecord): number => {
-  const inHeaders = headers.reduce((bytes, [name, header]) => bytes + name.length + (header?.length ?? 0) + 20, 0)
-  return (key?.length ?? 0) + (value?.length ?? 0) + inHeaders + 100
+  let bytes = (key?.length ?? 0) + (value?.length ?? 0) + 100
+  for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 20
+  return bytes
 }

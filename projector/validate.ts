@@ -31,8 +31,9 @@ export const validate = (envelope: Envelope, record: RawRecord, source: Source):
   if (!matchesSchema(source.stream, envelope)) return 'data_invalid'
   const event = canonical(envelope)
   if (!keepsValueRules(event)) return 'data_invalid'
-  if (record.key === null || record.key.compare(Buffer.from(event.data.org_id)) !== 0) return 'org_mismatch'
-  if (partitionOf(event.data.org_id, source.partitions) !== source.partition) return 'partition_mismatch'
+  // An organization's id is ASCII: no other bytes than its own read as it.
+  if (record.key?.toString('latin1') !== event.data.org_id) return 'org_mismatch'
+  if (partitionOf(record.key, source.partitions) !== source.partition) return 'partition_mismatch'
   if (
     isPayout(event) &&
     !addUpTo(

@@ -48,8 +48,15 @@ export const write = async (changes: readonly Change[], steps: WriteSteps): Prom
 const render = ({ place, id, version, draft }: Change, indexOf: WriteSteps['indexOf']): Write => {
   const { body, ...fields } = draft
   const text = JSON.stringify(body)
-  const line = `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(text)},"body":${text}}`
-  return { index: indexOf(place), id, version, line, bytes: Buffer.byteLength(line) }
+  const bodyBytes = Buffer.byteLength(text)
+  const before = `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${bodyBytes},"body":`
+  return {
+    index: indexOf(place),
+    id,
+    version,
+    line: `${before}${text}}`,
+    bytes: Buffer.byteLength(before) + bodyBytes + 1,
+  }
 }
 
 function* split(writes: readonly Write[], bytesMost: number): Generator<Write[]> {

@@ -2,8 +2,8 @@
  * Which partition an organization's events are in: `(murmur2(key) & 0x7fffffff) % partitions`, what Java and kafkajs
  * publishers do by default. The projector refuses a record that is elsewhere; the API reads that partition's position.
  */
-export const partitionOf = (org: string, partitions: number): number =>
-  (murmur2(Buffer.from(org)) & 0x7fffffff) % partitions
+export const partitionOf = (org: string | Buffer, partitions: number): number =>
+  (murmur2(typeof org === 'string' ? Buffer.from(org) : org) & 0x7fffffff) % partitions
 
 const M = 0x5bd1e995
 const SEED = 0x9747b28c

@@ -84,21 +84,27 @@ const instantFields = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}
  * Date alone would do neither: it drops what is below a millisecond and accepts February 30th.
  */
 export const instantToNanoseconds = (text: string): bigint | undefined => {
-  const fields = instantFields.exec(text)
+  const fields = fieldsOfInstant(text)
   if (!fields) return undefined
-  const [, date = '', hour, minute, second, fraction = '', sign, offsetHour = '00', offsetMinute = '00'] = fields
-  if (!isCalendarDate(date) || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
-  if (Number(offsetHour) > 23 || Number(offsetMinute) > 59) return undefined
+  const [, date, hour, minute, second, fraction = '', sign, offsetHour = '00', offsetMinute = '00'] = fields
   const milliseconds = Date.parse(`${date}T${hour}:${minute}:${second}Z`)
   const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * 60_000 * (sign === '-' ? -1 : 1)
   return BigInt(milliseconds - offset) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
+}
+
+const fieldsOfInstant = (text: string): RegExpExecArray | undefined => {
+  const fields = instantFields.exec(text)
+  if (!fields) return undefined
+  const [, date = '', hour, minute, second, , , offsetHour = '00', offsetMinute = '00'] = fields
+  if (!isCalendarDate(date) || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
+  return Number(offsetHour) > 23 || Number(offsetMinute) > 59 ? undefined : fields
 }
 
 const isText = (text: string): boolean => text.isWellFormed()
 
 /** What the formats named in the schemas mean. ajv is given exactly these. */
 export const formats = {
-  'date-time': (text: string): boolean => instantToNanoseconds(text) !== undefined,
+  'date-time': (text: string): boolean => fieldsOfInstant(text) !== undefined,
   date: isCalendarDate,
   timezone: (text: string): boolean => timezones.has(text),
   text: isText,

@@ -196,7 +196,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the key of a record may be of another organization',
     file: 'projector/validate.ts',
-    find: '  if (record.key === null || record.key.compare(Buffer.from(event.data.org_id)) !== 0)',
+    find: "  if (record.key?.toString('latin1') !== event.data.org_id)",
     replace: '  if (record.key === null)',
   },
 
