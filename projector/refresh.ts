@@ -10,6 +10,12 @@ import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from './limits.ts'
 
 export type Refresh = (indices: readonly string[], behind: boolean) => Promise<void>
 
+export type Refreshing = {
+  readonly refresh: Refresh
+  /** From now on nobody counts as behind: what waits is to be published before the stream stops. */
+  readonly hurry: () => void
+}
+
 export type RefreshSteps = {
   /** Tries until it works or cannot. */
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
@@ -25,11 +31,12 @@ type Round = {
   readonly done: Promise<void>
 }
 
-export const createRefresh = (steps: RefreshSteps): Refresh => {
+export const createRefresh = (steps: RefreshSteps): Refreshing => {
   let running: Promise<void> = Promise.resolve()
   let lastBegan = Number.NEGATIVE_INFINITY
   let restUntil = Number.NEGATIVE_INFINITY
   let next: Round | undefined
+  let hurrying = false
 
   const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
@@ -46,7 +53,8 @@ export const createRefresh = (steps: RefreshSteps): Refresh => {
     if (left > 0) await steps.sleep(left)
   }
 
-  return (indices, behind) => {
+  const refresh: Refresh = (indices, isBehind) => {
+    const behind = isBehind && !hurrying
     if (next === undefined) {
       const { promise: hurried, resolve: hurry } = Promise.withResolvers<void>()
       const round: Round = {
@@ -64,6 +72,11 @@ export const createRefresh = (steps: RefreshSteps): Refresh => {
     if (!behind) next.hurry()
     return next.done
   }
+  const hurry = (): void => {
+    hurrying = true
+    next?.hurry()
+  }
+  return { refresh, hurry }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {

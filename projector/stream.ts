@@ -36,7 +36,7 @@ import { load } from './load.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
-import { createRefresh } from './refresh.ts'
+import { createRefresh, type Refresh, type Refreshing } from './refresh.ts'
 import { createRoom, createSlots } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
@@ -89,6 +89,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   let consumption: Consumption | undefined
   let draining = false
   const committer = createCommitter(() => consumption, context.now)
+  const { refresh, hurry } = createRefreshing(context)
   const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
@@ -99,7 +100,9 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
       await keepTrying(identifyNow, signal, patience)
     },
-    startFlow: createFlowStarter(options, context, committer, watchdog, () => (draining ? undefined : consumption)),
+    startFlow: createFlowStarter(options, context, committer, watchdog, refresh, () =>
+      draining ? undefined : consumption,
+    ),
     fail: context.fail,
   })
 
@@ -145,6 +148,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     abandon: () => soon(leave()),
     stop: async () => {
       draining = true
+      hurry()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
       await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
@@ -238,24 +242,29 @@ const disturbing = (watchdog: Watchdog, health: Health): Health => {
   }
 }
 
+const createRefreshing = (context: StreamContext): Refreshing => {
+  const { now, patience, elasticsearch } = context
+  const lifetime = new AbortController().signal
+  return createRefresh({
+    keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
+    send: request => elasticsearch.send(request),
+    now,
+    sleep: milliseconds => patience.sleep(milliseconds, lifetime),
+  })
+}
+
 const createFlowStarter = (
   options: StreamOptions,
   context: StreamContext,
   committer: Committer,
   watchdog: Watchdog,
+  refresh: Refresh,
   consumption: () => Consumption | undefined,
 ) => {
   const { stream, identity, indexOf, searched } = options
   const { metrics, now, patience, elasticsearch, health, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
   const room = createRoom(DECIDED_BYTES)
-  const lifetime = new AbortController().signal
-  const refresh = createRefresh({
-    keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
-    send: request => elasticsearch.send(request),
-    now,
-    sleep: milliseconds => patience.sleep(milliseconds, lifetime),
-  })
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
     const get = (docs: Parameters<typeof multiGet>[1]) =>

@@ -17,7 +17,7 @@ const setUp = () => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const refresh = createRefresh({
+  const { refresh, hurry } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -40,7 +40,7 @@ const setUp = () => {
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths }
+  return { clock, requests, done, ask, paths, hurry }
 }
 
 describe('a refresh', () => {
@@ -194,6 +194,20 @@ describe('far behind', () => {
     expect(paths()).toEqual([])
     await ask('third', ['payouts'])
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('is over once the stream stops: what waits is refreshed at once, and so is what comes', async () => {
+    const { ask, requests, done, paths, hurry } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    hurry()
+    await everythingRuns()
+    await requests.at(0).letGo(fine)
+    await ask('third', ['payouts'], true)
     await requests.at(0).letGo(fine)
     expect(done).toEqual(['first', 'second', 'third'])
   })
