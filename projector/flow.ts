@@ -29,6 +29,8 @@ export type Steps = {
   readonly room: Room
   readonly write: (changes: readonly Change[]) => Promise<void>
   readonly refresh: Refresh
+  /** Ends the wait of a refresh that waits because partitions were far behind. */
+  readonly hurry: () => void
   /** The indices of these places that lists search, and that must be refreshed before a position is published. */
   readonly searched: (places: ReadonlySet<Place>) => string[]
   readonly published: PublishedPosition
@@ -208,6 +210,8 @@ export class PartitionFlow {
         this.#cache.acknowledged(changes)
         written.isDone = true
         this.#addBytes(-bytesOfAll(records))
+        // What waits to be published need not: there is nothing more to write that would be worth waiting for.
+        if (this.#end - end <= this.#farBehindRecords) this.#steps.hurry()
       }),
       isDone: false,
     }

@@ -12,7 +12,7 @@
 import { createRequire } from 'node:module'
 import type { RawRecord } from './decode.ts'
 
-type Header = { readonly key: string; readonly value: Buffer | null }
+type Header = { readonly key: string | null; readonly value: Buffer | null }
 type Decoder = { readVarInt(): number; readVarIntArray(read: (decoder: Decoder) => Header): Readable }
 
 /** What the client takes for an array, which it makes into an object with `reduce`: that is what a message has for headers. */
@@ -26,7 +26,8 @@ export const readHeadersAtOnce = (): void => {
     const headers: [string, Buffer | null][] = []
     for (let count = this.readVarInt(); count > 0; count--) {
       const { key, value } = read(this)
-      headers.push([key, value])
+      // A name of no length at all is read as null.
+      headers.push([key ?? '', value])
     }
     return { reduce: () => headers }
   }

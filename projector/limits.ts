@@ -21,10 +21,10 @@ export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 1 * MiB
 /**
- * Bytes of a parked record that is kept whole. Elasticsearch reckons with five times a document's bytes, a third more in base64, and
- * refuses for ever what is over a tenth of its heap: with 1 GB of heap this is the most.
+ * Bytes of a parked record that is kept whole, as the JSON of its document, where the value is base64. Elasticsearch reckons with five
+ * times a document's bytes, and refuses for ever what is over a tenth of its heap: with 1 GB of heap this is nearly the most.
  */
-export const PARKED_BYTES_MAX = 12 * MiB
+export const PARKED_BYTES_MAX = 16 * MiB
 /** Bytes of a batch of records once it is decompressed: a few kilobytes can become all of the memory. */
 export const DECOMPRESSED_BYTES_MAX = 512 * MiB
 

@@ -1,7 +1,7 @@
 /**
  * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call has
  * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next; and
- * between two there is as much time as the first one took, so that under load at least half of it is left for writing.
+ * between two there is as much time as the first one took, up to a bound, so that under load time is left for writing.
  */
 import type { Answer, Request } from './elasticsearch.ts'
 import { Unavailable } from './elasticsearch.ts'
@@ -12,8 +12,10 @@ export type Refresh = (indices: readonly string[], behind: boolean) => Promise<v
 
 export type Refreshing = {
   readonly refresh: Refresh
-  /** From now on nobody counts as behind: what waits is to be published before the stream stops. */
+  /** The refresh that waits because all were far behind waits no longer. */
   readonly hurry: () => void
+  /** Nor does any from now on: what is there is to be published before the stream stops. */
+  readonly hurryOn: () => void
 }
 
 export type RefreshSteps = {
@@ -40,16 +42,17 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
 
   const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round().behind) await Promise.race([hurried, until(lastBegan + REFRESH_BEHIND_MS)])
-    await until(restUntil)
+    if (round().behind) await Promise.race([hurried, until(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
+    await until(restUntil, REFRESH_REST_MS)
     // Who asks from here on has missed this round: its writes may not have been acknowledged when it begins.
     next = undefined
     lastBegan = steps.now()
     await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
     restUntil = steps.now() + Math.min(steps.now() - lastBegan, REFRESH_REST_MS)
   }
-  const until = async (time: number): Promise<void> => {
-    const left = time - steps.now()
+  /** The clock may be set back meanwhile: never longer than `most`. */
+  const until = async (time: number, most: number): Promise<void> => {
+    const left = Math.min(time - steps.now(), most)
     if (left > 0) await steps.sleep(left)
   }
 
@@ -72,11 +75,12 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     if (!behind) next.hurry()
     return next.done
   }
-  const hurry = (): void => {
+  const hurry = (): void => next?.hurry()
+  const hurryOn = (): void => {
     hurrying = true
-    next?.hurry()
+    hurry()
   }
-  return { refresh, hurry }
+  return { refresh, hurry, hurryOn }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {

@@ -36,7 +36,7 @@ import { load } from './load.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
-import { createRefresh, type Refresh, type Refreshing } from './refresh.ts'
+import { createRefresh, type Refreshing } from './refresh.ts'
 import { createRoom, createSlots } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
@@ -89,7 +89,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   let consumption: Consumption | undefined
   let draining = false
   const committer = createCommitter(() => consumption, context.now)
-  const { refresh, hurry } = createRefreshing(context)
+  const refreshing = createRefreshing(context)
   const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
@@ -100,7 +100,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
       await keepTrying(identifyNow, signal, patience)
     },
-    startFlow: createFlowStarter(options, context, committer, watchdog, refresh, () =>
+    startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
       draining ? undefined : consumption,
     ),
     fail: context.fail,
@@ -148,7 +148,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     abandon: () => soon(leave()),
     stop: async () => {
       draining = true
-      hurry()
+      refreshing.hurryOn()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
       await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
@@ -258,7 +258,7 @@ const createFlowStarter = (
   context: StreamContext,
   committer: Committer,
   watchdog: Watchdog,
-  refresh: Refresh,
+  refreshing: Refreshing,
   consumption: () => Consumption | undefined,
 ) => {
   const { stream, identity, indexOf, searched } = options
@@ -299,7 +299,8 @@ const createFlowStarter = (
               onRefused: tell,
             }),
           ),
-        refresh,
+        refresh: refreshing.refresh,
+        hurry: refreshing.hurry,
         searched,
         published,
         commit: position => committer.offer(partition, position),

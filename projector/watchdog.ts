@@ -62,7 +62,7 @@ export class Watchdog {
 
   /** To be called often: what lies between two looks counts for little, however long it was. */
   look(time: number, { inGroup, partitions }: Standing): StandingPartition | 'out of the group' | undefined {
-    const passed = this.#disturbed ? 0 : Math.min(time - (this.#lookedAt ?? time), WATCHDOG_GAP_MS)
+    const passed = this.#disturbed ? 0 : Math.max(0, Math.min(time - (this.#lookedAt ?? time), WATCHDOG_GAP_MS))
     this.#lookedAt = time
     if (this.#disturbed) this.#forgive()
     this.#disturbed = false

@@ -125,6 +125,8 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   steps.count('written', of('written').length)
   const yetToHappen = await compare(stale, steps)
   steps.count('stale', stale.length - yetToHappen.length)
+  if (yetToHappen.length > 0)
+    steps.onRefused('Elasticsearch refuses documents for now: 409, though it has nothing newer')
   return [...of('retry'), ...yetToHappen]
 }
 

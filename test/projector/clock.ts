@@ -13,6 +13,12 @@ export class Clock {
       signal?.addEventListener('abort', () => reject(signal.reason))
     })
 
+  /** As an operator or another clock may do. Who sleeps, sleeps as long as before. */
+  setBack(milliseconds: number): void {
+    this.#now -= milliseconds
+    this.#sleepers = this.#sleepers.map(({ until, wake }) => ({ until: until - milliseconds, wake }))
+  }
+
   /** Moves on, and wakes those whose time has come. */
   async move(milliseconds: number): Promise<void> {
     await everythingRuns()

@@ -77,6 +77,16 @@ describe('a batch', () => {
   })
 })
 
+test('what is written last of a partition that was far behind is not kept waiting', async () => {
+  const { take, hold, refreshes, flow, hurries } = startFlow({ farBehind: 10 })
+  hold('refreshes')
+  flow.sawEnd(40, 1)
+  await take(repsOf(0, 20))
+  expect([refreshes.at(0).argument.behind, hurries]).toEqual([true, []])
+  await take(repsOf(20, 15))
+  expect(hurries).toEqual([0])
+})
+
 describe('while a batch is written', () => {
   test('the next are decided on what it decided, and written beside it', async () => {
     const { take, hold, writes, story, documents } = startFlow()

@@ -55,19 +55,28 @@ describe('a parked record', () => {
   }
 
   test('that is too large for a document is named by its length and hash; the log keeps it', () => {
-    const fields = (bytes: number) => fieldsOf(record({ value: Buffer.alloc(bytes), headers: binaryHeaders(type) }))
-    const most = PARKED_BYTES_MAX - bytesOfAll([record({ value: null, headers: binaryHeaders(type) })])
-    expect(fields(most)?.body).toMatchObject({ value: Buffer.alloc(most).toString('base64') })
-    expect(fields(most + 1)).toMatchObject({
-      code: 'record_undecodable',
-      org_id: 'org_1',
-      body: {
-        key: null,
-        headers: [],
-        value: null,
-        left_out: { bytes: PARKED_BYTES_MAX + 1, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
-      },
-    })
+    const raw = (bytes: number) => record({ value: Buffer.alloc(bytes), headers: binaryHeaders(type) })
+    const around = Buffer.byteLength(JSON.stringify(fieldsOf(raw(0))?.body))
+    const most = Math.floor((PARKED_BYTES_MAX - around) / 4) * 3
+    expect(fieldsOf(raw(most))?.body).toMatchObject({ value: Buffer.alloc(most).toString('base64') })
+    for (const bytes of [most + 1, PARKED_BYTES_MAX, 2 * PARKED_BYTES_MAX]) {
+      expect(fieldsOf(raw(bytes))).toMatchObject({
+        code: 'record_undecodable',
+        org_id: 'org_1',
+        body: {
+          key: null,
+          headers: [],
+          value: null,
+          left_out: { bytes: bytesOfAll([raw(bytes)]), sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        },
+      })
+    }
+  })
+
+  test('counts as it is in its document: a control character in the name of a header takes six bytes', () => {
+    const named = (bytes: number) => record({ value: null, headers: [['\u0001'.repeat(bytes), null]] })
+    expect(fieldsOf(named(PARKED_BYTES_MAX / 8))?.body).not.toHaveProperty('left_out')
+    expect(fieldsOf(named(PARKED_BYTES_MAX / 4))?.body).toHaveProperty('left_out')
   })
 
   test('that cannot be decoded says nothing of its content but a key that is an organization', () => {

@@ -17,7 +17,7 @@ const setUp = () => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const { refresh, hurry } = createRefresh({
+  const { refresh, hurry, hurryOn } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -40,7 +40,7 @@ const setUp = () => {
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths, hurry }
+  return { clock, requests, done, ask, paths, hurry, hurryOn }
 }
 
 describe('a refresh', () => {
@@ -198,13 +198,38 @@ describe('far behind', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('is over once the stream stops: what waits is refreshed at once, and so is what comes', async () => {
+  test('is over for the refresh that waits when a partition is no longer, and not for the next', async () => {
     const { ask, requests, done, paths, hurry } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
     await ask('second', ['reps'], true)
-    expect(paths()).toEqual([])
     hurry()
+    await everythingRuns()
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second'])
+    hurry()
+    await ask('third', ['payouts'], true)
+    expect(paths()).toEqual([])
+  })
+
+  test('is never waited for longer than it would be from now, whatever becomes of the clock', async () => {
+    const { ask, requests, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await clock.move(100)
+    await requests.at(0).letGo(fine)
+    clock.setBack(3_600_000)
+    await ask('second', ['reps'])
+    await clock.move(REFRESH_REST_MS)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('is over once the stream stops: what waits is refreshed at once, and so is what comes', async () => {
+    const { ask, requests, done, paths, hurryOn } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    hurryOn()
     await everythingRuns()
     await requests.at(0).letGo(fine)
     await ask('third', ['payouts'], true)

@@ -42,6 +42,8 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const advances = new Held<Partial<Position>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
+  /** Where the partition was published when it hurried on what waits. */
+  const hurries: number[] = []
   const atBefore = 7
   let current: Position = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
   /** Which steps are held; the others do at once what they do. */
@@ -66,6 +68,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
       story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, behind })
     },
+    hurry: () => void hurries.push(current.position),
     searched: places => listKinds.filter(kind => places.has(kind)),
     published: {
       current: () => current,
@@ -90,6 +93,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
     steps,
     documents,
     story,
+    hurries,
     reads,
     writes,
     refreshes,

@@ -120,6 +120,13 @@ describe('time does not count', () => {
     expect(pass(SECOND, still)).toMatchObject({ partition: 3 })
   })
 
+  test('backwards, where the clock is set back: what is stuck is found all the same', () => {
+    const { pass, freeze } = setUp()
+    expect(pass(STUCK / 2, () => [at(50)])).toBeUndefined()
+    freeze(-3_600_000)
+    expect(pass(STUCK, () => [at(50)])).toBeDefined()
+  })
+
   test('while this process was frozen', () => {
     const { look, pass, freeze } = setUp()
     expect(pass(STUCK - 10 * SECOND, still)).toBeUndefined()

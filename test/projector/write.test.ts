@@ -207,7 +207,7 @@ describe('what Elasticsearch would not overwrite is looked at', () => {
   })
 
   test('a lower version, or none, is written again', async () => {
-    const { steps, stored, ids, counted } = elasticsearch(perItem(409, 409, 409))
+    const { steps, stored, ids, counted, refusals } = elasticsearch(perItem(409, 409, 409))
     stored.set('a', { found: true, _version: 4, _source: {} })
     stored.set('c', { found: true, _version: 9, _source: {} })
     await write([change('a', 5), change('b', 5), change('c', 5)], steps)
@@ -216,6 +216,7 @@ describe('what Elasticsearch would not overwrite is looked at', () => {
       ['a', 'b'],
     ])
     expect(counted).toEqual({ written: 2, stale: 1, retried: 2 })
+    expect(refusals).toEqual([expect.stringContaining('409'), undefined])
   })
 
   test('in as many answers as it takes: documents may be large', async () => {
