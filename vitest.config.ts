@@ -1,5 +1,16 @@
 import { defineConfig } from 'vitest/config'
 
+const startingProcesses = {
+  environment: 'node',
+  pool: 'forks' as const,
+  // The Kafka client sets timers that are already over; harmless.
+  execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+  hookTimeout: 120_000,
+}
+
+// Tests that kill, freeze and starve processes: each file takes both cores, or waits for minutes.
+const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
+
 export default defineConfig({
   test: {
     // One project after the other: what is measured in seconds must not share two cores with what takes all of them.
@@ -21,15 +32,11 @@ export default defineConfig({
           include: ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts'],
           exclude: ['test/flow/faults/**'],
           globalSetup: ['test/support/global-services.ts'],
-          environment: 'node',
-          pool: 'forks',
-          // The Kafka client sets timers that are already over; harmless.
-          execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+          ...startingProcesses,
           maxWorkers: 2,
           // Of each file. Every test starts processes: more at once take no less time, and each of them takes longer.
           maxConcurrency: 2,
           testTimeout: 150_000,
-          hookTimeout: 120_000,
         },
       },
       {
@@ -43,32 +50,22 @@ export default defineConfig({
         },
       },
       {
-        // Several projectors each, which take both cores: one file at a time.
+        // Several projectors each, on services that all files share.
         test: {
           name: 'processes',
           sequence: { groupOrder: 3 },
           include: ['test/flow/faults/**/*.test.ts'],
           globalSetup: ['test/support/global-services.ts'],
-          environment: 'node',
-          pool: 'forks',
-          execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-          maxWorkers: 1,
-          testTimeout: 300_000,
-          hookTimeout: 120_000,
+          ...oneFileAtATime,
         },
       },
       {
-        // Each file has services of its own, which it may kill; most of the time is waiting.
+        // Each file has services of its own, which it may kill.
         test: {
           name: 'faults',
           sequence: { groupOrder: 4 },
           include: ['test/faults/**/*.test.ts'],
-          environment: 'node',
-          pool: 'forks',
-          execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-          maxWorkers: 1,
-          testTimeout: 300_000,
-          hookTimeout: 120_000,
+          ...oneFileAtATime,
         },
       },
     ],

@@ -24,7 +24,7 @@ export type Projection = {
 }
 
 /** Milliseconds between two looks at the positions: how much later than it was the end may be seen. */
-const LOOK_MS = 100
+export const LOOK_MS = 100
 
 export type ProjectionOptions = {
   /** Where the projector finds Elasticsearch, if not at its own address. */

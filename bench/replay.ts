@@ -5,10 +5,10 @@
 import { BULKS_IN_FLIGHT } from '../projector/limits.ts'
 import type { Bench, Figure, Measure, Row } from './bench.ts'
 import { type BulkRequests, createBulkRequests } from './ceiling.ts'
-import { createDataset } from './dataset.ts'
+import { createDataset, type DatasetSize } from './dataset.ts'
 import { newPrefix } from './elasticsearch.ts'
 import { printProfile } from './profile.ts'
-import { type Projection, project } from './projection.ts'
+import { LOOK_MS, type Projection, project } from './projection.ts'
 import { createTopics, type Topics } from './publish.ts'
 import { startRecordingProxy } from './recording-proxy.ts'
 import { agree, spreadOf } from './statistics.ts'
@@ -42,7 +42,7 @@ export const measureReplay: Measure = async bench => {
     await projectOnce(bench, topics, events, ['--cpu-prof', `--cpu-prof-dir=${profile}`])
     await printProfile(profile, say)
   }
-  return figureOf(data.payouts, recorded.length, bulks, pairs)
+  return figureOf(data, recorded.length, bulks, pairs)
 }
 
 type Ceiling = { readonly seconds: number }
@@ -113,7 +113,12 @@ const elsewhere = ({ projection: { cpu, seconds } }: Pair): number[] => {
   return used === undefined ? [] : [used / seconds]
 }
 
-const figureOf = (payouts: number, others: number, bulks: BulkRequests, pairs: readonly Pair[]): Figure => {
+const figureOf = (
+  { payouts, lines, steps }: DatasetSize,
+  others: number,
+  bulks: BulkRequests,
+  pairs: readonly Pair[],
+): Figure => {
   const projections = pairs.map(({ projection }) => projection)
   const perEvent = (process: string): number[] =>
     projections.flatMap(({ cpu }) => (1_000 * (cpu[process] ?? Number.NaN)) / payouts).filter(Number.isFinite)
@@ -163,8 +168,8 @@ const figureOf = (payouts: number, others: number, bulks: BulkRequests, pairs: r
       ),
     ],
     notes: [
-      `${payouts} payout events of 6 lines and 8 steps, 10 % of them recalculations, of 50 organizations in 6 partitions, after ${others} reps and periods, which take time and are not counted.`,
-      'The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every 25 ms. Each round has a new process, empty indices and a new consumer group.',
+      `${payouts} payout events of ${lines} lines and ${steps} steps, 10 % of them recalculations, of 50 organizations in 6 partitions, after ${others} reps and periods, which take time and are not counted.`,
+      `The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every ${LOOK_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
       `The ceiling is what one projection sent (${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies), recorded on the way in a round that was not measured and sent again to fresh indices of the same mappings, ${BULKS_IN_FLIGHT} requests in flight, and one refresh.`,
       'CPU: milliseconds per event are seconds per 1,000 events. Rounds of ceiling and projector alternate; the ratio is of neighbours.',
     ],

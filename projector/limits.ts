@@ -16,7 +16,7 @@ export const SESSION_TIMEOUT_MS = 15_000
 export const HEARTBEAT_INTERVAL_MS = 3_000
 export const REBALANCE_TIMEOUT_MS = 30_000
 
-/** Bytes of records read and not yet published, per partition: above it the partition is paused, below half it resumes. */
+/** Bytes of records read and not yet written, per partition: above it the partition is paused, below half it resumes. */
 export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 1 * MiB
