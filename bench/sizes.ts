@@ -29,7 +29,7 @@ const shape = { lines: 3, steps: 3 }
 export const wholeRun: Sizes = {
   replay: { data: { payouts: 150_000, organizations: 50, recalculated, ...shape }, rounds: 3 },
   // Numbers without a common factor: probes are of every organization.
-  freshness: { organizations: 13, eventsPerSecond: 200, warmUpSeconds: 8, seconds: 20, probeEvery: 10, shape },
+  freshness: { organizations: 13, eventsPerSecond: 200, warmUpSeconds: 15, seconds: 20, probeEvery: 20, shape },
   api: {
     // The first organization, whose pages are read, has 10,000; the others make it one among many.
     data: { payouts: 30_000, organizations: 50, firstShare: 1 / 3, recalculated, ...shape },

@@ -221,21 +221,25 @@ export class PartitionFlow {
   }
 
   async #publishAll(): Promise<void> {
+    let publishing: Promise<void> = Promise.resolve()
     for (let first = this.#written[0]; first && !this.#closed; first = this.#written[0]) {
       await first.done
       const unfinished = this.#written.findIndex(({ isDone }) => !isDone)
       const group = this.#written.splice(0, unfinished === -1 ? this.#written.length : unfinished)
       const last = group.at(-1)
-      if (last === undefined || this.#closed) return
+      if (last === undefined || this.#closed) break
       this.#writtenTo = last.end
 
       const indices = this.#steps.searched(new Set(group.flatMap(({ places }) => [...places])))
       if (indices.length > 0) await this.#steps.refresh(indices, this.progress.farBehind)
-      if (this.#closed) return
-      await this.#publish(last.end, group.findLast(written => written.last !== null)?.last ?? null, last.at)
-      if (this.#closed) return
-      this.#steps.commit(last.end)
+      if (this.#closed) break
+      // What comes next is made searchable meanwhile. Positions are published one after the other.
+      publishing = this.#run(async () => {
+        await this.#publish(last.end, group.findLast(written => written.last !== null)?.last ?? null, last.at)
+        if (!this.#closed) this.#steps.commit(last.end)
+      })
     }
+    await publishing
   }
 
   async #publish(position: number, last: Written['last'], at: number): Promise<void> {

@@ -10,6 +10,9 @@ export const FETCH_PARTITION_BYTES = 1 * MiB
 export const FETCH_BYTES = 8 * MiB
 /** Milliseconds a fetch waits for something new. kafkajs's default of 5,000 makes every seek and stop take that long. */
 export const FETCH_WAIT_MS = 200
+/** Milliseconds between a fetch that brought less than so many bytes and the next: records that come one by one are taken in groups. */
+export const FETCH_REST_MS = 10
+export const FETCH_REST_BYTES = 64 * 1024
 
 /** Milliseconds without a heartbeat after which the group gives our partitions to others. */
 export const SESSION_TIMEOUT_MS = 15_000
@@ -42,6 +45,9 @@ export const BULKS_IN_FLIGHT = 3
 /** Bytes and documents of one bulk request. Elasticsearch refuses above 100 MB; measured best at 500 to 2,000 documents. */
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
+/** Requests of different partitions up to this size together go as one: bytes of bulk requests, documents of others. */
+export const GATHERED_BYTES = 256 * 1024
+export const GATHERED_IDS = 200
 /** Bytes a bulk request is not made smaller than after lost connections: no limit on the way is lower, and most have other causes. */
 export const BULK_BYTES_LEAST = 1 * MiB
 /** Ids of one multi-get. */

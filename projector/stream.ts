@@ -21,6 +21,7 @@ import {
 } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow, type Steps } from './flow.ts'
+import { bulks, createGather, multiGets, replacements, type Send } from './gather.ts'
 import type { Health, Tell } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
@@ -90,11 +91,12 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   let draining = false
   const committer = createCommitter(() => consumption, context.now)
   const refreshing = createRefreshing(context)
+  const replace = createGather(replacements, context.elasticsearch.send)
   const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
-    position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, options, context),
+    position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
     // While the last of what was read is published, pressure that ends must not start the reading again.
     identify: async signal => {
       const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
@@ -116,6 +118,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
         return await consume(kafka, identity.topic, groupId, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
           onBatch: (partition, batch) => assignment.batch(partition, batch),
+          sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),
           onRebalancing: () => assignment.rebalancing(),
           onTrouble: name => {
             health.set(`${stream} consumer`, name)
@@ -171,10 +174,14 @@ const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
   identifyNow: () => Promise<Ends>,
+  replace: Send,
   { identity, controlIndex }: StreamOptions,
   context: StreamContext,
 ): Promise<PublishedPosition> => {
-  const request = requester('publish', signal, context)
+  const request = (asked: Request): Promise<Answer> => {
+    const send = asked.method === 'PUT' ? replace : context.elasticsearch.send
+    return patiently('publish', signal, context, () => send(asked, signal))
+  }
   const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
   // First: a partition that was added since has no position, and that is not what is wrong.
   await keepTrying(identifyNow, signal, patience)
@@ -201,12 +208,7 @@ const kafkaTrouble =
   (trouble: Unavailable | undefined): void =>
     health.set('kafka', trouble && 'does not answer')
 
-/** Sends until answered, and says on the way what does not work. */
-const requester =
-  (operation: string, signal: AbortSignal, { elasticsearch, patience, health }: StreamContext) =>
-  (request: Request): Promise<Answer> =>
-    patiently(operation, signal, { patience, health }, () => elasticsearch.send(request, signal))
-
+/** Tries until answered, and says on the way what does not work. */
 const patiently = <Result>(
   operation: string,
   signal: AbortSignal,
@@ -265,10 +267,14 @@ const createFlowStarter = (
   const { metrics, now, patience, elasticsearch, health, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
   const room = createRoom(DECIDED_BYTES)
+  const sendRead = createGather(multiGets, elasticsearch.send)
+  const sendWrite = createGather(bulks, (request, signal) =>
+    slots(() => health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)),
+  )
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
     const get = (docs: Parameters<typeof multiGet>[1]) =>
-      patiently('read', signal, context, () => multiGet(elasticsearch.send, docs, signal))
+      patiently('read', signal, context, () => multiGet(sendRead, docs, signal))
     const getAndTell: typeof get = async docs => {
       const found = await get(docs)
       watchdog.moved(partition, found.length)
@@ -279,8 +285,6 @@ const createFlowStarter = (
       if (outcome === 'retried') watchdog.disturbed()
       else watchdog.moved(partition, items)
     }
-    const send = (request: Request) =>
-      health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)
     watchdog.began(partition)
     return new PartitionFlow(
       wrapSteps({
@@ -292,7 +296,7 @@ const createFlowStarter = (
           health.during('elasticsearch write', tell =>
             write(changes, {
               indexOf,
-              request: request => slots(() => send(request)),
+              request: request => sendWrite(request, signal),
               multiGet: get,
               pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
               count,
