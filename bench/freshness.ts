@@ -18,15 +18,13 @@ const ASK_MS = 5
 const ASK_SHARE = 0.1
 /** Milliseconds after which a probe that is not there is a failure. */
 const LOST_MS = 30_000
-/** Parts of the time that are looked at one by one, to see how much the figure wavers. */
-const PARTS = 4
 
 export const measureFreshness: Measure = async bench => {
   const { say, sizes, elasticsearch } = bench
-  const { organizations, eventsPerSecond, warmUpSeconds, seconds, shape } = sizes.freshness
+  const { organizations, eventsPerSecond, warmUpSeconds, rounds, secondsPerRound, shape } = sizes.freshness
   await using topics = await createTopics(bench)
   // Reps and periods for so many pairs that each event is a payout of its own.
-  const payouts = eventsPerSecond * (warmUpSeconds + seconds) + organizations
+  const payouts = eventsPerSecond * (warmUpSeconds + rounds * secondsPerRound) + organizations
   const dataset = createDataset({ payouts, organizations, recalculated: 0, ...shape })
   const keys = dataset.organizations.map(({ id }) => createKey(id))
   await topics.publishAll(
@@ -50,9 +48,17 @@ export const measureFreshness: Measure = async bench => {
     published: 0,
   }
   const died = heardLater(Promise.race([projection.projector.died, api.process.died]))
-  say(`publishing ${eventsPerSecond} events/s: ${warmUpSeconds} s to warm up, then ${seconds} s`)
+  say(
+    `publishing ${eventsPerSecond} events/s: ${warmUpSeconds} s to warm up, then ${rounds} times ${secondsPerRound} s`,
+  )
   await Promise.race([publishFor(run, warmUpSeconds), died])
-  return figureOf(bench, await Promise.race([publishFor(run, seconds), died]))
+  const measured: Probes[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const probes = await Promise.race([publishFor(run, secondsPerRound), died])
+    say(`round ${round}: p50 ${percentile(timesOf(probes), 50).toFixed(0)} ms`)
+    measured.push(probes)
+  }
+  return figureOf(bench, measured)
 }
 
 type Run = {
@@ -134,34 +140,38 @@ const lookFor = async (
   }
 }
 
-const figureOf = ({ sizes }: Bench, { probes, perSecond, cores }: Probes): Figure => {
-  const { organizations, eventsPerSecond, seconds, probeEvery } = sizes.freshness
-  const times = probes.map(({ seen }) => seen)
-  const size = Math.ceil(times.length / PARTS)
-  const parts = Array.from({ length: PARTS }, (_, part) => times.slice(part * size, (part + 1) * size))
-  const at = (percent: number) => ({
-    ...spreadOf(parts.map(part => percentile(part, percent))),
-    value: percentile(times, percent),
-  })
-  const asked = probes.reduce((sum, probe) => sum + probe.asked, 0) / seconds
+const timesOf = ({ probes }: Probes): number[] => probes.map(({ seen }) => seen)
+
+const figureOf = ({ sizes }: Bench, rounds: readonly Probes[]): Figure => {
+  const { organizations, eventsPerSecond, secondsPerRound, probeEvery } = sizes.freshness
+  const at = (percent: number) => spreadOf(rounds.map(round => percentile(timesOf(round), percent)))
+  const all = rounds.flatMap(({ probes }) => probes)
+  const asked = all.reduce((sum, probe) => sum + probe.asked, 0) / (rounds.length * secondsPerRound)
   const unsure = percentile(
-    probes.map(({ seen, notYet }) => seen - notYet),
+    all.map(({ seen, notYet }) => seen - notYet),
     50,
   )
+  const processes = rounds[0]?.cores.map(({ what }) => what) ?? []
   return {
     name: 'freshness',
     title: `Freshness: from publishing to seeing it through the API, at ${eventsPerSecond} events/s`,
     rows: [
       { what: 'publish → visible, p50', unit: 'ms', ...at(50), atMost: 60 },
       { what: 'publish → visible, p99', unit: 'ms', ...at(99), atMost: 400 },
-      { what: 'publish → visible, longest', unit: 'ms', value: Math.max(...times) },
-      { what: 'published', unit: 'events/s', value: perSecond },
-      { what: 'answered with 503', unit: 'requests', value: probes.reduce((sum, { refused }) => sum + refused, 0) },
-      ...cores,
+      { what: 'publish → visible, longest', unit: 'ms', ...at(100) },
+      { what: 'published', unit: 'events/s', ...spreadOf(rounds.map(({ perSecond }) => perSecond)) },
+      { what: 'answered with 503', unit: 'requests', value: all.reduce((sum, { refused }) => sum + refused, 0) },
+      ...processes.map(
+        (what): Row => ({
+          what,
+          unit: 'cores',
+          ...spreadOf(rounds.flatMap(({ cores }) => cores.find(row => row.what === what)?.value ?? [])),
+        }),
+      ),
     ],
     notes: [
-      `Payouts of their own over ${organizations} organizations for ${seconds} s, each sent to Kafka by itself when it is due. One in ${probeEvery} (${probes.length} in all) is asked for by its id, from its acknowledgement on, ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it: ${asked.toFixed(0)} requests/s beside the publishing.`,
-      `The time ends when the answer that has the record has come. How precise that is: half of the probes were still not there ${unsure.toFixed(0)} ms before or later. Lowest and highest are of the ${PARTS} quarters of the time.`,
+      `Payouts of their own over ${organizations} organizations, each sent to Kafka by itself when it is due, ${rounds.length} times ${secondsPerRound} s after a time to warm up. One in ${probeEvery} (${all.length} in all) is asked for by its id, from its acknowledgement on, ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it: ${asked.toFixed(0)} requests/s beside the publishing.`,
+      `The time ends when the answer that has the record has come. How precise that is: half of the probes were still not there ${unsure.toFixed(0)} ms before.`,
     ],
   }
 }

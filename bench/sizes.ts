@@ -8,7 +8,8 @@ export type Sizes = {
     readonly eventsPerSecond: number
     /** Not counted: the processes and the JVM get warm. */
     readonly warmUpSeconds: number
-    readonly seconds: number
+    readonly rounds: number
+    readonly secondsPerRound: number
     /** One event in so many is looked for. */
     readonly probeEvery: number
     readonly shape: PayoutShape
@@ -29,7 +30,15 @@ const shape = { lines: 3, steps: 3 }
 export const wholeRun: Sizes = {
   replay: { data: { payouts: 150_000, organizations: 50, recalculated, ...shape }, rounds: 3 },
   // Numbers without a common factor: probes are of every organization.
-  freshness: { organizations: 13, eventsPerSecond: 200, warmUpSeconds: 15, seconds: 20, probeEvery: 20, shape },
+  freshness: {
+    organizations: 13,
+    eventsPerSecond: 200,
+    warmUpSeconds: 20,
+    rounds: 3,
+    secondsPerRound: 20,
+    probeEvery: 20,
+    shape,
+  },
   api: {
     // The first organization, whose pages are read, has 10,000; the others make it one among many.
     data: { payouts: 30_000, organizations: 50, firstShare: 1 / 3, recalculated, ...shape },
@@ -42,7 +51,7 @@ export const wholeRun: Sizes = {
 
 export const quickRun: Sizes = {
   replay: { ...wholeRun.replay, data: { ...wholeRun.replay.data, payouts: 20_000 } },
-  freshness: { ...wholeRun.freshness, warmUpSeconds: 5, seconds: 8 },
+  freshness: { ...wholeRun.freshness, warmUpSeconds: 5, secondsPerRound: 5 },
   api: {
     ...wholeRun.api,
     data: { ...wholeRun.api.data, payouts: 12_000 },

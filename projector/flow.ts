@@ -13,7 +13,7 @@ import type { Envelope, RawRecord } from './decode.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
 import { Cache, type Loaded, type PlacedEvent } from './load.ts'
 import { type Judged, type Projection, project } from './project.ts'
-import type { PublishedPosition } from './publish.ts'
+import type { Position, PublishedPosition } from './publish.ts'
 import { type Batch, bytesOfAll, cut, Queue } from './queue.ts'
 import type { Refresh } from './refresh.ts'
 import type { Room } from './slots.ts'
@@ -77,6 +77,7 @@ export class PartitionFlow {
   #readTo: number
   #lastRead: Written['last'] = null
   #writtenTo: number
+  #lastWritten: Written['last']
   #at: number
   #end: number
   #closed = false
@@ -84,12 +85,13 @@ export class PartitionFlow {
   #publishing: Promise<void> | undefined
 
   constructor(steps: Steps, farBehindRecords: number) {
-    const { position, at } = steps.published.current()
+    const { position, last, at } = steps.published.current()
     this.#steps = steps
     this.#cache = new Cache(position === 0)
     this.#farBehindRecords = farBehindRecords
     this.#readTo = position
     this.#writtenTo = position
+    this.#lastWritten = last
     this.#end = position
     this.#at = at
   }
@@ -229,29 +231,26 @@ export class PartitionFlow {
       const last = group.at(-1)
       if (last === undefined || this.#closed) break
       this.#writtenTo = last.end
+      this.#lastWritten = group.findLast(written => written.last !== null)?.last ?? this.#lastWritten
+      const position = { position: last.end, last: this.#lastWritten, at: last.at }
 
       const indices = this.#steps.searched(new Set(group.flatMap(({ places }) => [...places])))
       if (indices.length > 0) await this.#steps.refresh(indices, this.progress.farBehind)
       if (this.#closed) break
       // What comes next is made searchable meanwhile. Positions are published one after the other.
       publishing = this.#run(async () => {
-        await this.#publish(last.end, group.findLast(written => written.last !== null)?.last ?? null, last.at)
+        await this.#publish(position)
         if (!this.#closed) this.#steps.commit(last.end)
       })
     }
     await publishing
   }
 
-  async #publish(position: number, last: Written['last'], at: number): Promise<void> {
+  async #publish(further: Pick<Position, 'position' | 'last' | 'at'>): Promise<void> {
     const { published, onPublished } = this.#steps
-    const time = this.#timeReachedAt(position)
-    await published.advance({
-      position,
-      last: last ?? published.current().last,
-      at,
-      ...(time !== undefined && { time }),
-    })
-    onPublished(position)
+    const time = this.#timeReachedAt(further.position)
+    await published.advance({ ...further, ...(time !== undefined && { time }) })
+    onPublished(further.position)
   }
 
   #publishTime(): void {

@@ -68,7 +68,7 @@ export const RETRY_LAST_MS = 5_000
 
 /** Milliseconds between two refreshes while all partitions are far behind: nobody waits for single records then. */
 export const REFRESH_BEHIND_MS = 5_000
-/** Milliseconds that are rested after a refresh at most: otherwise as many as it took. */
+/** Milliseconds that are rested after a refresh at most: otherwise half as many as it took. */
 export const REFRESH_REST_MS = 500
 /** Records still to be written up to the end of its partition from which on it counts as far behind. */
 export const FAR_BEHIND_RECORDS = 1_000

@@ -1,7 +1,7 @@
 /**
  * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call has
  * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next; and
- * between two there is as much time as the first one took, up to a bound, so that under load time is left for writing.
+ * between two there is half as much time as the first one took, up to a bound, so that under load time is left for writing.
  */
 import type { Answer, Request } from './elasticsearch.ts'
 import { Unavailable } from './elasticsearch.ts'
@@ -48,7 +48,7 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     next = undefined
     lastBegan = steps.now()
     await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
-    restUntil = steps.now() + Math.min(steps.now() - lastBegan, REFRESH_REST_MS)
+    restUntil = steps.now() + Math.min((steps.now() - lastBegan) / 2, REFRESH_REST_MS)
   }
   /** The clock may be set back meanwhile: never longer than `most`. */
   const until = async (time: number, most: number): Promise<void> => {

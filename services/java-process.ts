@@ -7,9 +7,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { temporaryFolder } from './folder.ts'
 import type { Environment, Service } from './service.ts'
 import { leaveWill, unrefPipe, type Will } from './will.ts'
 
@@ -38,7 +38,7 @@ export type JavaServer = {
 
 /** Starts it and waits until it serves. When it does not, nothing of it is left. */
 export const startJavaProcess = async (server: JavaServer): Promise<Service> => {
-  const folder = await mkdtemp(join(tmpdir(), `commission-${server.name}-`))
+  const folder = await mkdtemp(join(await temporaryFolder(server.home.environment), `commission-${server.name}-`))
   const death = Promise.withResolvers<Error>()
   let run: Run | undefined
   let will: Will | undefined

@@ -53,8 +53,20 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a closed partition goes on publishing',
     file: 'projector/flow.ts',
-    find: '      if (this.#closed) return\n      await this.#publish(',
-    replace: '      await this.#publish(',
+    find: '      if (this.#closed) break\n      // What comes next',
+    replace: '      // What comes next',
+  },
+  {
+    name: 'a position names the last record of the position before it that is published already',
+    file: 'projector/flow.ts',
+    find: '?.last ?? this.#lastWritten\n',
+    replace: '?.last ?? this.#steps.published.current().last\n',
+  },
+  {
+    name: 'all that go together get the answer of the first',
+    file: 'projector/gather.ts',
+    find: 'const answer = answers[place]',
+    replace: 'const answer = answers[0]',
   },
   {
     name: 'the part of a batch that was not loaded is forgotten',

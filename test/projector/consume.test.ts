@@ -1,6 +1,7 @@
 import kafkajs, { type Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { consume } from '../../projector/consume.ts'
+import { FETCH_REST_BYTES, FETCH_REST_MS } from '../../projector/limits.ts'
 import type { Batch } from '../../projector/queue.ts'
 import { record } from './records.ts'
 
@@ -12,6 +13,7 @@ type EachBatch = (payload: unknown) => Promise<void>
 const setUp = async (failing?: 'connect' | 'run') => {
   const told: unknown[] = []
   const heard: unknown[] = []
+  const rests: number[] = []
   const listeners = new Map<string, Listener>()
   let eachBatch: EachBatch = async () => undefined
   let refusal: Error | undefined
@@ -43,6 +45,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
   const consuming = consume(kafka, topic, 'a-group', {
     onAssigned: partitions => heard.push(['assigned', partitions]),
     onBatch: (partition, batch) => heard.push(['batch', partition, batch]),
+    sleep: async milliseconds => void rests.push(milliseconds),
     onRebalancing: () => heard.push(['rebalancing']),
     onTrouble: name => heard.push(['trouble', name]),
     onStopped: error => heard.push(['stopped', error]),
@@ -50,6 +53,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
   return {
     told,
     heard,
+    rests,
     consuming,
     say: (event: string, payload: unknown) => listeners.get(event)?.({ payload }),
     deliver: (payload: unknown) => eachBatch(payload),
@@ -91,7 +95,7 @@ describe('joining', () => {
         {
           autoCommit: false,
           eachBatchAutoResolve: false,
-          partitionsConsumedConcurrently: 1,
+          partitionsConsumedConcurrently: expect.any(Number),
           eachBatch: expect.any(Function),
         },
       ],
@@ -163,6 +167,14 @@ describe('a batch', () => {
       ],
     }
     expect(running.heard).toEqual([['batch', 2, expected]])
+  })
+
+  test('of few bytes is followed by a rest, so that what comes one by one is taken in groups; a large one is not', async () => {
+    const running = await started()
+    await deliverTo(running, [message(5)])
+    expect(running.rests).toEqual([FETCH_REST_MS])
+    await deliverTo(running, [{ ...message(5), value: Buffer.alloc(FETCH_REST_BYTES) }])
+    expect(running.rests).toEqual([FETCH_REST_MS])
   })
 
   test('that is empty is not given on: its last offset would be the high watermark', async () => {

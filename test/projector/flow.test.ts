@@ -158,9 +158,33 @@ describe('while a batch is written', () => {
     await writes.at(0).letGo()
     story.length = 0
     await refreshes.at(0).letGo()
-    expect(story).toEqual(['publish 1', 'commit 1', 'refresh reps'])
+    expect(story).toEqual(['publish 1', 'refresh reps', 'commit 1'])
     await refreshes.at(0).letGo()
     expect(story.slice(3)).toEqual(['publish 2', 'commit 2'])
+  })
+
+  test('the next is made searchable while a position is published, and published after it', async () => {
+    const { take, hold, refreshes, advances, story, published } = startFlow()
+    hold('refreshes', 'advances')
+    await take(repsOf(0, 1))
+    await take(repsOf(1, 1))
+    await refreshes.at(0).letGo()
+    await refreshes.at(0).letGo()
+    expect(story.filter(step => step.startsWith('publish'))).toEqual(['publish 1', 'publish 2'])
+    expect(advances.calls.map(({ argument }) => argument.position)).toEqual([1])
+    await advances.at(0).letGo()
+    expect(published().position).toBe(1)
+    await advances.at(0).letGo()
+    expect(published().position).toBe(2)
+  })
+
+  test('a position published behind one that is on its way names its own last record, or that of the one before', async () => {
+    const { take, hold, advances } = startFlow()
+    hold('advances')
+    await take(repsOf(0, 1))
+    await take(batchOf(1, [], 5))
+    await advances.at(0).letGo()
+    expect(advances.at(0).argument).toMatchObject({ position: 5, last: { offset: 0 } })
   })
 })
 

@@ -137,8 +137,8 @@ describe('a refresh', () => {
 })
 
 test.each([
-  [20, 20],
-  [REFRESH_REST_MS, REFRESH_REST_MS],
+  [20, 10],
+  [2 * REFRESH_REST_MS, REFRESH_REST_MS],
   [20_000, REFRESH_REST_MS],
 ])(
   'after a refresh of %i ms there is none for %i ms, and what is asked for meanwhile shares the next',

@@ -46,6 +46,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const hurries: number[] = []
   const atBefore = 7
   let current: Position = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
+  let advanced: Promise<void> = Promise.resolve()
   /** Which steps are held; the others do at once what they do. */
   const holds = { reads: false, writes: false, refreshes: false, advances: false }
 
@@ -72,11 +73,16 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
     searched: places => listKinds.filter(kind => places.has(kind)),
     published: {
       current: () => current,
-      advance: async further => {
+      advance: further => {
         if (further.position !== undefined) story.push(`publish ${further.position}`)
         if (further.time !== undefined) story.push(`time ${further.time}`)
-        if (holds.advances) await advances.call(further)
-        current = { ...current, ...further }
+        advanced = advanced
+          .catch(() => undefined)
+          .then(async () => {
+            if (holds.advances) await advances.call(further)
+            current = { ...current, ...further }
+          })
+        return advanced
       },
     },
     commit: position => story.push(`commit ${position}`),

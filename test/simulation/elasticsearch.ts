@@ -50,16 +50,21 @@ export class Engine {
     if (operation === '') return { status: 200, body: method === 'HEAD' ? true : describe(index) }
     if (method === 'GET') return { ...got(index, id) }
 
-    const before = index.documents.get(id)
     const seen = operation === '_create' ? 'nothing' : Number(query?.if_seq_no)
-    const stored = index.replace(id, seen, JSON.stringify(body))
+    const { status, ...answer } = this.#replace(index, id, seen, JSON.stringify(body))
+    return { status, body: answer }
+  }
+
+  #replace(index: Index, id: string, seen: number | 'nothing', source: string) {
+    const before = index.documents.get(id)
+    const stored = index.replace(id, seen, source)
     if (stored === 409) {
-      if (operation === '_doc') this.#coverage.count('position conflicts')
-      return { status: 409, body: { error: { type: 'version_conflict_engine_exception' } } }
+      if (seen !== 'nothing') this.#coverage.count('position conflicts')
+      return { status: 409, error: { type: 'version_conflict_engine_exception' } }
     }
     this.#observer.onStored(index, before, stored)
     const status = before === undefined ? 201 : 200
-    return { status, body: { _id: id, _version: stored.version, _seq_no: stored.seqNo, _primary_term: 1 } }
+    return { status, _id: id, _version: stored.version, _seq_no: stored.seqNo, _primary_term: 1 }
   }
 
   #create(name: string, { mappings, settings }: CreateIndex): Answer {
@@ -81,9 +86,10 @@ export class Engine {
     const items: unknown[] = []
     const moments = this.#moments(count)
     for (let place = 0; place < count; place++) {
-      const { _index, _id, version } = (JSON.parse(lines[2 * place] ?? '') as { index: Item }).index
+      const operation = (JSON.parse(lines[2 * place] ?? '') as { index: Item }).index
+      const { _index, _id } = operation
       this.#clock.after(moments[place] ?? 0, () => {
-        const item = this.#write(_index, _id, version, lines[2 * place + 1] ?? '')
+        const item = this.#write(operation, lines[2 * place + 1] ?? '')
         items[place] = { index: { _index, _id, ...item } }
         if (item.status < 300) onWritten(_id)
       })
@@ -95,7 +101,7 @@ export class Engine {
     })
   }
 
-  #write(name: string, id: string, version: number | undefined, source: string) {
+  #write({ _index: name, _id: id, version, if_seq_no }: Item, source: string) {
     const index = this.indices.get(name)
     if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
     if (this.#faults.isBlocked) return { status: 403, error: { type: 'cluster_block_exception' } }
@@ -106,6 +112,7 @@ export class Engine {
     const fields = JSON.parse(source) as Stored['fields']
     if (!index.takes(fields)) return { status: 400, error: { type: 'strict_dynamic_mapping_exception' } }
     const before = index.documents.get(id)
+    if (if_seq_no !== undefined) return this.#replace(index, id, if_seq_no, source)
     // Without a version of its own, a document is overwritten.
     const status = index.write(id, version ?? (before?.version ?? 0) + 1, source, fields)
     if (status === 409) {
@@ -185,7 +192,12 @@ export class Engine {
   }
 }
 
-type Item = { readonly _index: string; readonly _id: string; readonly version?: number }
+type Item = {
+  readonly _index: string
+  readonly _id: string
+  readonly version?: number
+  readonly if_seq_no?: number
+}
 type MultiGet = { readonly docs: readonly { readonly _index: string; readonly _id: string }[] }
 type CreateIndex = {
   readonly mappings: IndexDefinition['mappings']

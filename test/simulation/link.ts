@@ -19,12 +19,15 @@ import type { Faults } from './faults.ts'
 /** What a request is for, as the flow names its steps. */
 export type Step = 'read' | 'write' | 'refresh' | 'publish' | 'prepare'
 
-export const stepOf = ({ method, path }: Request): Step => {
-  if (path === '/_bulk') return 'write'
+export const stepOf = ({ method, path, bulk }: Request): Step => {
+  if (path === '/_bulk') return isOfPositions(bulk) ? 'publish' : 'write'
   if (path === '/_mget') return 'read'
   if (path.endsWith('/_refresh')) return 'refresh'
   return method === 'PUT' && path.includes('/_doc/position') ? 'publish' : 'prepare'
 }
+
+/** Documents are written at a version of their own, positions as they were last seen. */
+const isOfPositions = (bulk = ''): boolean => bulk.slice(0, bulk.indexOf('\n')).includes('"if_seq_no"')
 
 /** Told what a projector does, and when; it may kill it there. */
 export type Watcher = {
@@ -110,7 +113,8 @@ export const createLink = (host: Host, engine: Engine, faults: Faults, coverage:
         if (faults.random.chance(0.8)) fail(faults.delay(), 0)
         return
       }
-      const blocked = faults.isBlocked && (step === 'publish' || step === 'prepare')
+      // Of a bulk request each item is.
+      const blocked = faults.isBlocked && request.path !== '/_bulk' && (step === 'publish' || step === 'prepare')
       if (blocked || faults.happens('refuse')) {
         coverage.count('requests refused')
         return fail(faults.delay() + faults.delay(), blocked ? 403 : faults.random.pick([429, 503, 502]))
