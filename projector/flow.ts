@@ -295,5 +295,9 @@ const lastOf = (records: readonly RawRecord[]): Written['last'] => {
 export const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode' | 'source'>): Judged => {
   const envelope = decode(record)
   if (envelope === 'undecodable') return { record, envelope: undefined, verdict: 'record_undecodable' }
-  return { record, envelope, verdict: validate(envelope, record, source) }
+  const verdict = validate(envelope, record, source)
+  if (typeof verdict === 'string') return { record, envelope, verdict }
+  // All that may still be asked of what it came from; the rest of it would take most of the memory.
+  const { org_id } = verdict.data
+  return { record, envelope: { ...envelope, data: { org_id } }, verdict }
 }

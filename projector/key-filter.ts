@@ -14,38 +14,32 @@ export class KeyFilter {
 
   add(key: string): void {
     this.#words ??= new Uint32Array(BITS / 32)
-    const first = firstBit(key)
-    const step = stepOf(key)
+    const hash = hashOf(key)
+    const step = stepOf(hash)
     for (let place = 0; place < HASHES; place++) {
-      const bit = (first + Math.imul(place, step)) & (BITS - 1)
+      const bit = (hash + Math.imul(place, step)) & (BITS - 1)
       this.#words[bit >>> 5] = (this.#words[bit >>> 5] ?? 0) | (1 << (bit & 31))
     }
   }
 
   hasSeen(key: string): boolean {
     if (this.#words === undefined) return false
-    const first = firstBit(key)
-    const step = stepOf(key)
+    const hash = hashOf(key)
+    const step = stepOf(hash)
     for (let place = 0; place < HASHES; place++) {
-      const bit = (first + Math.imul(place, step)) & (BITS - 1)
+      const bit = (hash + Math.imul(place, step)) & (BITS - 1)
       if (((this.#words[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) return false
     }
     return true
   }
 }
 
-// Two hashes make as many as are wanted: the first place, and how far it is to each next one.
-
-/** FNV-1a. */
-const firstBit = (key: string): number => {
+/** FNV-1a: where the first bit is. */
+const hashOf = (key: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
   return hash
 }
 
-/** Multiplicative, and odd, so that the steps reach every place. */
-const stepOf = (key: string): number => {
-  let hash = 0
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash, 0x9e3779b1) + key.charCodeAt(i)
-  return hash | 1
-}
+/** How far it is to each next bit: from the upper half of the hash, and odd, so that the steps reach every place. */
+const stepOf = (hash: number): number => (Math.imul(hash ^ (hash >>> 15), 0x9e3779b1) >>> 7) | 1

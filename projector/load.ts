@@ -5,6 +5,7 @@
  * Can go wrong: Elasticsearch away (tried again), an index gone (stops).
  */
 import { LRUCache } from 'lru-cache'
+import { JsonText } from './json-text.ts'
 import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
 import { rulesOf } from './rules/rules.ts'
@@ -107,6 +108,7 @@ export class Cache {
 
 /** Bytes, roughly: enough to keep the cache within its bound. */
 const sizeOf = (draft: AnyDraft): number => {
+  if (draft.body instanceof JsonText) return 500 + draft.body.text.length
   const { versions, payouts, payroll, line_items } = draft.body as Partial<Record<string, unknown[]>>
   const items = [versions, payouts, payroll, line_items].reduce((sum, list) => sum + (list?.length ?? 0), 0)
   return 500 + items * 300

@@ -18,10 +18,17 @@ import { isEventType, matchesSchema } from '../schemas/validate.ts'
 import { instantToNanoseconds } from '../schemas/values.ts'
 import { canonical } from './canonical.ts'
 import type { Envelope, RawRecord } from './decode.ts'
+import { JsonText, withList } from './json-text.ts'
 import { addUpTo } from './money.ts'
 
 /** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
-export type ValidEvent = AnyEvent & { readonly hash: string }
+export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }
+
+/** The same event, its lists as text. */
+type ListsAsText<Event extends PayoutEvent> = Event extends unknown
+  ? { readonly type: Event['type']; readonly data: PayoutData<Event['data']> }
+  : never
+export type PayoutData<Data> = { [Name in keyof Data]: Data[Name] extends readonly unknown[] ? JsonText : Data[Name] }
 
 /** Where a record was read. */
 export type Source = { readonly stream: Stream; readonly partition: number; readonly partitions: number }
@@ -34,16 +41,28 @@ export const validate = (envelope: Envelope, record: RawRecord, source: Source):
   // An organization's id is ASCII: no other bytes than its own read as it.
   if (record.key?.toString('latin1') !== event.data.org_id) return 'org_mismatch'
   if (partitionOf(record.key, source.partitions) !== source.partition) return 'partition_mismatch'
-  if (
-    isPayout(event) &&
-    !addUpTo(
-      event.data.line_items.map(line => line.amount),
-      event.data.net_amount,
-    )
-  ) {
-    return 'lines_do_not_sum'
+  if (!isPayout(event)) return { ...event, hash: hashOf(event.type, JSON.stringify(event.data)) }
+  const { line_items, net_amount } = event.data
+  const amounts = line_items.map(line => line.amount)
+  return addUpTo(amounts, net_amount) ? listsAsText(event) : 'lines_do_not_sum'
+}
+
+const hashOf = (type: string, text: string): string => hash('sha256', `${type}\n${text}`, 'base64url')
+
+/** The hash is of the data's JSON, as of any event: the lists lie in the middle of it. */
+const listsAsText = (event: PayoutEvent): ValidEvent => {
+  const line_items = new JsonText(JSON.stringify(event.data.line_items))
+  if (event.type === 'commission.payout.recorded.v1') {
+    const { line_items: _, recorded_at, ...head } = event.data
+    const text = `${withList(head, 'line_items', line_items).text.slice(0, -1)},${JSON.stringify({ recorded_at }).slice(1)}`
+    return { type: event.type, data: { ...head, line_items, recorded_at }, hash: hashOf(event.type, text) }
   }
-  return { ...event, hash: hash('sha256', `${event.type}\n${JSON.stringify(event.data)}`, 'base64url') }
+  const { line_items: _, calculation_trace: trace, calculated_at, ...head } = event.data
+  const calculation_trace = new JsonText(JSON.stringify(trace))
+  const lists = `${withList(head, 'line_items', line_items).text.slice(0, -1)},"calculation_trace":${calculation_trace.text}`
+  const text = `${lists},${JSON.stringify({ calculated_at }).slice(1)}`
+  const data = { ...head, line_items, calculation_trace, calculated_at }
+  return { type: event.type, data, hash: hashOf(event.type, text) }
 }
 
 type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecordedData }>

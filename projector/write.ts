@@ -14,6 +14,7 @@ import {
   Unavailable,
 } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
+import { textOf } from './json-text.ts'
 import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from './limits.ts'
 import type { Change, Place } from './state.ts'
 
@@ -47,7 +48,7 @@ export const write = async (changes: readonly Change[], steps: WriteSteps): Prom
 /** Our own fields first, `body_bytes` and `body` last: what the API relies on to cut the body out. */
 const render = ({ place, id, version, draft }: Change, indexOf: WriteSteps['indexOf']): Write => {
   const { body, ...fields } = draft
-  const text = JSON.stringify(body)
+  const text = textOf(body)
   const bodyBytes = Buffer.byteLength(text)
   const before = `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${bodyBytes},"body":`
   return {

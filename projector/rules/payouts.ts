@@ -2,10 +2,12 @@
 import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { withList } from '../json-text.ts'
 import { type Change, chainBefore, changeOf, keyOf, recordBefore, type State, versionsBefore } from '../state.ts'
+import type { PayoutData } from '../validate.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 
-type Data = PayoutCalculatedData | PayoutRecordedData
+type Data = PayoutData<PayoutCalculatedData> | PayoutData<PayoutRecordedData>
 
 export const payoutRules: Rules<Data> = {
   needs: ({ org_id, id, rep_id, period_id, supersedes_id }) => [
@@ -63,21 +65,24 @@ const payoutDraft = ({ data, hash, seq, at }: Placed<Data>): Change['draft'] => 
   rep_id: data.rep_id,
   period_id: data.period_id,
   hash,
-  body: {
-    id: data.id,
-    rep_id: data.rep_id,
-    period_id: data.period_id,
-    net_amount: data.net_amount,
-    earned_amount: data.earned_amount,
-    currency: data.currency,
-    supersedes_id: data.supersedes_id,
-    calculated_at: 'calculated_at' in data ? data.calculated_at : null,
-    recorded_at: 'recorded_at' in data ? data.recorded_at : null,
-    line_items: data.line_items,
-  },
+  body: withList(
+    {
+      id: data.id,
+      rep_id: data.rep_id,
+      period_id: data.period_id,
+      net_amount: data.net_amount,
+      earned_amount: data.earned_amount,
+      currency: data.currency,
+      supersedes_id: data.supersedes_id,
+      calculated_at: 'calculated_at' in data ? data.calculated_at : null,
+      recorded_at: 'recorded_at' in data ? data.recorded_at : null,
+    },
+    'line_items',
+    data.line_items,
+  ),
 })
 
 const traceOf = (data: Data) =>
   'calculation_trace' in data
-    ? { calculation_trace_recorded: true, calculation_trace: data.calculation_trace }
+    ? withList({ calculation_trace_recorded: true }, 'calculation_trace', data.calculation_trace)
     : { calculation_trace_recorded: false, calculation_trace: [] }

@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import type { RawRecord } from '../../projector/decode.ts'
+import { textOf } from '../../projector/json-text.ts'
 import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
 import { type Projection, project } from '../../projector/project.ts'
 import { type AnyDraft, type Change, type Key, keyOf } from '../../projector/state.ts'
@@ -57,7 +58,8 @@ export class Documents {
 }
 
 /** What went through JSON, as everything stored does: nobody can change it behind the store's back. */
-const copy = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value
+const copy = (draft: AnyDraft): AnyDraft =>
+  JSON.parse(JSON.stringify({ ...draft, body: JSON.parse(textOf(draft.body)) })) as AnyDraft
 
 export const TOPIC = 'commission.events'
 
@@ -102,7 +104,7 @@ export const decideOneByOne = async (
     documents.write(changes)
     cache.acknowledged(changes)
     const outcome = parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate')
-    decided.push({ outcome, changes, at })
+    decided.push({ outcome, changes: changes.map(change => ({ ...change, draft: copy(change.draft) })), at })
   }
   return decided
 }
