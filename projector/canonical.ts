@@ -19,7 +19,7 @@ const pickerOf = (schema: TSchema): Picker => {
   if ('properties' in schema) return objectPicker(schema.properties as Record<string, TSchema>)
   if ('items' in schema) {
     const item = pickerOf(schema.items as TSchema)
-    return item === asItIs ? asItIs : value => (value as unknown[]).map(item)
+    return item === asItIs ? asItIs : listPicker(item)
   }
   if ('anyOf' in schema) {
     const pickers = (schema.anyOf as TSchema[]).map(pickerOf)
@@ -31,12 +31,27 @@ const pickerOf = (schema: TSchema): Picker => {
 
 const asItIs: Picker = value => value
 
+const listPicker =
+  (item: Picker): Picker =>
+  value => {
+    const items = value as readonly unknown[]
+    return items.every(one => item(one) === one) ? items : items.map(item)
+  }
+
+/** What has the known fields only, in their order, is returned as it is: almost all that comes, and there is much of it. */
 const objectPicker = (properties: Record<string, TSchema>): Picker => {
   const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
+  const names = fields.map(([name]) => name)
+  const inner = fields.filter(([, pick]) => pick !== asItIs)
+  const isCanonical = (value: Record<string, unknown>): boolean => {
+    let place = 0
+    // Parsed JSON has no members but its own.
+    for (const name in value) if (name !== names[place++]) return false
+    return place === names.length && inner.every(([name, pick]) => pick(value[name]) === value[name])
+  }
   return value => {
-    const picked: Record<string, unknown> = {}
-    for (const [name, pick] of fields) picked[name] = pick((value as Record<string, unknown>)[name])
-    return picked
+    const given = value as Record<string, unknown>
+    return isCanonical(given) ? given : Object.fromEntries(fields.map(([name, pick]) => [name, pick(given[name])]))
   }
 }
 

@@ -202,6 +202,8 @@ export class PartitionFlow {
   }
 
   #startWriting({ end, records }: Batch, { changes, at }: Projection): Written {
+    // Not the records: nothing needs them any more.
+    const bytes = bytesOfAll(records)
     const written: Written = {
       end,
       last: lastOf(records),
@@ -211,7 +213,7 @@ export class PartitionFlow {
         await this.#steps.write(changes)
         this.#cache.acknowledged(changes)
         written.isDone = true
-        this.#addBytes(-bytesOfAll(records))
+        this.#addBytes(-bytes)
         // What waits to be published need not: there is nothing more to write that would be worth waiting for.
         if (this.#end - end <= this.#farBehindRecords) this.#steps.hurry()
       }),

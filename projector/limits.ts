@@ -5,7 +5,7 @@
 const MiB = 1024 * 1024
 
 /** Bytes asked of one partition in one fetch. A larger record still comes, alone. */
-export const FETCH_PARTITION_BYTES = 1 * MiB
+export const FETCH_PARTITION_BYTES = 256 * 1024
 /** Bytes asked of all partitions in one fetch. */
 export const FETCH_BYTES = 8 * MiB
 /** Milliseconds a fetch waits for something new. kafkajs's default of 5,000 makes every seek and stop take that long. */
@@ -20,7 +20,7 @@ export const HEARTBEAT_INTERVAL_MS = 3_000
 export const REBALANCE_TIMEOUT_MS = 30_000
 
 /** Bytes of records read and not yet written, per partition: above it the partition is paused, below half it resumes. */
-export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
+export const PARTITION_BYTES_IN_FLIGHT = 3 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 1 * MiB
 /**

@@ -201,9 +201,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'lines are added up in floating point',
     file: 'projector/validate.ts',
-    find: '    !addUpTo(\n      event.data.line_items.map(line => line.amount),\n      event.data.net_amount,\n    )',
+    find: 'return addUpTo(amounts, net_amount) ?',
     replace:
-      '    (addUpTo([], event.data.net_amount) ? 0 : event.data.line_items.reduce((sum, line) => sum + Number(line.amount), 0)) !== Number(event.data.net_amount)',
+      'return (addUpTo([], net_amount) ? 0 : amounts.reduce((sum, amount) => sum + Number(amount), 0)) === Number(net_amount) ?',
   },
   {
     name: 'the key of a record may be of another organization',
