@@ -13,6 +13,7 @@
 import type { Consumption } from './consume.ts'
 import { StopError } from './failures.ts'
 import type { PartitionFlow } from './flow.ts'
+import { VERIFYING_TRUSTED_MS } from './limits.ts'
 import type { PublishedPosition } from './publish.ts'
 import type { Batch } from './queue.ts'
 import { hashOf } from './source.ts'
@@ -27,6 +28,8 @@ export type AssignSteps = {
   readonly identify: (signal: AbortSignal) => Promise<void>
   readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
   readonly fail: (error: unknown) => void
+  /** Milliseconds, on any clock. */
+  readonly now: () => number
 }
 
 type Assigned = {
@@ -38,6 +41,10 @@ type Assigned = {
   verified: boolean
   /** Whether the connection is a new one, over which the last record was not found yet. */
   suspect: boolean
+  /** Since when it has been verified again, while it is. */
+  verifyingSince: number
+  /** How many new connections there were since it was assigned. */
+  reconnects: number
 }
 
 export class Assignment {
@@ -57,10 +64,11 @@ export class Assignment {
     )
   }
 
-  /** Whether nothing speaks against its source being the right one. */
+  /** Whether nothing speaks against its source being the right one. Verified now and then, it is trusted while that may take. */
   isTrusted(partition: number): boolean {
-    const { verified, suspect } = this.#partitions.get(partition) ?? { verified: false, suspect: true }
-    return verified && !suspect
+    const assigned = this.#partitions.get(partition)
+    if (!assigned?.verified || assigned.suspect) return false
+    return assigned.phase === 'reading' || Math.abs(this.#steps.now() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
   }
 
   /** Whether we are in the group and read all that is ours; nothing may be ours. */
@@ -96,6 +104,8 @@ export class Assignment {
         flow: undefined,
         verified: false,
         suspect: false,
+        verifyingSince: 0,
+        reconnects: 0,
       }
       this.#partitions.set(partition, assigned)
       this.#carryOut(assigned, () => this.#begin(partition, assigned))
@@ -104,7 +114,10 @@ export class Assignment {
 
   /** The client has a new connection: behind it there may be another log. */
   reconnected(): void {
-    for (const assigned of this.#partitions.values()) assigned.suspect = true
+    for (const assigned of this.#partitions.values()) {
+      assigned.suspect = true
+      assigned.reconnects++
+    }
     this.verifyAgain()
   }
 
@@ -113,10 +126,10 @@ export class Assignment {
     for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned
       if (flow === undefined || phase === 'positioning') continue
+      if (phase === 'reading') assigned.verifyingSince = this.#steps.now()
       assigned.phase = 'positioning'
       this.#carryOut(assigned, async () => {
-        await this.#steps.identify(assigned.abort.signal)
-        assigned.abort.signal.throwIfAborted()
+        await this.#identify(assigned)
         assigned.last = flow.lastRead ?? assigned.last
         this.#readOn(partition, assigned, flow)
       })
@@ -149,10 +162,20 @@ export class Assignment {
     const { signal } = assigned.abort
     const published = await this.#steps.position(partition, signal)
     signal.throwIfAborted()
+    if (assigned.reconnects > 0) await this.#identify(assigned)
     assigned.flow = this.#steps.startFlow(partition, published, signal)
     assigned.last = published.current().last
     this.#readOn(partition, assigned, assigned.flow)
     this.#steps.consumption()?.resume(partition)
+  }
+
+  /** What is identified while a new connection is made may not be what lies behind that one. */
+  async #identify(assigned: Assigned): Promise<void> {
+    for (let before = -1; before !== assigned.reconnects; ) {
+      before = assigned.reconnects
+      await this.#steps.identify(assigned.abort.signal)
+      assigned.abort.signal.throwIfAborted()
+    }
   }
 
   /** From the last record that we know, or from where we are when there is none. */

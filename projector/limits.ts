@@ -75,6 +75,8 @@ export const FAR_BEHIND_RECORDS = 1_000
 
 /** Milliseconds between two looks at the ends of the partitions; the contract lets Projection-Time stand still for 1,000. */
 export const ENDS_INTERVAL_MS = 400
+/** Milliseconds that a partition is trusted while it is verified again: its last record is found in a few, if it is there. */
+export const VERIFYING_TRUSTED_MS = 2_000
 /** Milliseconds between two identifications of the source. */
 export const IDENTIFY_INTERVAL_MS = 10_000
 /** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */

@@ -106,6 +106,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       draining ? undefined : consumption,
     ),
     fail: context.fail,
+    now: context.now,
   })
 
   const kafka = context.kafkaHeard(() => assignment.reconnected())

@@ -51,6 +51,13 @@ test.concurrent('documents that a full queue refuses are sent again, alone, unti
   await expectGoesOn(installation)
   expect(await retried(installation)).toBeGreaterThan(before + 10)
   expect(await rejections(queueing, 'thread_pool', /"write":\{[^}]*"rejected":(\d+)/)).toBeGreaterThan(10)
+  // What /readyz said meanwhile, and the log once: what is refused, never a word of it.
+  expect(installation.projector.lines()).toContainEqual(
+    expect.objectContaining({
+      part: 'elasticsearch write',
+      reason: expect.stringContaining('refuses documents for now: 429'),
+    }),
+  )
   await expectNothingHappened(installation)
 })
 

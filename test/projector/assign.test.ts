@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Assignment } from '../../projector/assign.ts'
 import { StopError } from '../../projector/failures.ts'
 import { PartitionFlow } from '../../projector/flow.ts'
+import { VERIFYING_TRUSTED_MS } from '../../projector/limits.ts'
 import type { Position, PublishedPosition } from '../../projector/publish.ts'
 import { hashOf } from '../../projector/source.ts'
 import { Held } from './held.ts'
@@ -13,6 +14,7 @@ const setUp = () => {
   /** What the Kafka client is told, in order. */
   const told: string[] = []
   const failures: unknown[] = []
+  const clock = { time: 1_000_000 }
   const positions = new Held<{ partition: number; signal: AbortSignal }, PublishedPosition>()
   const identifications = new Held<AbortSignal, void>()
   const flows: PartitionFlow[] = []
@@ -31,8 +33,9 @@ const setUp = () => {
       return flow
     },
     fail: error => failures.push(error),
+    now: () => clock.time,
   })
-  return { assignment, told, failures, positions, identifications, flows }
+  return { clock, assignment, told, failures, positions, identifications, flows }
 }
 
 const publishedAt = (position: number, last: Position['last'] = null): PublishedPosition => {
@@ -247,6 +250,24 @@ describe('after a new connection', () => {
     expect([assignment.isReading, assignment.isTrusted(0)]).toEqual([true, true])
   })
 
+  test('it is not trusted any more when that takes long: the last record may be gone', async () => {
+    const { assignment, identifications, clock } = await reading(publishedAt(9, last))
+    assignment.batch(0, lastBatch)
+    clock.time += 60_000
+    expect(assignment.isTrusted(0)).toBe(true)
+    assignment.verifyAgain()
+    await identifications.at(0).letGo()
+    clock.time += VERIFYING_TRUSTED_MS - 1
+    expect(assignment.isTrusted(0)).toBe(true)
+    clock.time += 1
+    expect(assignment.isTrusted(0)).toBe(false)
+    assignment.verifyAgain()
+    expect(assignment.isTrusted(0)).toBe(false)
+    await identifications.at(0).letGo()
+    assignment.batch(0, lastBatch)
+    expect(assignment.isTrusted(0)).toBe(true)
+  })
+
   test('another source is refused', async () => {
     const { assignment, identifications, failures } = await reading(publishedAt(0))
     assignment.reconnected()
@@ -263,6 +284,20 @@ describe('after a new connection', () => {
     await identifications.at(0).letGo()
     expect(told.slice(2)).toEqual(['seek 0 to 6'])
     assignment.batch(0, lastBatch)
+    expect(assignment.isReading).toBe(true)
+  })
+
+  test('the source is identified again where it was before the position was known, or while it was being identified', async () => {
+    const { assignment, told, positions, identifications } = setUp()
+    assignment.assigned([0])
+    assignment.reconnected()
+    await positions.at(0).letGo(publishedAt(0))
+    expect([identifications.calls.length, told]).toEqual([1, []])
+    assignment.reconnected()
+    await identifications.at(0).letGo()
+    expect([identifications.calls.length, told]).toEqual([1, []])
+    await identifications.at(0).letGo()
+    expect([identifications.calls.length, told]).toEqual([0, ['seek 0 to 0', 'resume 0']])
     expect(assignment.isReading).toBe(true)
   })
 
