@@ -35,7 +35,8 @@ const listPicker =
   (item: Picker): Picker =>
   value => {
     const items = value as readonly unknown[]
-    return items.every(one => item(one) === one) ? items : items.map(item)
+    const picked = items.map(item)
+    return picked.every((one, place) => one === items[place]) ? items : picked
   }
 
 /** What has the known fields only, in their order, is returned as it is: almost all that comes, and there is much of it. */
@@ -43,15 +44,19 @@ const objectPicker = (properties: Record<string, TSchema>): Picker => {
   const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
   const names = fields.map(([name]) => name)
   const inner = fields.filter(([, pick]) => pick !== asItIs)
-  const isCanonical = (value: Record<string, unknown>): boolean => {
+  const isInOrder = (value: Record<string, unknown>): boolean => {
     let place = 0
     // Parsed JSON has no members but its own.
     for (const name in value) if (name !== names[place++]) return false
-    return place === names.length && inner.every(([name, pick]) => pick(value[name]) === value[name])
+    return place === names.length
   }
   return value => {
     const given = value as Record<string, unknown>
-    return isCanonical(given) ? given : Object.fromEntries(fields.map(([name, pick]) => [name, pick(given[name])]))
+    const picked = inner.map(([name, pick]) => [name, pick(given[name])] as const)
+    if (isInOrder(given) && picked.every(([name, inside]) => inside === given[name])) return given
+    const copy = Object.fromEntries(names.map(name => [name, given[name]]))
+    for (const [name, inside] of picked) copy[name] = inside
+    return copy
   }
 }
 

@@ -69,13 +69,16 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
       const answer: unknown = error instanceof errors.ResponseError ? error.body : undefined
-      if (retriable.has(status) || isBlock(answer)) throw new Unavailable(status)
+      if (isForNow(status, answer)) throw new Unavailable(status)
       if (answered.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) throw new StopError('access_refused', `Elasticsearch answers ${status}`)
       throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
     }
   },
 })
+
+/** Whether the same request may work later. */
+export const isForNow = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
 
 /** A read-only index answers 403: that is a state of the cluster, which ends, not a matter of credentials. */
 const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'

@@ -4,10 +4,8 @@
  * do there are few requests. A large one goes at once, alone.
  * Promises: whoever goes together with others is answered as if alone: what cannot be told apart is asked again one by one.
  */
-import { type Answer, errorType, type Request, Unavailable } from './elasticsearch.ts'
+import { type Answer, type Elasticsearch, isForNow, type Request, Unavailable } from './elasticsearch.ts'
 import { GATHERED_BYTES, GATHERED_IDS } from './limits.ts'
-
-export type Send = (request: Request, signal?: AbortSignal) => Promise<Answer>
 
 /** Requests that can go as one. */
 export type Kind = {
@@ -26,7 +24,10 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-export const createGather = ({ sizeOf, most, together, apart }: Kind, send: Send): Send => {
+export const createGather = (
+  { sizeOf, most, together, apart }: Kind,
+  send: Elasticsearch['send'],
+): Elasticsearch['send'] => {
   let waiting: Waiting[] = []
   let isSending = false
 
@@ -167,6 +168,5 @@ const answerOf = (item: unknown, place: ReturnType<typeof placeOf>): Answer | Un
   const status = index?.status
   if (index?._id !== place._id || index._index !== place._index || typeof status !== 'number') return undefined
   if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
-  if (status === 429 || status >= 500 || errorType(index) === 'cluster_block_exception') return new Unavailable(status)
-  return undefined
+  return isForNow(status, index) ? new Unavailable(status) : undefined
 }

@@ -1,6 +1,6 @@
 /**
  * JSON that is text already. The lists of a payout are most of it, and nobody decides by them: made into text once, for the
- * hash, they stay text until they are written. Measured, that is a tenth of the projector's time, and most of what it had in memory.
+ * hash, they stay text until they are written. Measured alone, a payout took a tenth less of the projector's own time.
  */
 export class JsonText {
   readonly text: string
@@ -12,6 +12,9 @@ export class JsonText {
 /** The JSON of a value, made now unless it was before. */
 export const textOf = (value: unknown): string => (value instanceof JsonText ? value.text : JSON.stringify(value))
 
-/** An object with members of any kind, and after them one that is text already. */
-export const withList = (members: object, name: string, list: JsonText): JsonText =>
-  new JsonText(`${JSON.stringify(members).slice(0, -1)},"${name}":${list.text}}`)
+/** One object: members of any kind, then lists that are text already, then more members. */
+export const withLists = (before: object, lists: Readonly<Record<string, JsonText>>, after?: object): JsonText => {
+  let text = JSON.stringify(before).slice(0, -1)
+  for (const [name, list] of Object.entries(lists)) text += `,"${name}":${list.text}`
+  return new JsonText(after === undefined ? `${text}}` : `${text},${JSON.stringify(after).slice(1)}`)
+}

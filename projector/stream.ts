@@ -21,7 +21,7 @@ import {
 } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow, type Steps } from './flow.ts'
-import { bulks, createGather, multiGets, replacements, type Send } from './gather.ts'
+import { bulks, createGather, multiGets, replacements } from './gather.ts'
 import type { Health, Tell } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
@@ -175,7 +175,7 @@ const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
   identifyNow: () => Promise<Ends>,
-  replace: Send,
+  replace: Elasticsearch['send'],
   { identity, controlIndex }: StreamOptions,
   context: StreamContext,
 ): Promise<PublishedPosition> => {

@@ -18,7 +18,7 @@ import { isEventType, matchesSchema } from '../schemas/validate.ts'
 import { instantToNanoseconds } from '../schemas/values.ts'
 import { canonical } from './canonical.ts'
 import type { Envelope, RawRecord } from './decode.ts'
-import { JsonText, withList } from './json-text.ts'
+import { JsonText, withLists } from './json-text.ts'
 import { addUpTo } from './money.ts'
 
 /** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
@@ -54,13 +54,12 @@ const listsAsText = (event: PayoutEvent): ValidEvent => {
   const line_items = new JsonText(JSON.stringify(event.data.line_items))
   if (event.type === 'commission.payout.recorded.v1') {
     const { line_items: _, recorded_at, ...head } = event.data
-    const text = `${withList(head, 'line_items', line_items).text.slice(0, -1)},${JSON.stringify({ recorded_at }).slice(1)}`
+    const { text } = withLists(head, { line_items }, { recorded_at })
     return { type: event.type, data: { ...head, line_items, recorded_at }, hash: hashOf(event.type, text) }
   }
   const { line_items: _, calculation_trace: trace, calculated_at, ...head } = event.data
   const calculation_trace = new JsonText(JSON.stringify(trace))
-  const lists = `${withList(head, 'line_items', line_items).text.slice(0, -1)},"calculation_trace":${calculation_trace.text}`
-  const text = `${lists},${JSON.stringify({ calculated_at }).slice(1)}`
+  const { text } = withLists(head, { line_items, calculation_trace }, { calculated_at })
   const data = { ...head, line_items, calculation_trace, calculated_at }
   return { type: event.type, data, hash: hashOf(event.type, text) }
 }

@@ -2,7 +2,7 @@
 import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { withList } from '../json-text.ts'
+import { withLists } from '../json-text.ts'
 import { type Change, chainBefore, changeOf, keyOf, recordBefore, type State, versionsBefore } from '../state.ts'
 import type { PayoutData } from '../validate.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
@@ -65,7 +65,7 @@ const payoutDraft = ({ data, hash, seq, at }: Placed<Data>): Change['draft'] => 
   rep_id: data.rep_id,
   period_id: data.period_id,
   hash,
-  body: withList(
+  body: withLists(
     {
       id: data.id,
       rep_id: data.rep_id,
@@ -77,12 +77,11 @@ const payoutDraft = ({ data, hash, seq, at }: Placed<Data>): Change['draft'] => 
       calculated_at: 'calculated_at' in data ? data.calculated_at : null,
       recorded_at: 'recorded_at' in data ? data.recorded_at : null,
     },
-    'line_items',
-    data.line_items,
+    { line_items: data.line_items },
   ),
 })
 
 const traceOf = (data: Data) =>
   'calculation_trace' in data
-    ? withList({ calculation_trace_recorded: true }, 'calculation_trace', data.calculation_trace)
+    ? withLists({ calculation_trace_recorded: true }, { calculation_trace: data.calculation_trace })
     : { calculation_trace_recorded: false, calculation_trace: [] }

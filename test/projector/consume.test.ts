@@ -95,7 +95,7 @@ describe('joining', () => {
         {
           autoCommit: false,
           eachBatchAutoResolve: false,
-          partitionsConsumedConcurrently: expect.any(Number),
+          partitionsConsumedConcurrently: 1_000,
           eachBatch: expect.any(Function),
         },
       ],

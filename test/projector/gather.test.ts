@@ -198,6 +198,7 @@ describe('positions', () => {
     ['of another document', item('position:g1:9', { status: 200 })],
     ['of another index', { index: { _index: 'other', _id: 'position:g1:1', status: 200 } }],
     ['without a status', item('position:g1:1', {})],
+    ['that failed in a way that alone would stop', item('position:g1:1', { status: 500 })],
     ['refused for good', item('position:g1:1', { status: 400, error: { type: 'mapper_parsing_exception' } })],
     ['of nothing', undefined],
   ])('of which one is answered by an item %s are sent again one by one', async (_, strange) => {

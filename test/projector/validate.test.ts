@@ -28,7 +28,7 @@ const payout = (change: Partial<PayoutCalculatedData>) => validateData(calculate
 describe.each(examples.map(({ type, data, stream }) => [type, data, stream] as const))('%s', (type, data, stream) => {
   test('the example passes, with its data as it is', () => {
     const verdict = valid(validateData(type, data, 'org_1', { ...events, stream }))
-    expect(verdict).toMatchObject({ type, hash: expect.stringMatching(/^[\w-]{43}$/) })
+    expect(verdict).toEqual({ type, data: verdict.data, hash: expect.stringMatching(/^[\w-]{43}$/) })
     expect(jsonOf(verdict.data)).toBe(JSON.stringify(data))
   })
 })
