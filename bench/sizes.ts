@@ -28,7 +28,7 @@ const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
 
 export const wholeRun: Sizes = {
-  replay: { data: { payouts: 150_000, organizations: 50, recalculated, ...shape }, rounds: 3 },
+  replay: { data: { payouts: 300_000, organizations: 50, recalculated, ...shape }, rounds: 3 },
   // Numbers without a common factor: probes are of every organization.
   freshness: {
     organizations: 13,

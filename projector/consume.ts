@@ -49,13 +49,10 @@ export type Consumption = {
   readonly stop: () => Promise<void>
 }
 
-/** Batches handled at once: all partitions of a fetch, so that none waits for the rest after another. */
-const HANDLERS = 1_000
-
 /** Joins the group and begins to read. @throws what the client throws when Kafka is away */
 export const consume = async (
   kafka: Kafka,
-  topic: string,
+  { topic, partitions }: { readonly topic: string; readonly partitions: number },
   groupId: string,
   handlers: Handlers,
 ): Promise<Consumption> => {
@@ -79,7 +76,8 @@ export const consume = async (
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: HANDLERS,
+      // All of a fetch at once, so that none waits for the rest after another. The client asks each of them at every fetch.
+      partitionsConsumedConcurrently: partitions,
       eachBatch: async payload => {
         const bytes = takeBatch(payload, handlers)
         // The next fetch waits for this: what comes one by one is fetched, and goes all its way, in fewer parts.

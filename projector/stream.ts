@@ -116,7 +116,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   consumption = await keepTrying(
     async () => {
       try {
-        return await consume(kafka, identity.topic, groupId, {
+        return await consume(kafka, identity, groupId, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
           onBatch: (partition, batch) => assignment.batch(partition, batch),
           sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),

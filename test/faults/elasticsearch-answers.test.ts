@@ -15,12 +15,12 @@ import {
   startInstallation,
 } from '../support/installation.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
-import { expectRefused, startProjector } from '../support/processes.ts'
+import { caughtUp, expectRefused, startProjector } from '../support/processes.ts'
 import type { Concerns, Fault } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { memoryOf } from '../support/sickness.ts'
-import { call, indexNamed, indicesOf, readPosition } from '../support/stored.ts'
+import { call, everythingProjected, indexNamed, indicesOf, readPosition } from '../support/stored.ts'
 
 const seed = seedOfRun()
 const file = fileScope()
@@ -76,6 +76,30 @@ test.concurrent('answers that are lost or cut off after the effect are asked for
     await expectGoesOn(installation)
     await expectNothingHappened(installation)
     expect(projector.log()).toContain('elasticsearch write')
+  }))
+
+test.concurrent('a write that arrives after its retry has been answered changes nothing any more', () =>
+  inTurn(async () => {
+    const installation = await useShared()
+    const { proxy, publish, prefix } = installation
+    const asked = proxy.asked().length
+    await proxy.suffer({ kind: 'late' }, bulks, 1)
+    await publish(60)
+    // Longer than a request may take: it is given up, and sent again.
+    await eventually(() => expect(proxy.struck()).toBe(1))
+    await caughtUp(installation.projector)
+    await publish(60)
+    await caughtUp(installation.projector)
+    const [late] = proxy
+      .asked()
+      .slice(asked)
+      .filter(({ line }) => bulks(line))
+    expect(late).toMatchObject({ answered: 0 })
+    const before = await everythingProjected(prefix)
+    await proxy.heal()
+    await eventually(() => expect(late?.answered).toBeGreaterThan(0))
+    expect(await everythingProjected(prefix)).toEqual(before)
+    await expectNothingHappened(installation)
   }))
 
 const httpAnswer = (status: number, body: object): Fault => {

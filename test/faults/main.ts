@@ -21,7 +21,8 @@ const main = (): void => {
 
   const root = join(import.meta.dirname, '..', '..')
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-  const asked = ['run', '--project', 'faults', '--disable-console-intercept', 'test/faults/rig.test.ts']
+  // The file before the option, which would take it for its value: then every named fault runs as well.
+  const asked = ['run', 'test/faults/rig.test.ts', '--project', 'faults', '--disable-console-intercept']
   const child = spawn(process.execPath, [vitest, ...asked], {
     cwd: root,
     stdio: 'inherit',

@@ -40,6 +40,9 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
   const random = createRandom(seed)
   const rig = await startRig(scope, seed, seconds)
   const { topics, prefix, keys, projectors, api, publisher, positions, walkers, troubles } = rig
+  const expectAllAlive = (): void => {
+    for (const { current } of [...projectors, api]) expect(current().exit(), current().log()).toBeUndefined()
+  }
   const began = performance.now()
   const at = (): string => `${((performance.now() - began) / 1_000).toFixed(1).padStart(6)} s`
   const recoveries: Record<string, number[]> = {}
@@ -84,7 +87,7 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
       await within(positions, latest => latest.every((to, of) => to >= (ends[of] ?? 0)))
       took('heal → caught up', performance.now() - healed)
     }
-    for (const { current } of [...projectors, api]) expect(current().exit(), current().log()).toBeUndefined()
+    expectAllAlive()
     await passed(calm)
   }
 
@@ -92,6 +95,7 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
   await publisher.stop()
   await within(positions, latest => latest.every((to, of) => to >= (publisher.ends()[of] ?? 0)))
   const ready = async () => {
+    expectAllAlive()
     const answers = projectors.map(async ({ current }) => (await current().ask('/readyz')).text)
     const ofApi = fetch(`${api.current().adminUrl}/readyz`).then(answer => answer.text())
     expect((await Promise.all([...answers, ofApi])).join()).not.toContain('"ready":false')

@@ -130,6 +130,28 @@ describe('a key', () => {
     expect(answer.headers.has('ratelimit')).toBe(false)
   })
 
+  const everyRoute = [
+    '/reps',
+    '/periods',
+    '/payouts',
+    '/payroll_files',
+    '/reps/rep_a',
+    '/periods/period_a',
+    '/payouts/payout_a',
+    '/payroll_files/payroll_a',
+    '/statements/payout_a',
+  ]
+  test.each(everyRoute)(
+    'is asked for at %s: without one 401, with one that may not read 403, with a good one 200',
+    async path => {
+      const { ask, key, revoked, mute } = await shared
+      expect(said(await ask(path))).toBe('401 unauthorized')
+      expect(said(await ask(path, revoked))).toBe('401 unauthorized')
+      expect(said(await ask(path, mute))).toBe('403 forbidden')
+      expect((await ask(path, key)).status).toBe(200)
+    },
+  )
+
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is read after %s', async scheme => {
     const { ask, key } = await shared
     expect((await ask('/payouts', undefined, { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200)

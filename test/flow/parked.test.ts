@@ -2,14 +2,9 @@
  * `npm run parked`, as an operator runs it, on records that a projector parked: what it shows, and what it publishes again.
  * The tests stand in the order of an operator's day: the later ones build on the earlier.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from '@elastic/elasticsearch'
-import { beforeAll, expect, inject, test } from 'vitest'
-import { readLive } from '../../commands/live.ts'
-import { readParked } from '../../commands/parked/find.ts'
-import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
-import { createElasticsearch } from '../../projector/elasticsearch.ts'
-import { commandSettings, jsonLines, type Ran, readHere, runCommand } from '../support/commands.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { commandSettings, jsonLines, publishAgainAfter, type Ran, readHere, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
   keyRevoked,
@@ -25,7 +20,7 @@ import { countInKafka, readFromKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
 import { fileScope } from '../support/scope.ts'
-import { createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
+import { allStored, createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
 import { createTopics, type Published, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -53,6 +48,7 @@ const badOnes = (partitions: number) => {
     wrongSum: payout({ id: 'payout_d', line_items: [] }),
     misplaced: { ...repRecorded({ org_id: org, id: 'rep_3', name: 'CANARY' }), partition: elsewhere },
     older: { ...repRecorded({ org_id: org, id: 'rep_2', name: 'CANARY of old' }), partition: elsewhere },
+    olderPeriod: { ...periodRecorded({ org_id: org, id: 'period_2', name: 'CANARY of old' }), partition: elsewhere },
     revocation: keyRevoked({ org_id: org, id: 'key_9' }),
     ofOther: payrollRecorded({ org_id: other }),
   } satisfies Record<string, Outgoing>
@@ -68,7 +64,10 @@ beforeAll(async () => {
   parked = Object.fromEntries(Object.keys(bad).map((name, place) => [name, published[place]])) as typeof parked
   // In another partition, and surely later.
   await caughtUp(projector)
-  await topics.publish([repRecorded({ org_id: org, id: 'rep_2', name: 'new' })])
+  await topics.publish([
+    repRecorded({ org_id: org, id: 'rep_2', name: 'new' }),
+    periodRecorded({ org_id: org, id: 'period_2', name: 'new' }),
+  ])
   await caughtUp(projector)
 })
 
@@ -79,40 +78,6 @@ const run = (...args: string[]): Promise<Ran> => runCommand(['parked', ...args],
 const again = (...args: string[]): Promise<Ran> => run('publish-again', '--json', ...args)
 /** What only reads, without a process of its own. */
 const read = (...args: string[]): Promise<Ran> => readHere(['parked', ...args], prefix)
-
-/** Publishes records again, and others just before them: after it was foreseen what would become of the first. */
-const publishAgainAfter = async (others: readonly Outgoing[], records: readonly Published[]): Promise<Result[]> => {
-  const { send } = createElasticsearch(new Client({ node: inject('elasticsearchUrl').split(',') }))
-  const live = await readLive(send, prefix)
-  const found = await readParked(
-    send,
-    live,
-    records.map(record => ({ ...record, topic: topics.name(record.stream) })),
-  )
-  const producer = topics.kafka.producer()
-  const results: Result[] = []
-  await publishAgain(
-    found.flatMap(record => (record ? [record.fields] : [])),
-    { publish: true, force: false, waitSeconds: 60 },
-    {
-      send,
-      prefix,
-      live,
-      admin: topics.admin,
-      topics: { events: topics.events, 'api-keys': topics.apiKeys },
-      producer: async () => {
-        await topics.publish(others)
-        await producer.connect()
-        return producer
-      },
-      sleep: milliseconds => sleep(milliseconds),
-      now: Date.now,
-      tell: chunk => results.push(...chunk),
-    },
-  )
-  await producer.disconnect()
-  return results
-}
 
 test('list and count find by code, organization, type, topic and partition, in order and up to a limit', async () => {
   const list = async (...args: string[]) => jsonLines(await read('list', '--json', ...args)).map(line => line.position)
@@ -134,7 +99,7 @@ test('list and count find by code, organization, type, topic and partition, in o
   expect(inOrder).toEqual(inOrder.toSorted((a, b) => Number(String(a).split(':')[2]) - Number(String(b).split(':')[2])))
   expect(newest).toEqual(all.toReversed())
   expect(two.out.toString().trimEnd().split('\n')).toHaveLength(3)
-  expect(two.said).toContain('2 of 11')
+  expect(two.said).toContain('2 of 12')
   expect(unknown).toEqual([position(parked.first), position(parked.second)])
   expect([...both].sort()).toEqual([position(parked.wrongSum), position(parked.revocation)].sort())
   expect(ofOther).toEqual([position(parked.ofOther)])
@@ -144,7 +109,7 @@ test('list and count find by code, organization, type, topic and partition, in o
   expect(payouts.said).toContain('4 of 4')
   expect(jsonLines(counts)[0]).toEqual({
     record_undecodable: 3,
-    partition_mismatch: 2,
+    partition_mismatch: 3,
     lines_do_not_sum: 1,
     rep_unknown: 3,
     supersedes_mismatch: 1,
@@ -193,6 +158,7 @@ test('a dry run says what would become of each, in order, and publishes nothing'
     wrongSum: parkedAgain('lines_do_not_sum'),
     misplaced: { outcome: 'would_be_applied', reason: null },
     older: { outcome: 'refused', reason: 'older_than_current' },
+    olderPeriod: { outcome: 'refused', reason: 'older_than_current' },
     revocation: parkedAgain('key_unknown'),
     ofOther: parkedAgain('rep_unknown'),
   })
@@ -246,15 +212,27 @@ test('a record from a wrong partition goes into the right one; a key’s revocat
   expect(head).toMatchObject({ body: { revoked_seq: expect.any(Number) } })
 })
 
-test('an older rep is put over a newer one only by force', async () => {
+test.each([
+  ['older', 'rep', 'reps', 'rep_2'],
+  ['olderPeriod', 'period', 'periods', 'period_2'],
+] as const)('%s: an older %s is put over a newer one only by force', async (which, _, kind, id) => {
+  const nameNow = async (): Promise<unknown> => {
+    const versions = await allStored(indexNamed(prefix, kind))
+    const current = versions.find(
+      ({ id: stored, source }) => stored.startsWith(`${org}:${id}:`) && source.until_seq === UNTIL_FOREVER,
+    )
+    return (current?.source.body as { name?: unknown } | undefined)?.name
+  }
   const before = await countInKafka(topics)
-  const refused = await again(position(parked.older), '--publish')
+  const refused = await again(position(parked[which]), '--publish')
   expect(jsonLines(refused)).toMatchObject([{ outcome: 'refused', reason: 'older_than_current', published: null }])
   expect([refused.code, await countInKafka(topics)]).toEqual([3, before])
+  expect(await nameNow()).toBe('new')
 
-  const forced = await again(position(parked.older), '--publish', '--force')
+  const forced = await again(position(parked[which]), '--publish', '--force')
   expect(jsonLines(forced)).toMatchObject([{ outcome: 'applied', reason: null }])
-  expect(jsonLines(await again(position(parked.older)))).toMatchObject([{ outcome: 'already_there' }])
+  expect(await nameNow()).toBe('CANARY of old')
+  expect(jsonLines(await again(position(parked[which])))).toMatchObject([{ outcome: 'already_there' }])
 })
 
 test('what cannot be sent as it was is refused: a header without a value, bytes too large to be kept', async () => {
@@ -276,7 +254,11 @@ test('where somebody else is quicker, it says what became of each: parked again,
   const late = await topics.publish([beaten, repeated])
   await topics.publish([7, 8].map(n => repRecorded({ org_id: org, id: `rep_${n}` })))
   await caughtUp(projector)
-  const results = await publishAgainAfter([payout({ id: 'payout_g', rep_id: 'rep_8' }), repeated], late)
+  const results = await publishAgainAfter(
+    { topics, prefix },
+    [payout({ id: 'payout_g', rep_id: 'rep_8' }), repeated],
+    late,
+  )
   expect(results.map(({ outcome, reason }) => ({ outcome, reason }))).toEqual([
     { outcome: 'parked_again', reason: 'supersedes_mismatch' },
     { outcome: 'duplicate', reason: null },

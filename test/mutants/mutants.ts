@@ -4,19 +4,8 @@
  * command `npm run mutants` plants one at a time in a copy of it.
  */
 
-export type Mutant = {
-  readonly name: string
-  readonly file: string
-  /** Stands there exactly once, and is replaced. */
-  readonly find: string
-  readonly replace: string
-  /** Tests on real services that must notice, where they are needed or worth naming. */
-  readonly flow?: string
-}
-
-const PROJECTED = 'test/flow/promises/what-is-projected.test.ts'
-const WALKS = 'test/flow/promises/walks.test.ts'
-const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
+import { apiMutants } from './api-mutants.ts'
+import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
 export const mutants: readonly Mutant[] = [
   // --- the order of the flow
@@ -221,6 +210,12 @@ export const mutants: readonly Mutant[] = [
     flow: PROJECTED,
   },
   {
+    name: 'what is there before the first reading is left out',
+    file: 'projector/consume.ts',
+    find: 'fromBeginning: true',
+    replace: 'fromBeginning: false',
+  },
+  {
     name: 'the last record is not compared with the one that was read',
     file: 'projector/assign.ts',
     find: 'record?.offset !== last.offset || hashOf(record) !== last.sha256',
@@ -239,72 +234,5 @@ export const mutants: readonly Mutant[] = [
     replace: "    throw new StopError('write_refused', `status ${status}, ${JSON.stringify(item)}`, { index })",
   },
 
-  // --- the API
-  {
-    name: 'a cursor counts instead of naming a place',
-    file: 'api/read-page.ts',
-    find: '  const behind = { gt: after }\n',
-    replace: '  const behind = { gte: after }\n',
-    flow: WALKS,
-  },
-  {
-    name: 'lists are in order of time',
-    file: 'api/read-page.ts',
-    find: "    sort: [{ [order]: 'asc' }],",
-    replace: "    sort: [{ at: 'asc' }],",
-    flow: WALKS,
-  },
-  {
-    name: 'a page is searched without the organization',
-    file: 'api/read-page.ts',
-    find: '{ bool: { filter: [{ term: { org_id: org } }, ...ranges.map(range => ({ range }))] } }',
-    replace: '{ bool: { filter: [...ranges.map(range => ({ range }))], should: [{ term: { org_id: org } }] } }',
-    flow: ORGANIZATIONS,
-  },
-  {
-    name: 'single records are read beyond the published position',
-    file: 'api/position.ts',
-    find: 'boolean => seq < position.publishedTo',
-    replace: 'boolean => seq < position.publishedTo + 1',
-    flow: PROJECTED,
-  },
-  {
-    name: 'a replacement is shown before it is published',
-    file: 'api/position.ts',
-    find: 'boolean => untilSeq < position.publishedTo',
-    replace: 'boolean => untilSeq <= position.publishedTo',
-    flow: WALKS,
-  },
-  {
-    name: 'replaced and replacement are both current on a page',
-    file: 'api/position.ts',
-    find: '({ gte: position.publishedTo })',
-    replace: '({ gte: position.publishedTo - 1 })',
-    flow: WALKS,
-  },
-  {
-    name: 'partial results make a page',
-    file: 'api/cut-documents.ts',
-    find: '  if (shards?.failed !== 0 || shards.successful !== shards.total || shards.total === 0) {',
-    replace: '  if (shards?.total === 0) {',
-  },
-  {
-    name: 'a search that timed out makes a page',
-    file: 'api/cut-documents.ts',
-    find: "  if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')\n",
-    replace: '',
-  },
-  {
-    name: 'a revoked key is believed',
-    file: 'api/keys.ts',
-    find: '  if (revoked !== false) return undefined\n',
-    replace: '  if (revoked === undefined) return undefined\n',
-  },
-  {
-    name: 'a read waits for no position: what was read before is good enough',
-    file: 'api/position.ts',
-    find: "      const moved = now.publishedTo !== before.publishedTo\n      const again = moved && freshness === 'at-position' && names.length > 0",
-    replace:
-      "      const again = now.publishedTo < before.publishedTo && freshness === 'at-position' && names.length > 0",
-  },
+  ...apiMutants,
 ]

@@ -42,7 +42,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
       return consumer
     },
   } as unknown as Kafka
-  const consuming = consume(kafka, topic, 'a-group', {
+  const consuming = consume(kafka, { topic, partitions: 2 }, 'a-group', {
     onAssigned: partitions => heard.push(['assigned', partitions]),
     onBatch: (partition, batch) => heard.push(['batch', partition, batch]),
     sleep: async milliseconds => void rests.push(milliseconds),
@@ -95,7 +95,7 @@ describe('joining', () => {
         {
           autoCommit: false,
           eachBatchAutoResolve: false,
-          partitionsConsumedConcurrently: 1_000,
+          partitionsConsumedConcurrently: 2,
           eachBatch: expect.any(Function),
         },
       ],

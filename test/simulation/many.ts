@@ -16,7 +16,9 @@ export const runMany = async (
 ): Promise<{ readonly failure: string | undefined; readonly coverage: Coverage }> => {
   const coverage = new Coverage()
   for (let seed = first; seed < first + count; seed++) {
-    const verdict = await runSchedule(seed)
+    const verdict = await runSchedule(seed).catch((error: unknown) => {
+      throw new Error(repeatWith(seed), { cause: error })
+    })
     coverage.add(verdict.coverage)
     if (verdict.failure !== undefined) return { failure: `${verdict.failure}\n${repeatWith(seed)}`, coverage }
   }

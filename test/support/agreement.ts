@@ -5,6 +5,7 @@ import { createModel, type Model, type Outcome } from './model.ts'
 import { partitionOf } from './model-record.ts'
 import { allStored, indexNamed, type Stored } from './stored.ts'
 import type { Published, Topics } from './topics.ts'
+import { readWholeState } from './whole-state.ts'
 
 /** What the model says of each published record, in the order of its partition, and the model after all of them. */
 export const foldAll = (
@@ -22,7 +23,7 @@ const placeOf = (stream: string, partition: number, offset: number): string => `
 
 /**
  * Every record is applied (there is a document with its offset), a duplicate (there is none) or parked with its code, as
- * the model says, and nothing else is there.
+ * the model says; every document has what the model has; and nothing else is there.
  */
 export const expectProjectedAsModelled = async (prefix: string, topics: Topics): Promise<Model> => {
   const { model, outcomes } = foldAll(topics)
@@ -35,6 +36,8 @@ export const expectProjectedAsModelled = async (prefix: string, topics: Topics):
   const parked = await parkedCodes(prefix)
   expectSame(new Set([...parked].map(withCode)), new Set([...expected.parked].map(withCode)))
   expectSame(await appliedPlaces(prefix, topics), expected.applied)
+  const { stored, modelled } = await readWholeState(prefix, model)
+  expectSame(stored, modelled)
   return model
 }
 

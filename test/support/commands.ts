@@ -2,12 +2,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import { inject } from 'vitest'
+import { readLive } from '../../commands/live.ts'
+import { readParked } from '../../commands/parked/find.ts'
 import { count, list, type ParkedContext, show } from '../../commands/parked/parked.ts'
+import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
 import { runProgram } from '../../commands/program.ts'
 import { createElasticsearch } from '../../projector/elasticsearch.ts'
-import type { Topics } from './topics.ts'
+import type { Outgoing } from './events.ts'
+import type { Published, Topics } from './topics.ts'
 
 const project = join(import.meta.dirname, '..', '..')
 
@@ -76,3 +81,41 @@ export const jsonLines = ({ out }: Ran): Record<string, unknown>[] =>
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
+
+/** Publishes records again, and others just before them: after it was foreseen what would become of the first. */
+export const publishAgainAfter = async (
+  { topics, prefix }: { readonly topics: Topics; readonly prefix: string },
+  others: readonly Outgoing[],
+  records: readonly Published[],
+): Promise<Result[]> => {
+  const { send } = createElasticsearch(new Client({ node: inject('elasticsearchUrl').split(',') }))
+  const live = await readLive(send, prefix)
+  const found = await readParked(
+    send,
+    live,
+    records.map(record => ({ ...record, topic: topics.name(record.stream) })),
+  )
+  const producer = topics.kafka.producer()
+  const results: Result[] = []
+  await publishAgain(
+    found.flatMap(record => (record ? [record.fields] : [])),
+    { publish: true, force: false, waitSeconds: 60 },
+    {
+      send,
+      prefix,
+      live,
+      admin: topics.admin,
+      topics: { events: topics.events, 'api-keys': topics.apiKeys },
+      producer: async () => {
+        await topics.publish(others)
+        await producer.connect()
+        return producer
+      },
+      sleep: milliseconds => sleep(milliseconds),
+      now: Date.now,
+      tell: chunk => results.push(...chunk),
+    },
+  )
+  await producer.disconnect()
+  return results
+}

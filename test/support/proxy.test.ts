@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FaultProxy, startProxy } from './proxy.ts'
-import { fileScope } from './scope.ts'
+import { eventually, fileScope } from './scope.ts'
 
 const file = fileScope()
 const answer = 'x'.repeat(1_000)
@@ -46,8 +46,26 @@ test('a healthy proxy passes everything on, and knows what was asked', async t =
   const body = 'b'.repeat(300_000)
   expect(await ask(proxy, body, '/large')).toEqual({ text: answer, ended: 'whole' })
   expect(effects.join('')).toBe(body)
-  expect(proxy.asked()).toEqual([{ line: 'POST /large HTTP/1.1', bytes: expect.any(Number) }])
+  expect(proxy.asked()).toEqual([
+    { line: 'POST /large HTTP/1.1', bytes: expect.any(Number), answered: expect.any(Number) },
+  ])
   expect(proxy.asked()[0]?.bytes).toBeGreaterThan(body.length)
+})
+
+test('late: what was asked arrives when it is healed, though who asked has given up and was answered another time', async t => {
+  const proxy = await startProxy(t, target)
+  await proxy.suffer({ kind: 'late' }, line => line.includes('/concerned'), 1)
+  const first = 'f'.repeat(300_000)
+  const headers = { 'content-length': first.length }
+  const asking = request({ port: proxy.port, path: '/concerned', method: 'POST', agent: false, headers })
+  asking.on('error', () => undefined).end(first)
+  await eventually(() => expect(proxy.asked()[0]?.bytes).toBeGreaterThan(first.length))
+  asking.destroy()
+  expect((await ask(proxy, 'second', '/concerned')).ended).toBe('whole')
+  expect(effects.join('')).toBe('second')
+  await proxy.heal()
+  await eventually(() => expect(effects.join('')).toBe(`second${first}`))
+  await eventually(() => expect(proxy.asked()[0]?.answered).toBeGreaterThan(0))
 })
 
 test('latency: every piece comes later', async t => {

@@ -15,6 +15,8 @@ export type Fault =
   | { readonly kind: 'slices'; readonly bytes: number }
   /** Nothing comes through, either way, until it is healed. Then all of it does, also from who has given up meanwhile. */
   | { readonly kind: 'black-hole' }
+  /** What is asked waits until it is healed, and then arrives, though who asked may have given up and asked again meanwhile. */
+  | { readonly kind: 'late' }
   /** What is asked does not arrive: the connection is reset. */
   | { readonly kind: 'reset' }
   /** What is asked arrives and has its effect. In place of the answer the connection is reset. */
@@ -40,13 +42,13 @@ export type FaultProxy = {
   readonly struck: () => number
   /** Settles when something that is concerned has been asked and begun to be passed on, after now. */
   readonly passes: (concerns: Concerns) => Promise<void>
-  /** Of each thing asked: its first line, as text, and all its bytes. */
+  /** Of each thing asked: its first line, as text, all its bytes, and those of the answer so far. */
   readonly asked: () => readonly Asked[]
 }
-export type Asked = { readonly line: string; bytes: number }
+export type Asked = { readonly line: string; bytes: number; answered: number }
 
 type Sick = { readonly fault: Fault; readonly concerns: Concerns; times: number; struck: number }
-type Exchange = { readonly asked: Asked; readonly sick: Sick | undefined; answered: number }
+type Exchange = { readonly asked: Asked; readonly sick: Sick | undefined }
 
 /** Listens from now until the scope ends. @param target as `host:port` */
 export const startProxy = async (
@@ -77,7 +79,7 @@ export const startProxy = async (
 
   const begin = (piece: Buffer): Exchange => {
     const [line = ''] = piece.toString('latin1', 0, 256).split('\r\n')
-    const exchange = { asked: { line, bytes: 0 }, sick: undefined, answered: 0 }
+    const exchange = { asked: { line, bytes: 0, answered: 0 }, sick: undefined }
     asked.push(exchange.asked)
     if (sick === undefined || sick.times === 0 || !sick.concerns(line)) return exchange
     sick.times--
@@ -99,17 +101,31 @@ export const startProxy = async (
     }
     let exchange: Exchange | undefined
 
+    const held: Buffer[] = []
+    let late: Promise<void> | undefined
+    const answering = Promise.withResolvers<void>()
+    outgoing.on('close', () => answering.resolve())
     const passQuestions = async (): Promise<void> => {
       for await (const piece of incoming as AsyncIterable<Buffer>) {
-        if (exchange === undefined || exchange.answered > 0) exchange = begin(piece)
+        if (exchange === undefined || exchange.asked.answered > 0) exchange = begin(piece)
         exchange.asked.bytes += piece.length
         const fault = exchange.sick?.fault
         if (fault?.kind === 'reset') return resetBoth()
         if (fault?.kind === 'other-answer') {
-          exchange.answered = fault.answer.length
+          exchange.asked.answered = fault.answer.length
           await write(incoming, Buffer.from(fault.answer))
           continue
         }
+        if (fault?.kind === 'late' && exchange.sick === sick) {
+          held.push(piece)
+          late ??= healing.promise.then(async () => {
+            await write(outgoing, Buffer.concat(held))
+            // Whoever sees that nothing more is asked may end the connection and not answer.
+            await answering.promise
+          })
+          continue
+        }
+        await late
         await heldUp(outgoing, piece, exchange)
         for (const one of waiting) {
           if (!one.concerns(exchange.asked.line)) continue
@@ -117,14 +133,16 @@ export const startProxy = async (
           one.resolve()
         }
       }
+      await late
       outgoing.end()
     }
     const passAnswers = async (): Promise<void> => {
       for await (const piece of outgoing as AsyncIterable<Buffer>) {
         const fault = exchange?.sick?.fault
         if (fault?.kind === 'lost-answer') return resetBoth()
-        const room = fault?.kind === 'cut-answer' ? fault.bytes - (exchange?.answered ?? 0) : piece.length
-        if (exchange) exchange.answered += piece.length
+        const room = fault?.kind === 'cut-answer' ? fault.bytes - (exchange?.asked.answered ?? 0) : piece.length
+        if (exchange) exchange.asked.answered += piece.length
+        if (held.length > 0) answering.resolve()
         await heldUp(incoming, piece.subarray(0, Math.max(0, room)), exchange)
         if (room < piece.length) break
       }
@@ -132,7 +150,10 @@ export const startProxy = async (
       outgoing.destroy()
     }
     // Of a connection that broke, what was taken from it is still passed on.
-    passQuestions().catch(() => outgoing.end())
+    passQuestions().catch(async () => {
+      await late
+      outgoing.end()
+    })
     passAnswers().catch(() => incoming.resetAndDestroy())
   }
 

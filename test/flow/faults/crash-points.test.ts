@@ -2,7 +2,7 @@
  * A projector that is killed at every point of the flow, with events under way: what the next one makes of the same topics
  * is, to the byte, what one makes of them that was never disturbed.
  */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../../support/agreement.ts'
@@ -124,5 +124,14 @@ describe('the production entry', () => {
     expect(main).not.toMatch(/argv|wrapSteps|stuckMs|SIGKILL|SIGSTOP/)
     expect(main.match(/process\.env/g)).toHaveLength(1)
     expect(main).toContain('readSettings(projectorSettings, process.env)')
+    // What a test can wrap or shorten is given by whoever starts a stream, and read from nowhere.
+    const folder = join(import.meta.dirname, '../../../projector')
+    const given = readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap(name =>
+      name.endsWith('.ts') && /wrapSteps|stuckMs|argv|SIGKILL|SIGSTOP/.test(readFileSync(join(folder, name), 'utf8'))
+        ? [name]
+        : [],
+    )
+    expect(given.sort()).toEqual(['stream.ts', 'watchdog.ts'])
+    expect(readFileSync(join(folder, 'stream.ts'), 'utf8')).not.toMatch(/process\./)
   })
 })

@@ -1,5 +1,6 @@
 /** A projector that runs out of file descriptors, and gets them back. */
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../../support/agreement.ts'
@@ -52,9 +53,13 @@ test('a projector without a file descriptor left is alive, and goes on when ther
   // Its connections break, what they had is taken too, and it cannot make others.
   await elasticsearch.suffer({ kind: 'away' })
   const after = await takeAll(t, portOf(projector))
+  const asked = elasticsearch.asked().length
   await elasticsearch.heal()
   await publish()
   await eventually(() => expect(projector.log()).toMatch(/"part":"elasticsearch[^}]*does not work/))
+  // Elasticsearch is well again, and there is no descriptor to ask it with.
+  await eventually(() => expect(openIn(projector)).toBeGreaterThanOrEqual(DESCRIPTORS))
+  expect(elasticsearch.asked()).toHaveLength(asked)
   expect(projector.exit(), projector.log()).toBeUndefined()
 
   before()
@@ -66,6 +71,10 @@ test('a projector without a file descriptor left is alive, and goes on when ther
   expect(await projector.stop()).toEqual({ code: 0, signal: null })
   await expectProjectedAsModelled(prefix, topics)
 })
+
+/** How many descriptors it has open, where the machine tells. */
+const openIn = ({ pid }: Projector): number =>
+  process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : DESCRIPTORS
 
 const portOf = (projector: Projector): number => {
   const address = projector.lines().find(({ msg }) => msg === 'admin port')?.address

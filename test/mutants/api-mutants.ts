@@ -1,0 +1,89 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
+/** Bugs that somebody could make in the API: see `mutants.ts`. */
+import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
+
+const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
+
+export const apiMutants: readonly Mutant[] = [
+  {
+    name: 'a page begins with the record that its cursor names',
+    file: 'api/read-page.ts',
+    find: '  const behind = { gt: after }\n',
+    replace: '  const behind = { gte: after }\n',
+    flow: WALKS,
+  },
+  {
+    name: 'a cursor counts instead of naming a place',
+    file: 'api/read-page.ts',
+    find: '    size,\n    track_total_hits: false,\n',
+    replace: '    size,\n    from: after + 1,\n    track_total_hits: false,\n',
+    flow: WALKS,
+  },
+  {
+    name: 'lists are in order of time',
+    file: 'api/read-page.ts',
+    find: "    sort: [{ [order]: 'asc' }],",
+    replace: "    sort: [{ at: 'asc' }],",
+    flow: WALKS,
+  },
+  {
+    name: 'a page is searched without the organization',
+    file: 'api/read-page.ts',
+    find: '{ bool: { filter: [{ term: { org_id: org } }, ...ranges.map(range => ({ range }))] } }',
+    replace: '{ bool: { filter: [...ranges.map(range => ({ range }))], should: [{ term: { org_id: org } }] } }',
+    flow: ORGANIZATIONS,
+  },
+  {
+    name: 'single records are read beyond the published position',
+    file: 'api/position.ts',
+    find: 'boolean => seq < position.publishedTo',
+    replace: 'boolean => seq < position.publishedTo + 1',
+    flow: PROJECTED,
+  },
+  {
+    name: 'a replacement is shown before it is published',
+    file: 'api/position.ts',
+    find: 'boolean => untilSeq < position.publishedTo',
+    replace: 'boolean => untilSeq <= position.publishedTo',
+    flow: WALKS,
+  },
+  {
+    name: 'replaced and replacement are both current on a page',
+    file: 'api/position.ts',
+    find: '({ gte: position.publishedTo })',
+    replace: '({ gte: position.publishedTo - 1 })',
+    flow: WALKS,
+  },
+  {
+    name: 'partial results make a page',
+    file: 'api/cut-documents.ts',
+    find: '  if (shards?.failed !== 0 || shards.successful !== shards.total || shards.total === 0) {',
+    replace: '  if (shards?.total === 0) {',
+  },
+  {
+    name: 'a search that timed out makes a page',
+    file: 'api/cut-documents.ts',
+    find: "  if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')\n",
+    replace: '',
+  },
+  {
+    name: 'a single record is read without asking what the key may do',
+    file: 'api/limit-rate.ts',
+    find: '    if (!key.mayRead) throw',
+    replace: "    if (!key.mayRead && !ctx.state.route?.endsWith(':id')) throw",
+    flow: 'test/flow/api-refusals.test.ts',
+  },
+  {
+    name: 'a revoked key is believed',
+    file: 'api/keys.ts',
+    find: '  if (revoked !== false) return undefined\n',
+    replace: '  if (revoked === undefined) return undefined\n',
+  },
+  {
+    name: 'a read waits for no position: what was read before is good enough',
+    file: 'api/position.ts',
+    find: "      const moved = now.publishedTo !== before.publishedTo\n      const again = moved && freshness === 'at-position' && names.length > 0",
+    replace:
+      "      const again = now.publishedTo < before.publishedTo && freshness === 'at-position' && names.length > 0",
+  },
+]
