@@ -2,6 +2,7 @@
 import type { ClientOptions } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
 import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
+import { readFromTheBeginning } from './connections.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
 type ReadFile = (path: string) => Buffer
@@ -10,28 +11,32 @@ export const kafkaConfig = (
   settings: Read<typeof kafkaSettings>,
   clientId: string,
   readFile: ReadFile,
-): KafkaConfig => ({
-  clientId,
-  brokers: settings.KAFKA_BROKERS,
-  // The client's own lines quote addresses and errors in many forms; what matters is said by us, once.
-  logLevel: kafkajs.logLevel.NOTHING,
-  connectionTimeout: 3_000,
-  requestTimeout: 30_000,
-  retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },
-  ...(settings.KAFKA_SSL === 'true' && {
-    ssl:
-      settings.KAFKA_SSL_CA_FILE === undefined
-        ? true
-        : { ca: [readSetting('KAFKA_SSL_CA_FILE', settings.KAFKA_SSL_CA_FILE, readFile)] },
-  }),
-  ...(settings.KAFKA_SASL_MECHANISM !== undefined && {
-    sasl: {
-      mechanism: settings.KAFKA_SASL_MECHANISM,
-      username: settings.KAFKA_SASL_USERNAME ?? '',
-      password: settings.KAFKA_SASL_PASSWORD ?? '',
-    } as SASLOptions,
-  }),
-})
+): KafkaConfig => {
+  // Every client of ours is made with this.
+  readFromTheBeginning()
+  return {
+    clientId,
+    brokers: settings.KAFKA_BROKERS,
+    // The client's own lines quote addresses and errors in many forms; what matters is said by us, once.
+    logLevel: kafkajs.logLevel.NOTHING,
+    connectionTimeout: 3_000,
+    requestTimeout: 30_000,
+    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },
+    ...(settings.KAFKA_SSL === 'true' && {
+      ssl:
+        settings.KAFKA_SSL_CA_FILE === undefined
+          ? true
+          : { ca: [readSetting('KAFKA_SSL_CA_FILE', settings.KAFKA_SSL_CA_FILE, readFile)] },
+    }),
+    ...(settings.KAFKA_SASL_MECHANISM !== undefined && {
+      sasl: {
+        mechanism: settings.KAFKA_SASL_MECHANISM,
+        username: settings.KAFKA_SASL_USERNAME ?? '',
+        password: settings.KAFKA_SASL_PASSWORD ?? '',
+      } as SASLOptions,
+    }),
+  }
+}
 
 export const elasticsearchConfig = (
   settings: Read<typeof elasticsearchSettings>,

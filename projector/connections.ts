@@ -1,14 +1,23 @@
 /**
- * Hears of every connection that the Kafka client makes, before anything is asked over it. The client makes them by itself and
- * goes on reading as if nothing had been; but the other end may hold another log now: a cluster behind the same address, or
- * one that came back from a copy.
+ * What the Kafka client does with its connections, where that is not enough.
+ *
+ * It makes them by itself and goes on reading as if nothing had been; but the other end may hold another log now: a cluster
+ * behind the same address, or one that came back from a copy. `hearConnections` tells of each.
+ *
+ * And when it connects again it keeps what it had read of an answer that was cut off, and takes the first bytes of the new
+ * connection for its end. Where answers begin is then lost for good: what is asked is never answered, or a length is read
+ * where there is none and the process ends. `readFromTheBeginning` makes a new connection begin with nothing; it knows some
+ * fields of the client that are not part of its interface. The client's version is pinned, and a test cuts answers off.
  */
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import type { ISocketFactory } from 'kafkajs'
+
+const load = createRequire(import.meta.url)
 
 /** The client's own way to connect, which tells of each connection once it stands. */
 export const hearConnections = (onConnected: () => void): ISocketFactory => {
-  const createFactory: () => ISocketFactory = createRequire(import.meta.url)('kafkajs/src/network/socketFactory')
+  const createFactory: () => ISocketFactory = load('kafkajs/src/network/socketFactory')
   const connect = createFactory()
   return ({ onConnect, ...options }) =>
     connect({
@@ -18,4 +27,33 @@ export const hearConnections = (onConnected: () => void): ISocketFactory => {
         onConnect()
       },
     })
+}
+
+type Connection = {
+  isConnected(): boolean
+  connect(): Promise<unknown>
+  socket?: Socket
+  chunks: Buffer[]
+  bytesBuffered: number
+  bytesNeeded: number
+}
+
+/** Bytes of the length that each answer begins with. */
+const LENGTH_BYTES = 4
+let repaired = false
+
+/** Must be called before the first connection; calling it again changes nothing. */
+export const readFromTheBeginning = (): void => {
+  if (repaired) return
+  repaired = true
+  const { prototype } = load('kafkajs/src/network/connection') as { prototype: Connection }
+  const { connect } = prototype
+  prototype.connect = function () {
+    if (!this.isConnected()) {
+      // What may still come over the connection before is not an answer to anything that is asked over this one.
+      this.socket?.destroy()
+      Object.assign(this, { chunks: [], bytesBuffered: 0, bytesNeeded: LENGTH_BYTES })
+    }
+    return connect.call(this)
+  }
 }

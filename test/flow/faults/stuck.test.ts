@@ -1,5 +1,6 @@
 /** The watchdog on a real projector in which a step never comes back; and what is not taken for that. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { RETRY_LAST_MS } from '../../../projector/limits.ts'
 import { type Plan, type Point, startCrashing } from '../../support/crashes.ts'
 import { keyCreated, newId, repRecorded, withData } from '../../support/events.ts'
 import { caughtUp, expectRefused, type Projector } from '../../support/processes.ts'
@@ -8,8 +9,8 @@ import { eventually, fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, elasticsearchOf, indexNamed } from '../../support/stored.ts'
 import { createTopics, type Topics } from '../../support/topics.ts'
 
-/** In place of a minute. */
-const STUCK_MS = 4_000
+/** In place of a minute. Longer than any pause between two tries, during which nothing can move. */
+const STUCK_MS = 2 * RETRY_LAST_MS
 const patiently = { timeout: 120_000 }
 const file = fileScope()
 const org = newId('org')

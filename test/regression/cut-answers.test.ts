@@ -1,0 +1,40 @@
+/**
+ * Symptom: a projector ended with a range error from inside the Kafka client, or asked on and was never answered again, when
+ * a connection to Kafka had ended in the middle of an answer.
+ * Cause: the client puts what it had of that answer before what it reads over the next connection, see projector/connections.ts.
+ */
+import kafkajs, { type ISocketFactoryArgs } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { kafkaConfig } from '../../projector/config.ts'
+import { hearConnections } from '../../projector/connections.ts'
+import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { keyCreated, newId } from '../support/events.ts'
+import { startProxy } from '../support/proxy.ts'
+import { createTopics } from '../support/topics.ts'
+
+test.concurrent('whichever part of an answer was still read, the next connection begins with nothing', async t => {
+  const topics = await createTopics(t)
+  const org = newId('org')
+  await topics.publish([keyCreated({ org_id: org }), keyCreated({ org_id: org })])
+  const proxy = await startProxy(t, topics.brokers)
+  const settings = readSettings(projectorSettings, {
+    KAFKA_BROKERS: proxy.address,
+    ELASTICSEARCH_URL: 'http://localhost:1',
+  })
+  const connect = hearConnections(() => undefined)
+  const throughProxy = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
+  const config = kafkaConfig(settings, 'cut-answers', () => Buffer.alloc(0))
+  const admin = new kafkajs.Kafka({ ...config, socketFactory: throughProxy }).admin()
+  await admin.connect()
+  t.onTestFinished(() => admin.disconnect())
+  const ask = async () =>
+    (await admin.fetchTopicOffsets(topics.apiKeys)).reduce((sum, { high }) => sum + Number(high), 0)
+
+  expect(await ask()).toBe(2)
+  for (const bytes of [0, 1, 3, 4, 5, 7, 8, 9, 20, 50, 90]) {
+    await proxy.suffer({ kind: 'cut-answer', bytes }, () => true, 1)
+    await expect(ask()).rejects.toThrow('Closed connection')
+    expect(await ask(), `after ${bytes} bytes`).toBe(2)
+    expect(proxy.struck()).toBe(1)
+  }
+})
