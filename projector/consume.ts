@@ -13,7 +13,7 @@
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import type { RawRecord } from './decode.ts'
-import { readHeadersAtOnce } from './headers.ts'
+import { leaveHeadersEncoded } from './headers.ts'
 import {
   FETCH_BYTES,
   FETCH_PARTITION_BYTES,
@@ -56,7 +56,7 @@ export const consume = async (
   groupId: string,
   handlers: Handlers,
 ): Promise<Consumption> => {
-  readHeadersAtOnce()
+  leaveHeadersEncoded()
   repairAbortedFilter()
   const consumer = kafka.consumer({
     groupId,
@@ -152,6 +152,6 @@ const toRecord = ({ offset, timestamp, key, value, headers }: Message): RawRecor
   timestamp: Number(timestamp),
   key,
   value,
-  // As `headers.ts` has the client read them; the oldest format of records has none.
+  // As `headers.ts` has the client leave them; the oldest format of records has none.
   headers: (headers ?? []) as unknown as RawRecord['headers'],
 })

@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 import { isCalendarDate } from '../schemas/values.ts'
+import type { Header } from './headers.ts'
 import { parseStrictJson } from './json.ts'
 
 /** A record as it was read. `timestamp` is in milliseconds since 1970; the offset is the record's own. */
@@ -15,7 +16,7 @@ export type RawRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   /** In the order they came; a repeated name has several. */
-  readonly headers: readonly (readonly [name: string, value: Buffer | null])[]
+  readonly headers: Iterable<Header>
 }
 
 /** What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON. */
@@ -24,17 +25,18 @@ export type Envelope = { readonly type: string; readonly id: string; readonly da
 export const decode = (record: RawRecord): Envelope | 'undecodable' => {
   const { value } = record
   if (value === null || value.length > RECORD_VALUE_BYTES_MAX || !isUtf8(value)) return 'undecodable'
-  const contentType = onlyHeader(record, 'content-type')
+  const headers = [...record.headers]
+  const contentType = onlyHeader(headers, 'content-type')
   if (contentType === null) return 'undecodable'
-  if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(record, value)
+  if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(headers, value)
   if (isMediaType(contentType, 'application/cloudevents+json')) return decodeStructured(value)
   return 'undecodable'
 }
 
-const decodeBinary = (record: RawRecord, value: Buffer): Envelope | 'undecodable' => {
+const decodeBinary = (headers: readonly Header[], value: Buffer): Envelope | 'undecodable' => {
   const attributes: Record<string, unknown> = {}
   for (const name of ['specversion', 'id', 'type', 'source', 'time']) {
-    const header = onlyHeader(record, `ce_${name}`)
+    const header = onlyHeader(headers, `ce_${name}`)
     if (header === null) return 'undecodable'
     if (header !== undefined) attributes[name] = header
   }
@@ -80,7 +82,7 @@ const isTimestamp = (value: unknown): boolean =>
 const isMediaType = (text: string, type: string): boolean => text.split(';', 1)[0]?.trim().toLowerCase() === type
 
 /** The text of a header that stands once; null when it is repeated, has no value or is not UTF-8. */
-const onlyHeader = ({ headers }: RawRecord, name: string): string | undefined | null => {
+const onlyHeader = (headers: readonly Header[], name: string): string | undefined | null => {
   let found: Buffer | null | undefined
   for (const [candidate, value] of headers) {
     if (candidate !== name) continue

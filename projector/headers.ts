@@ -1,34 +1,67 @@
 /**
- * Makes the Kafka client read the headers of a record in one go.
+ * Makes the Kafka client leave the headers of a record as they lie in the log, to be read when they are asked for.
  *
  * By itself it copies all headers read so far for each further one: 10,000 headers, which fit into 80 KB, take half a minute
  * in which nothing else runs, and as many as a record may hold take days. A single such record would end a partition. It
  * also looks up each name in an object that has `toString` and its like already, and then keeps those as header values. Here
  * they stay what they are in the record: a list, in its order.
  *
+ * And most records wait before anybody looks at them: read at once, their headers were most of what the collector had to move
+ * meanwhile, and made a replay a twentieth slower.
+ *
  * Knows one method of the client that is not part of its interface; the client's version is pinned, and a test reads
  * records through it.
  */
 import { createRequire } from 'node:module'
-import type { RawRecord } from './decode.ts'
 
-type Header = { readonly key: string | null; readonly value: Buffer | null }
-type Decoder = { readVarInt(): number; readVarIntArray(read: (decoder: Decoder) => Header): Readable }
+export type Header = readonly [name: string, value: Buffer | null]
+
+/** The client's reader of numbers and bytes. */
+type Decoder = {
+  readonly buffer: Buffer
+  offset: number
+  readVarInt(): number
+  readVarIntBytes(): Buffer | null
+  readVarIntArray(): Readable
+}
 
 /** What the client takes for an array, which it makes into an object with `reduce`: that is what a message has for headers. */
-type Readable = { readonly reduce: () => RawRecord['headers'] }
+type Readable = { readonly reduce: () => EncodedHeaders }
+
+const Decoder = createRequire(import.meta.url)('kafkajs/src/protocol/decoder') as {
+  new (buffer: Buffer): Decoder
+  readonly prototype: Decoder
+}
+
+/** The headers of a record in its own bytes, read anew by whoever goes through them. */
+export class EncodedHeaders {
+  readonly bytes: Buffer
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+
+  [Symbol.iterator](): Iterator<Header> {
+    const decoder = new Decoder(this.bytes)
+    const headers: Header[] = []
+    for (let count = decoder.readVarInt(); count > 0; count--) {
+      // A name of no length at all is an empty one.
+      headers.push([decoder.readVarIntBytes()?.toString('utf8') ?? '', decoder.readVarIntBytes()])
+    }
+    return headers.values()
+  }
+}
 
 /** Must be called before the first batch is read; calling it again changes nothing. */
-export const readHeadersAtOnce = (): void => {
-  const { prototype } = createRequire(import.meta.url)('kafkajs/src/protocol/decoder') as { prototype: Decoder }
+export const leaveHeadersEncoded = (): void => {
   // The client calls this for headers only.
-  prototype.readVarIntArray = function (read) {
-    const headers: [string, Buffer | null][] = []
-    for (let count = this.readVarInt(); count > 0; count--) {
-      const { key, value } = read(this)
-      // A name of no length at all is read as null.
-      headers.push([key ?? '', value])
+  Decoder.prototype.readVarIntArray = function () {
+    const from = this.offset
+    // Each has a name and a value.
+    for (let parts = 2 * this.readVarInt(); parts > 0; parts--) {
+      const length = this.readVarInt()
+      if (length > 0) this.offset += length
     }
+    const headers = new EncodedHeaders(this.buffer.subarray(from, this.offset))
     return { reduce: () => headers }
   }
 }

@@ -93,7 +93,7 @@ const contentOf = (record: RawRecord): ParkedDocument['body'] => {
   const { key, headers, value } = record
   const bytes = bytesOfAll([record])
   if (bytes <= PARKED_BYTES_MAX) {
-    const inBase64 = headers.map(([name, header]): [string, string | null] => [name, base64(header)])
+    const inBase64 = Array.from(headers, ([name, header]): [string, string | null] => [name, base64(header)])
     const whole = { key: base64(key), headers: inBase64, value: base64(value) }
     // A header's name is text there: a control character takes six bytes.
     if (Buffer.byteLength(JSON.stringify(whole)) <= PARKED_BYTES_MAX) return whole

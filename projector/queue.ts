@@ -3,6 +3,7 @@
  * are decided: several small ones together, a large one in parts, by the limits of `limits.ts`; of bytes at least one record.
  */
 import type { RawRecord } from './decode.ts'
+import { EncodedHeaders } from './headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from './limits.ts'
 
 /** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
@@ -68,8 +69,12 @@ export const bytesOfAll = (records: readonly RawRecord[]): number => {
   return bytes
 }
 
-const bytesOf = ({ key, value, headers }: RawRecord): number => {
-  let bytes = (key?.length ?? 0) + (value?.length ?? 0) + 100
-  for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 20
+const bytesOf = ({ key, value, headers }: RawRecord): number =>
+  (key?.length ?? 0) + (value?.length ?? 0) + bytesOfHeaders(headers) + 100
+
+const bytesOfHeaders = (headers: RawRecord['headers']): number => {
+  if (headers instanceof EncodedHeaders) return headers.bytes.length
+  let bytes = 0
+  for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 2
   return bytes
 }

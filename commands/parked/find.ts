@@ -3,6 +3,7 @@
 import type { RawRecord } from '../../projector/decode.ts'
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
+import type { Header } from '../../projector/headers.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/documents.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { SEARCH_HITS } from '../limits.ts'
@@ -78,7 +79,7 @@ export const countParked = async (send: Send, live: Live, filter: Filter): Promi
 /** A parked record with its bytes; without them, and with what stands in their place, where they were too large to be kept. */
 export type Parked = {
   readonly fields: ParkedFields
-  readonly record: RawRecord
+  readonly record: RawRecord & { readonly headers: readonly Header[] }
   readonly leftOut: ParkedDocument['body']['left_out']
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { EncodedHeaders } from '../../projector/headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../projector/limits.ts'
 import { type Batch, bytesOfAll, cut, Queue } from '../../projector/queue.ts'
 
@@ -66,5 +67,8 @@ test('a place that there is not leaves a batch whole', () => {
 test('bytes are of key, value, headers and some for the record itself', () => {
   const headers = [['name', Buffer.from('value')]] as const
   const record = { offset: 0, timestamp: 0, key: Buffer.from('key'), value: null, headers }
-  expect(bytesOfAll([record])).toBe(3 + 4 + 5 + 20 + 100)
+  expect(bytesOfAll([record])).toBe(3 + 4 + 5 + 2 + 100)
+  const encoded = new EncodedHeaders(Buffer.from([2, 8, ...Buffer.from('name'), 10, ...Buffer.from('value')]))
+  expect([...encoded]).toEqual(headers)
+  expect(bytesOfAll([{ ...record, headers: encoded }])).toBe(3 + 12 + 100)
 })
