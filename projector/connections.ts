@@ -40,6 +40,7 @@ type Connection = {
 
 /** Bytes of the length that each answer begins with. */
 const LENGTH_BYTES = 4
+const connecting = new WeakMap<Connection, Promise<unknown>>()
 let repaired = false
 
 /** Must be called before the first connection; calling it again changes nothing. */
@@ -49,11 +50,15 @@ export const readFromTheBeginning = (): void => {
   const { prototype } = load('kafkajs/src/network/connection') as { prototype: Connection }
   const { connect } = prototype
   prototype.connect = function () {
-    if (!this.isConnected()) {
-      // What may still come over the connection before is not an answer to anything that is asked over this one.
-      this.socket?.destroy()
-      Object.assign(this, { chunks: [], bytesBuffered: 0, bytesNeeded: LENGTH_BYTES })
-    }
-    return connect.call(this)
+    if (this.isConnected()) return connect.call(this)
+    // The client asks for a connection more than once while it is being made; a second would take the place of the first, whose timer goes on.
+    const begun = connecting.get(this)
+    if (begun !== undefined && this.socket?.destroyed === false) return begun
+    // What may still come over the connection before is not an answer to anything that is asked over this one.
+    this.socket?.destroy()
+    Object.assign(this, { chunks: [], bytesBuffered: 0, bytesNeeded: LENGTH_BYTES })
+    const made = connect.call(this).finally(() => connecting.delete(this))
+    connecting.set(this, made)
+    return made
   }
 }

@@ -25,18 +25,18 @@ export type Envelope = { readonly type: string; readonly id: string; readonly da
 export const decode = (record: RawRecord): Envelope | 'undecodable' => {
   const { value } = record
   if (value === null || value.length > RECORD_VALUE_BYTES_MAX || !isUtf8(value)) return 'undecodable'
-  const headers = [...record.headers]
-  const contentType = onlyHeader(headers, 'content-type')
+  const headers = knownHeaders(record.headers)
+  const contentType = textOf(headers, 'content-type')
   if (contentType === null) return 'undecodable'
   if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(headers, value)
   if (isMediaType(contentType, 'application/cloudevents+json')) return decodeStructured(value)
   return 'undecodable'
 }
 
-const decodeBinary = (headers: readonly Header[], value: Buffer): Envelope | 'undecodable' => {
+const decodeBinary = (headers: KnownHeaders, value: Buffer): Envelope | 'undecodable' => {
   const attributes: Record<string, unknown> = {}
-  for (const name of ['specversion', 'id', 'type', 'source', 'time']) {
-    const header = onlyHeader(headers, `ce_${name}`)
+  for (const name of attributeNames) {
+    const header = textOf(headers, `ce_${name}`)
     if (header === null) return 'undecodable'
     if (header !== undefined) attributes[name] = header
   }
@@ -81,13 +81,21 @@ const isTimestamp = (value: unknown): boolean =>
 
 const isMediaType = (text: string, type: string): boolean => text.split(';', 1)[0]?.trim().toLowerCase() === type
 
+const attributeNames = ['specversion', 'id', 'type', 'source', 'time']
+const knownNames = new Set(['content-type', ...attributeNames.map(name => `ce_${name}`)])
+
+/** By name, the value of each that says something; null when it is repeated or has none. */
+type KnownHeaders = ReadonlyMap<string, Buffer | null>
+
+const knownHeaders = (headers: Iterable<Header>): KnownHeaders => {
+  const known = new Map<string, Buffer | null>()
+  for (const [name, value] of headers) if (knownNames.has(name)) known.set(name, known.has(name) ? null : value)
+  return known
+}
+
 /** The text of a header that stands once; null when it is repeated, has no value or is not UTF-8. */
-const onlyHeader = (headers: readonly Header[], name: string): string | undefined | null => {
-  let found: Buffer | null | undefined
-  for (const [candidate, value] of headers) {
-    if (candidate !== name) continue
-    if (found !== undefined || value === null || !isUtf8(value)) return null
-    found = value
-  }
-  return found?.toString('utf8')
+const textOf = (headers: KnownHeaders, name: string): string | undefined | null => {
+  const value = headers.get(name)
+  if (value === undefined || value === null) return value
+  return isUtf8(value) ? value.toString('utf8') : null
 }

@@ -40,14 +40,13 @@ export class EncodedHeaders {
     this.bytes = bytes
   }
 
-  [Symbol.iterator](): Iterator<Header> {
+  /** One after the other: a hostile record has millions of them. */
+  *[Symbol.iterator](): Iterator<Header> {
     const decoder = new Decoder(this.bytes)
-    const headers: Header[] = []
     for (let count = decoder.readVarInt(); count > 0; count--) {
       // A name of no length at all is an empty one.
-      headers.push([decoder.readVarIntBytes()?.toString('utf8') ?? '', decoder.readVarIntBytes()])
+      yield [decoder.readVarIntBytes()?.toString('utf8') ?? '', decoder.readVarIntBytes()]
     }
-    return headers.values()
   }
 }
 

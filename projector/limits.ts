@@ -97,11 +97,16 @@ export const OUT_OF_GROUP_MS = 120_000
 export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two lines that say where each partition stands. */
 export const REPORT_INTERVAL_MS = 30_000
-/** Milliseconds that a stop waits for a stream that is just joining its group. */
-export const JOIN_TIMEOUT_MS = 2_000
 /** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */
 export const DRAIN_TIMEOUT_MS = 5_000
-/** Milliseconds a stop waits for Kafka to hear how far we are and that we leave. */
+/**
+ * Milliseconds a stop waits for all of its streams, to publish and to leave their groups. While others of its group have not heard that a
+ * member has come or gone a member cannot leave it: they do with their next heartbeat.
+ */
+export const STREAMS_STOP_TIMEOUT_MS = 6_500
+/** Milliseconds a projector that fails waits for Kafka to hear that it leaves. */
 export const LEAVE_TIMEOUT_MS = 1_500
+/** Milliseconds any stop waits for each of the other clients. */
+export const DISCONNECT_TIMEOUT_MS = 500
 /** Milliseconds a stop may take in all before it is cut. Operators are promised 10 s. */
 export const STOP_TIMEOUT_MS = 9_000

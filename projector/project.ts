@@ -9,7 +9,6 @@ import type { ParkCode } from '../schemas/errors.ts'
 import { isId } from '../schemas/values.ts'
 import type { Envelope, RawRecord } from './decode.ts'
 import { PARKED_BYTES_MAX } from './limits.ts'
-import { bytesOfAll } from './queue.ts'
 import type { Decision } from './rules/decision.ts'
 import { rulesOf } from './rules/rules.ts'
 import { hashOf } from './source.ts'
@@ -91,7 +90,7 @@ const park = (
 /** A compressed record can be larger than any document may be: the log keeps it, and here stands what it is. */
 const contentOf = (record: RawRecord): ParkedDocument['body'] => {
   const { key, headers, value } = record
-  const bytes = bytesOfAll([record])
+  const bytes = bytesToKeep(record)
   if (bytes <= PARKED_BYTES_MAX) {
     const inBase64 = Array.from(headers, ([name, header]): [string, string | null] => [name, base64(header)])
     const whole = { key: base64(key), headers: inBase64, value: base64(value) }
@@ -99,6 +98,13 @@ const contentOf = (record: RawRecord): ParkedDocument['body'] => {
     if (Buffer.byteLength(JSON.stringify(whole)) <= PARKED_BYTES_MAX) return whole
   }
   return { key: null, headers: [], value: null, left_out: { bytes, sha256: hashOf(record) } }
+}
+
+/** Bytes that a parked record takes, roughly. Part of its document: it must never be reckoned otherwise. */
+const bytesToKeep = ({ key, value, headers }: RawRecord): number => {
+  let bytes = (key?.length ?? 0) + (value?.length ?? 0) + 100
+  for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 20
+  return bytes
 }
 
 const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))

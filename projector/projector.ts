@@ -20,7 +20,7 @@ import { startAdmin } from './admin.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
 import { createHealth, type Health } from './health.ts'
-import { JOIN_TIMEOUT_MS, LEAVE_TIMEOUT_MS, REPORT_INTERVAL_MS } from './limits.ts'
+import { DISCONNECT_TIMEOUT_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
 import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration, readLive } from './prepare.ts'
 import { readPosition } from './publish.ts'
@@ -56,7 +56,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
     Promise.race([
       client.disconnect().catch(() => undefined),
-      patience.sleep(LEAVE_TIMEOUT_MS, new AbortController().signal),
+      patience.sleep(DISCONNECT_TIMEOUT_MS, new AbortController().signal),
     ])
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
@@ -120,8 +120,10 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     throw error
   }
   // A stream that is joining its group now is waited for: left half-way, it keeps a place there until its session ends.
-  await Promise.race([working, patience.sleep(JOIN_TIMEOUT_MS, new AbortController().signal)])
-  await Promise.all(streams.map(stream => stream.stop()))
+  const begun = streams.length
+  const stopAll = (from: number): Promise<unknown> => Promise.all(streams.slice(from).map(stream => stream.stop()))
+  const stopped = Promise.all([stopAll(0), working.then(() => stopAll(begun))])
+  await Promise.race([stopped, patience.sleep(STREAMS_STOP_TIMEOUT_MS, new AbortController().signal)])
 }
 
 /** Everything that must be so before the first record, for both streams. Waits for Kafka and Elasticsearch to be there. */

@@ -31,6 +31,7 @@ import {
   FAR_BEHIND_RECORDS,
   LEAVE_TIMEOUT_MS,
   OUT_OF_GROUP_MS,
+  STREAMS_STOP_TIMEOUT_MS,
   STUCK_MS,
 } from './limits.ts'
 import { load } from './load.ts'
@@ -145,11 +146,11 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     await consumption?.stop()
   }
   // While its group waits for a member that died the client cannot leave it: then the session ends by itself.
-  const soon = (left: Promise<void>): Promise<void> =>
-    Promise.race([left, context.patience.sleep(LEAVE_TIMEOUT_MS, new AbortController().signal)])
+  const within = (milliseconds: number, left: Promise<void>): Promise<void> =>
+    Promise.race([left, context.patience.sleep(milliseconds, new AbortController().signal)])
   return {
     status: () => statusOf(assignment, identity.topic, committer.committedTo),
-    abandon: () => soon(leave()),
+    abandon: () => within(LEAVE_TIMEOUT_MS, leave()),
     stop: async () => {
       draining = true
       refreshing.hurryOn()
@@ -159,7 +160,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       const positions = assignment
         .flows()
         .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
-      await soon(committer.flush(positions).then(leave))
+      await within(STREAMS_STOP_TIMEOUT_MS, committer.flush(positions).then(leave))
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run mutants [-- --only TEXT] [--seeds N]`: plants one bug after the other in a copy of the program and reports which
+ * `npm run mutants [-- --only TEXT] [--from N] [--seeds N]`: plants one bug after the other in a copy of the program and reports which
  * check notices it: the unit tests, the simulation, and for some a test on real services. Exit code 1 when one survives.
  */
 import { execFile, spawn } from 'node:child_process'
@@ -101,16 +101,21 @@ const planted = async (folder: string, { file, find, replace }: Mutant, task: ()
 
 const main = async (): Promise<number> => {
   const { values } = parseArgs({
-    options: { only: { type: 'string', default: '' }, seeds: { type: 'string', default: '300' } },
+    options: {
+      only: { type: 'string', default: '' },
+      from: { type: 'string', default: '1' },
+      seeds: { type: 'string', default: '300' },
+    },
   })
-  const chosen = mutants.filter(({ name }) => name.includes(values.only))
+  const chosen = mutants.filter(({ name }) => name.includes(values.only)).slice(Number(values.from) - 1)
   await using services = await startServices({ say: console.log, environment: process.env })
   const settings = { KAFKA_BROKERS: services.kafkaBrokers, ELASTICSEARCH_URL: services.elasticsearchUrl }
   const folder = await copyProgram()
   try {
     const always = [unit, simulation(values.seeds)]
     const most = new Map<string, number>()
-    for (const check of always) {
+    const flows = new Map(chosen.flatMap(flowOf).map(check => [check.name, check]))
+    for (const check of [...always, ...flows.values()]) {
       const { notices, milliseconds } = await carryOut(check, folder, settings)
       if (notices) throw new Error(`${check.name}: fails without any planted bug`)
       most.set(check.name, TIMES * milliseconds + MORE_MS)

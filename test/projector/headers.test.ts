@@ -1,7 +1,7 @@
 /** Records as a broker sends them, read by the Kafka client itself. */
 import { createRequire } from 'node:module'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { leaveHeadersEncoded } from '../../projector/headers.ts'
+import { EncodedHeaders, leaveHeadersEncoded } from '../../projector/headers.ts'
 
 type Reader = { readVarInt(): number }
 type Value = Buffer | null
@@ -63,6 +63,11 @@ describe('the Kafka client', () => {
     const body = Buffer.concat([bodyOf([]).subarray(0, -1), varInt(1), varInt(-1), sized(text('x'))])
     const { headers } = decoded(body)
     expect(headers).toEqual([['', text('x')]])
+  })
+
+  test('are read one after the other, no further than somebody asks', () => {
+    const millions = Buffer.concat([varInt(25_000_000), sized(text('a')), sized(text('1'))])
+    expect(new EncodedHeaders(millions)[Symbol.iterator]().next().value).toEqual(['a', text('1')])
   })
 
   test('reads a record without headers', () => {
