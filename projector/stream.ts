@@ -100,8 +100,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
     // While the last of what was read is published, pressure that ends must not start the reading again.
     identify: async signal => {
-      const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
-      await keepTrying(identifyNow, signal, patience)
+      await keepTrying(identifyNow, signal, { ...context.patience, onTrouble: kafkaTrouble(context) })
     },
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
       draining ? undefined : consumption,
