@@ -33,7 +33,8 @@ test.concurrent('whichever part of an answer was still read, the next connection
   expect(await ask()).toBe(2)
   for (const bytes of [0, 1, 3, 4, 5, 7, 8, 9, 20, 50, 90]) {
     await proxy.suffer({ kind: 'cut-answer', bytes }, () => true, 1)
-    await expect(ask()).rejects.toThrow('Closed connection')
+    // Some of what is asked the client asks again by itself.
+    expect([2, 'Closed connection']).toContain(await ask().catch((error: Error) => error.message))
     expect(await ask(), `after ${bytes} bytes`).toBe(2)
     expect(proxy.struck()).toBe(1)
   }
