@@ -6,8 +6,8 @@
  * also looks up each name in an object that has `toString` and its like already, and then keeps those as header values. Here
  * they stay what they are in the record: a list, in its order.
  *
- * And most records wait before anybody looks at them: read at once, their headers were most of what the collector had to move
- * meanwhile, and made a replay a twentieth slower.
+ * And most records wait before anybody looks at them: read at once, their headers are some thirty objects each that the
+ * collector moves meanwhile. Measured alone, a payout takes the projector 57 µs in place of 65.
  *
  * Knows one method of the client that is not part of its interface; the client's version is pinned, and a test reads
  * records through it.
