@@ -5,6 +5,7 @@
 import { expect } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
+import { createClient } from '../support/client.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
 import { expectServedAsModelled, GOES_ON_WITHIN_MS } from '../support/installation.ts'
 import { readLog } from '../support/log.ts'
@@ -157,7 +158,11 @@ const startRig = async (scope: Scope, seed: number, seconds: number) => {
     const settings = { ELASTICSEARCH_URL: `http://${apiToElasticsearch.address}` }
     return startApi(scope, prefix, { settings, ready: false })
   })
-  await eventually(async () => expect((await fetch(`${api.current().adminUrl}/readyz`)).status).toBe(200))
+  // A key that was just created is unknown until it is projected.
+  for (const key of keys.values()) {
+    const client = createClient([api.current()], key)
+    await eventually(async () => expect((await client.ask('/reps')).status).toBe(200))
+  }
   const positions = watchPositions(prefix, PARTITIONS, 20)
   const walkers = startWalkers({
     apis: () => [api.current()],

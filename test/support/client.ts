@@ -21,15 +21,24 @@ export type Client = {
   readonly all: (list: List, limit?: number) => Promise<readonly Item[]>
 }
 
-export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string): Client => {
+/** @param patience milliseconds for which it asks again what was answered 503, as that answer says; not at all without */
+export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, patience = 0): Client => {
   let turn = 0
   const ask: Client['ask'] = async (path, headers = {}) => {
     const url = apis[turn++ % apis.length]?.url
     const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } })
     return { status: answer.status, headers: answer.headers, text: await answer.text() }
   }
+  const askPatiently = async (path: string): Promise<Answer> => {
+    const began = performance.now()
+    for (;;) {
+      const answer = await ask(path)
+      if (answer.status !== 503 || performance.now() - began >= patience) return answer
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+  }
   const json = async (path: string): Promise<unknown> => {
-    const { status, text } = await ask(path)
+    const { status, text } = await askPatiently(path)
     expect({ path, status, text: status === 200 ? '' : text }).toEqual({ path, status: 200, text: '' })
     return JSON.parse(text)
   }

@@ -51,6 +51,10 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
   const wrong: string[] = []
   let [pages, unavailable, turn] = [0, 0, 0]
   let walking = true
+  const began = performance.now()
+  const refused = (what: string): void => {
+    wrong.push(`${((performance.now() - began) / 1_000).toFixed(1)} s: ${what}`)
+  }
 
   /** Asks until a page comes. */
   const read = async (org: string, path: string, times: Map<string, string>): Promise<Page> => {
@@ -61,15 +65,15 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
       if (answer === undefined) await pause(Math.max(every, 50))
       else if (answer.status === 503) {
         unavailable++
-        if (!answer.text.includes('"unavailable"') || !answer.retryAfter) wrong.push(`503 to ${path}: ${answer.text}`)
+        if (!answer.text.includes('"unavailable"') || !answer.retryAfter) refused(`503 to ${path}: ${answer.text}`)
         await pause(Math.max(every, 50))
       } else if (answer.status !== 200) {
-        wrong.push(`${answer.status} to ${path}: ${answer.text}`)
+        refused(`${answer.status} to ${path}: ${answer.text}`)
         await pause(Math.max(every, 50))
       } else {
         pages++
         const asked = `${url} ${org}`
-        if (answer.time < (times.get(asked) ?? '')) wrong.push(`${path}: time ${times.get(asked)}, then ${answer.time}`)
+        if (answer.time < (times.get(asked) ?? '')) refused(`${path}: time ${times.get(asked)}, then ${answer.time}`)
         times.set(asked, answer.time)
         await pause(every)
         return JSON.parse(answer.text) as Page
