@@ -13,7 +13,7 @@
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import type { RawRecord } from './decode.ts'
-import { leaveHeadersEncoded } from './headers.ts'
+import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from './headers.ts'
 import {
   FETCH_BYTES,
   FETCH_PARTITION_BYTES,
@@ -153,5 +153,5 @@ const toRecord = ({ offset, timestamp, key, value, headers }: Message): RawRecor
   key,
   value,
   // As `headers.ts` has the client leave them; the oldest format of records has none.
-  headers: (headers ?? []) as unknown as RawRecord['headers'],
+  headers: (headers as unknown as EncodedHeaders | undefined) ?? NO_HEADERS,
 })

@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 import { isCalendarDate } from '../schemas/values.ts'
-import type { Header } from './headers.ts'
+import type { EncodedHeaders } from './headers.ts'
 import { parseStrictJson } from './json.ts'
 
 /** A record as it was read. `timestamp` is in milliseconds since 1970; the offset is the record's own. */
@@ -15,33 +15,39 @@ export type RawRecord = {
   readonly timestamp: number
   readonly key: Buffer | null
   readonly value: Buffer | null
-  /** In the order they came; a repeated name has several. */
-  readonly headers: Iterable<Header>
+  readonly headers: EncodedHeaders
 }
 
-/** What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON. */
-export type Envelope = { readonly type: string; readonly id: string; readonly data: unknown }
+/**
+ * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON. `text` is that of
+ * the data, where JSON.stringify would make the very same of it.
+ */
+export type Envelope = {
+  readonly type: string
+  readonly id: string
+  readonly data: unknown
+  readonly text?: string | undefined
+}
 
 export const decode = (record: RawRecord): Envelope | 'undecodable' => {
   const { value } = record
   if (value === null || value.length > RECORD_VALUE_BYTES_MAX || !isUtf8(value)) return 'undecodable'
-  const headers = knownHeaders(record.headers)
-  const contentType = textOf(headers, 'content-type')
+  const [contentType, ...attributes] = record.headers.textsOf(headerNames)
   if (contentType === null) return 'undecodable'
-  if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(headers, value)
+  if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(attributes, value)
   if (isMediaType(contentType, 'application/cloudevents+json')) return decodeStructured(value)
   return 'undecodable'
 }
 
-const decodeBinary = (headers: KnownHeaders, value: Buffer): Envelope | 'undecodable' => {
-  const attributes: Record<string, unknown> = {}
-  for (const name of attributeNames) {
-    const header = textOf(headers, `ce_${name}`)
-    if (header === null) return 'undecodable'
-    if (header !== undefined) attributes[name] = header
-  }
+const headerNames = ['content-type', 'ce_specversion', 'ce_id', 'ce_type', 'ce_source', 'ce_time'].map(name =>
+  Buffer.from(name),
+)
+
+const decodeBinary = (attributes: readonly (string | null | undefined)[], value: Buffer): Envelope | 'undecodable' => {
+  if (attributes.includes(null)) return 'undecodable'
+  const [specversion, id, type, source, time] = attributes
   const parsed = parseStrictJson(value, DATA_DEPTH_MAX)
-  return parsed ? envelope(attributes, parsed.value) : 'undecodable'
+  return parsed ? envelope({ specversion, id, type, source, time }, parsed.value, parsed.text) : 'undecodable'
 }
 
 /** The envelope's own object is level 0 of nesting: the data object inside it is level 1, as in binary mode. */
@@ -58,11 +64,11 @@ const decodeStructured = (value: Buffer): Envelope | 'undecodable' => {
   return envelope(attributes, attributes.data)
 }
 
-const envelope = (attributes: Record<string, unknown>, data: unknown): Envelope | 'undecodable' => {
+const envelope = (attributes: Record<string, unknown>, data: unknown, text?: string): Envelope | 'undecodable' => {
   const { specversion, id, type, source, time } = attributes
   if (specversion !== '1.0' || !isAttribute(id) || !isAttribute(type) || !isUriReference(source)) return 'undecodable'
   if (time !== undefined && !isTimestamp(time)) return 'undecodable'
-  return { type, id, data }
+  return { type, id, data, text }
 }
 
 /** A CloudEvents string: not empty, no control characters, no lone surrogates. */
@@ -79,23 +85,5 @@ const timeOfDay = /^T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|
 const isTimestamp = (value: unknown): boolean =>
   typeof value === 'string' && isCalendarDate(value.slice(0, 10)) && timeOfDay.test(value.slice(10))
 
-const isMediaType = (text: string, type: string): boolean => text.split(';', 1)[0]?.trim().toLowerCase() === type
-
-const attributeNames = ['specversion', 'id', 'type', 'source', 'time']
-const knownNames = new Set(['content-type', ...attributeNames.map(name => `ce_${name}`)])
-
-/** By name, the value of each that says something; null when it is repeated or has none. */
-type KnownHeaders = ReadonlyMap<string, Buffer | null>
-
-const knownHeaders = (headers: Iterable<Header>): KnownHeaders => {
-  const known = new Map<string, Buffer | null>()
-  for (const [name, value] of headers) if (knownNames.has(name)) known.set(name, known.has(name) ? null : value)
-  return known
-}
-
-/** The text of a header that stands once; null when it is repeated, has no value or is not UTF-8. */
-const textOf = (headers: KnownHeaders, name: string): string | undefined | null => {
-  const value = headers.get(name)
-  if (value === undefined || value === null) return value
-  return isUtf8(value) ? value.toString('utf8') : null
-}
+const isMediaType = (text: string, type: string): boolean =>
+  text === type || text.split(';', 1)[0]?.trim().toLowerCase() === type

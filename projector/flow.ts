@@ -301,5 +301,6 @@ export const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode
   if (typeof verdict === 'string') return { record, envelope, verdict }
   // All that may still be asked of what it came from; the rest of it would take most of the memory.
   const { org_id } = verdict.data
-  return { record, envelope: { ...envelope, data: { org_id } }, verdict }
+  const { type, id } = envelope
+  return { record, envelope: { type, id, data: { org_id } }, verdict }
 }

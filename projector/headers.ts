@@ -12,6 +12,7 @@
  * Knows one method of the client that is not part of its interface; the client's version is pinned, and a test reads
  * records through it.
  */
+import { isUtf8 } from 'node:buffer'
 import { createRequire } from 'node:module'
 
 export type Header = readonly [name: string, value: Buffer | null]
@@ -28,10 +29,9 @@ type Decoder = {
 /** What the client takes for an array, which it makes into an object with `reduce`: that is what a message has for headers. */
 type Readable = { readonly reduce: () => EncodedHeaders }
 
-const Decoder = createRequire(import.meta.url)('kafkajs/src/protocol/decoder') as {
-  new (buffer: Buffer): Decoder
-  readonly prototype: Decoder
-}
+const load = createRequire(import.meta.url)
+const Decoder = load('kafkajs/src/protocol/decoder') as { new (buffer: Buffer): Decoder; readonly prototype: Decoder }
+const Encoder = load('kafkajs/src/protocol/encoder') as { new (): { writeVarInt(value: number): { buffer: Buffer } } }
 
 /** The headers of a record in its own bytes, read anew by whoever goes through them. */
 export class EncodedHeaders {
@@ -48,7 +48,59 @@ export class EncodedHeaders {
       yield [decoder.readVarIntBytes()?.toString('utf8') ?? '', decoder.readVarIntBytes()]
     }
   }
+
+  /**
+   * The text of the header of each of these names, without reading the others: undefined where there is none, null where
+   * it is repeated, has no value or is not UTF-8.
+   */
+  textsOf(names: readonly Buffer[]): (string | null | undefined)[] {
+    const { bytes } = this
+    const texts = Array<string | null | undefined>(names.length).fill(undefined)
+    const decoder = new Decoder(bytes)
+    for (let count = decoder.readVarInt(); count > 0; count--) {
+      const nameLength = decoder.readVarInt()
+      const place = names.findIndex(name => isAt(bytes, decoder.offset, nameLength, name))
+      decoder.offset += Math.max(0, nameLength)
+      const length = decoder.readVarInt()
+      if (place !== -1) {
+        const isOnly = texts[place] === undefined && length !== -1
+        texts[place] = isOnly ? textAt(bytes, decoder.offset, decoder.offset + length) : null
+      }
+      decoder.offset += Math.max(0, length)
+    }
+    return texts
+  }
 }
+
+const isAt = (bytes: Buffer, from: number, length: number, name: Buffer): boolean => {
+  if (length !== name.length) return false
+  for (let i = 0; i < length; i++) if (bytes[from + i] !== name[i]) return false
+  return true
+}
+
+const textAt = (bytes: Buffer, from: number, to: number): string | null => {
+  for (let i = from; i < to; i++) {
+    if ((bytes[i] ?? 0) < 0x80) continue
+    const value = bytes.subarray(from, to)
+    return isUtf8(value) ? value.toString('utf8') : null
+  }
+  return bytes.toString('latin1', from, to)
+}
+
+/** Headers as they would lie in a record. */
+export const encodeHeaders = (headers: readonly Header[]): EncodedHeaders =>
+  new EncodedHeaders(
+    Buffer.concat([
+      varInt(headers.length),
+      ...headers.flatMap(([name, value]) => [...sized(Buffer.from(name)), ...sized(value)]),
+    ]),
+  )
+
+const varInt = (value: number): Buffer => new Encoder().writeVarInt(value).buffer
+const sized = (bytes: Buffer | null): Buffer[] => (bytes === null ? [varInt(-1)] : [varInt(bytes.length), bytes])
+
+/** Those of a record that has none. */
+export const NO_HEADERS = encodeHeaders([])
 
 /** Must be called before the first batch is read; calling it again changes nothing. */
 export const leaveHeadersEncoded = (): void => {

@@ -12,9 +12,9 @@ export class JsonText {
 /** The JSON of a value, made now unless it was before. */
 export const textOf = (value: unknown): string => (value instanceof JsonText ? value.text : JSON.stringify(value))
 
-/** One object: members of any kind, then lists that are text already, then more members. */
-export const withLists = (before: object, lists: Readonly<Record<string, JsonText>>, after?: object): JsonText => {
+/** One object: members of any kind, then lists that are text already. */
+export const withLists = (before: object, lists: Readonly<Record<string, JsonText>>): JsonText => {
   let text = JSON.stringify(before).slice(0, -1)
   for (const [name, list] of Object.entries(lists)) text += `,"${name}":${list.text}`
-  return new JsonText(after === undefined ? `${text}}` : `${text},${JSON.stringify(after).slice(1)}`)
+  return new JsonText(`${text}}`)
 }

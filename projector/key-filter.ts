@@ -4,8 +4,11 @@
  * "Seen" may be wrong, "not seen" never is; when it fills up it only answers "seen" more often.
  */
 
-/** 4 MiB: of two million keys it takes about one in a thousand for seen that was not. */
+/** 4 MiB: of two million keys it takes about three in a thousand for seen that were not. */
 const BITS = 2 ** 25
+const WORDS = BITS / 32
+/** All bits of a key lie in so many words, one line of the processor's cache: each other line is waited for. */
+const LINE_WORDS = 16
 const HASHES = 4
 
 export class KeyFilter {
@@ -13,33 +16,43 @@ export class KeyFilter {
   #words: Uint32Array | undefined
 
   add(key: string): void {
-    this.#words ??= new Uint32Array(BITS / 32)
+    this.#words ??= new Uint32Array(WORDS)
     const hash = hashOf(key)
-    const step = stepOf(hash)
-    for (let place = 0; place < HASHES; place++) {
-      const bit = (hash + Math.imul(place, step)) & (BITS - 1)
-      this.#words[bit >>> 5] = (this.#words[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    const line = lineOf(hash)
+    const places = placesOf(hash)
+    for (let at = 0; at < HASHES; at++) {
+      const place = places >>> (at * 7)
+      const word = line + ((place >>> 5) & (LINE_WORDS - 1))
+      this.#words[word] = (this.#words[word] ?? 0) | (1 << (place & 31))
     }
   }
 
   hasSeen(key: string): boolean {
     if (this.#words === undefined) return false
     const hash = hashOf(key)
-    const step = stepOf(hash)
-    for (let place = 0; place < HASHES; place++) {
-      const bit = (hash + Math.imul(place, step)) & (BITS - 1)
-      if (((this.#words[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) return false
+    const line = lineOf(hash)
+    const places = placesOf(hash)
+    for (let at = 0; at < HASHES; at++) {
+      const place = places >>> (at * 7)
+      const word = line + ((place >>> 5) & (LINE_WORDS - 1))
+      if (((this.#words[word] ?? 0) & (1 << (place & 31))) === 0) return false
     }
     return true
   }
 }
 
-/** FNV-1a: where the first bit is. */
+/** FNV-1a. */
 const hashOf = (key: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
   return hash
 }
 
-/** How far it is to each next bit: from the upper half of the hash, and odd, so that the steps reach every place. */
-const stepOf = (hash: number): number => (Math.imul(hash ^ (hash >>> 15), 0x9e3779b1) >>> 7) | 1
+/** The first word of the line. */
+const lineOf = (hash: number): number => (hash & (WORDS / LINE_WORDS - 1)) * LINE_WORDS
+
+/** Where in its line each bit is: nine bits for each of them, seven further on, from a hash that owes little to the line's. */
+const placesOf = (hash: number): number => {
+  const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1)
+  return mixed ^ (mixed >>> 13)
+}

@@ -4,7 +4,6 @@
  * cache, the rest by realtime multi-get; where that is much, it is loaded for the first events only.
  * Can go wrong: Elasticsearch away (tried again), an index gone (stops).
  */
-import { LRUCache } from 'lru-cache'
 import { JsonText } from './json-text.ts'
 import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
@@ -64,14 +63,17 @@ const completeOf = (state: State, needs: readonly Key[][]): number => {
  * What this process knows of one partition: what it decided and is not yet acknowledged (never dropped), and what it
  * decided or read lately (bounded). Valid as long as every record of the partition is projected here, in order: it is
  * thrown away with the assignment.
+ *
+ * Two generations: what comes is kept in the young one; once that is half of the bound it becomes the old one, and what was
+ * old is dropped. Measured in a replay, keeping the order of each single use took a twentieth of the projector's time.
  */
 export class Cache {
-  readonly #pending = new Map<Key, Change>()
-  readonly #known = new LRUCache<Key, AnyDraft>({
-    maxSize: CACHE_BYTES_PER_PARTITION,
-    sizeCalculation: (draft, key) => key.length + sizeOf(draft),
-  })
-
+  #young = new Map<Key, AnyDraft>()
+  #old = new Map<Key, AnyDraft>()
+  #youngBytes = 0
+  #oldBytes = 0
+  /** What was decided and is not yet acknowledged, batch by batch. */
+  readonly #pending = new Set<readonly Change[]>()
   /** All that exists, where the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
@@ -82,26 +84,54 @@ export class Cache {
   /** The document, null where there is none; undefined when Elasticsearch must be asked. */
   get(key: Key): AnyDraft | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
-    return this.#pending.get(key)?.draft ?? this.#known.get(key)
+    const young = this.#young.get(key)
+    if (young !== undefined) return young
+    const old = this.#old.get(key)
+    if (old !== undefined) this.#add(key, old)
+    return old
   }
 
+  /** Keeps what was read, unless it was decided meanwhile. */
   keep(key: Key, draft: AnyDraft): void {
-    this.#known.set(key, draft)
+    if (!this.#young.has(key) && !this.#old.has(key)) this.#add(key, draft)
   }
 
   decided(changes: readonly Change[]): void {
-    for (const change of changes) {
-      if (change.place === 'parked' || change.place === 'statements') continue
-      this.#pending.set(change.key, change)
-      this.#seen?.add(change.key)
+    this.#pending.add(changes)
+    for (const { key, place, draft } of changes) {
+      if (place === 'parked' || place === 'statements') continue
+      this.#add(key, draft)
+      this.#seen?.add(key)
     }
   }
 
+  /** @param changes the very list that was decided */
   acknowledged(changes: readonly Change[]): void {
-    for (const change of changes) {
-      if (this.#pending.get(change.key) !== change) continue
-      this.#pending.delete(change.key)
-      this.#known.set(change.key, change.draft)
+    this.#pending.delete(changes)
+    // What is too large to be kept for long goes now.
+    for (let times = 0; times < 2; times++) {
+      if (this.#youngBytes + this.#oldBytes > CACHE_BYTES_PER_PARTITION) this.#grow()
+    }
+  }
+
+  #add(key: Key, draft: AnyDraft): void {
+    this.#young.set(key, draft)
+    this.#youngBytes += key.length + sizeOf(draft)
+    if (this.#youngBytes > CACHE_BYTES_PER_PARTITION / 2) this.#grow()
+  }
+
+  /** The young become the old; of the old there stays what is pending, and does not count. */
+  #grow(): void {
+    const dropped = this.#old
+    this.#old = this.#young
+    this.#oldBytes = this.#youngBytes
+    this.#young = new Map()
+    this.#youngBytes = 0
+    for (const changes of this.#pending) {
+      for (const { key } of changes) {
+        const draft = this.#old.has(key) ? undefined : dropped.get(key)
+        if (draft !== undefined) this.#young.set(key, draft)
+      }
     }
   }
 }

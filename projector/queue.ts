@@ -3,7 +3,6 @@
  * are decided: several small ones together, a large one in parts, by the limits of `limits.ts`; of bytes at least one record.
  */
 import type { RawRecord } from './decode.ts'
-import { EncodedHeaders } from './headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from './limits.ts'
 
 /** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
@@ -70,11 +69,4 @@ export const bytesOfAll = (records: readonly RawRecord[]): number => {
 }
 
 const bytesOf = ({ key, value, headers }: RawRecord): number =>
-  (key?.length ?? 0) + (value?.length ?? 0) + bytesOfHeaders(headers) + 100
-
-const bytesOfHeaders = (headers: RawRecord['headers']): number => {
-  if (headers instanceof EncodedHeaders) return headers.bytes.length
-  let bytes = 0
-  for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 2
-  return bytes
-}
+  (key?.length ?? 0) + (value?.length ?? 0) + headers.bytes.length + 100

@@ -18,7 +18,7 @@ import { isEventType, matchesSchema } from '../schemas/validate.ts'
 import { instantToNanoseconds } from '../schemas/values.ts'
 import { canonical } from './canonical.ts'
 import type { Envelope, RawRecord } from './decode.ts'
-import { JsonText, withLists } from './json-text.ts'
+import { JsonText } from './json-text.ts'
 import { addUpTo } from './money.ts'
 
 /** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
@@ -37,32 +37,40 @@ export const validate = (envelope: Envelope, record: RawRecord, source: Source):
   if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
   if (!matchesSchema(source.stream, envelope)) return 'data_invalid'
   const event = canonical(envelope)
+  // What canonical returns as it was given needs no other text than its own.
+  const text = (): string => (event.data === envelope.data && envelope.text) || JSON.stringify(event.data)
   if (!keepsValueRules(event)) return 'data_invalid'
   // An organization's id is ASCII: no other bytes than its own read as it.
   if (record.key?.toString('latin1') !== event.data.org_id) return 'org_mismatch'
   if (partitionOf(record.key, source.partitions) !== source.partition) return 'partition_mismatch'
-  if (!isPayout(event)) return { ...event, hash: hashOf(event.type, JSON.stringify(event.data)) }
+  if (!isPayout(event)) return { ...event, hash: hashOf(event.type, text()) }
   const { line_items, net_amount } = event.data
   const amounts = line_items.map(line => line.amount)
-  return addUpTo(amounts, net_amount) ? listsAsText(event) : 'lines_do_not_sum'
+  return addUpTo(amounts, net_amount) ? listsAsText(event, text()) : 'lines_do_not_sum'
 }
 
 const hashOf = (type: string, text: string): string => hash('sha256', `${type}\n${text}`, 'base64url')
 
-/** The hash is of the data's JSON, as of any event: the lists lie in the middle of it. */
-const listsAsText = (event: PayoutEvent): ValidEvent => {
-  const line_items = new JsonText(JSON.stringify(event.data.line_items))
+/**
+ * The lists as they stand in the canonical text of the data: each between its own name and the name of the next field. Within a
+ * string a quote is escaped, and a line has no fields of such names: the first is the list's. Of the last field it is the last.
+ */
+const listsAsText = (event: PayoutEvent, text: string): ValidEvent => {
+  const hash = hashOf(event.type, text)
   if (event.type === 'commission.payout.recorded.v1') {
-    const { line_items: _, recorded_at, ...head } = event.data
-    const { text } = withLists(head, { line_items }, { recorded_at })
-    return { type: event.type, data: { ...head, line_items, recorded_at }, hash: hashOf(event.type, text) }
+    const line_items = between(text, from(text, 'line_items'), text.lastIndexOf(',"recorded_at":'))
+    return { type: event.type, data: { ...event.data, line_items }, hash }
   }
-  const { line_items: _, calculation_trace: trace, calculated_at, ...head } = event.data
-  const calculation_trace = new JsonText(JSON.stringify(trace))
-  const { text } = withLists(head, { line_items, calculation_trace }, { calculated_at })
-  const data = { ...head, line_items, calculation_trace, calculated_at }
-  return { type: event.type, data, hash: hashOf(event.type, text) }
+  const line_items = between(text, from(text, 'line_items'), text.indexOf(',"calculation_trace":'))
+  const trace = between(text, from(text, 'calculation_trace'), text.lastIndexOf(',"calculated_at":'))
+  return { type: event.type, data: { ...event.data, line_items, calculation_trace: trace }, hash }
 }
+
+const from = (text: string, name: string): number => {
+  const member = `,"${name}":`
+  return text.indexOf(member) + member.length
+}
+const between = (text: string, from: number, to: number): JsonText => new JsonText(text.slice(from, to))
 
 type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecordedData }>
 const isPayout = (event: AnyEvent): event is PayoutEvent =>

@@ -1,5 +1,6 @@
 /** Ports of this machine that nobody uses. */
 import { randomInt } from 'node:crypto'
+import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 
 /**
@@ -9,13 +10,28 @@ import { createServer } from 'node:net'
 const lowest = 20_000
 const highest = 29_999
 
-/** A port of 127.0.0.1 that nothing listens on at this moment. */
+/** A port of 127.0.0.1 that nothing listens on, and that nobody else is given here as long as this process lives. */
 export const freePort = async (): Promise<number> => {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(lowest, highest + 1)
-    if (await isFree(port)) return port
+    if ((await reserve(port)) && (await isFree(port))) return port
   }
   throw new Error(`no port from ${lowest} to ${highest} of 127.0.0.1 is free`)
+}
+
+/**
+ * Whoever holds the UDP port of the same number has the port, until the process ends. A server takes its port seconds after
+ * it was chosen, and again whenever it comes back, and others choose meanwhile. Nobody here speaks UDP.
+ */
+const reserve = (port: number): Promise<boolean> => {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const holder = createSocket('udp4')
+  holder.once('error', () => holder.close(() => resolve(false)))
+  holder.bind({ port, address: '127.0.0.1', exclusive: true }, () => {
+    holder.unref()
+    resolve(true)
+  })
+  return promise
 }
 
 const isFree = (port: number): Promise<boolean> => {

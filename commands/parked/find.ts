@@ -3,7 +3,7 @@
 import type { RawRecord } from '../../projector/decode.ts'
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
-import type { Header } from '../../projector/headers.ts'
+import { encodeHeaders } from '../../projector/headers.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/documents.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { SEARCH_HITS } from '../limits.ts'
@@ -79,7 +79,7 @@ export const countParked = async (send: Send, live: Live, filter: Filter): Promi
 /** A parked record with its bytes; without them, and with what stands in their place, where they were too large to be kept. */
 export type Parked = {
   readonly fields: ParkedFields
-  readonly record: RawRecord & { readonly headers: readonly Header[] }
+  readonly record: RawRecord
   readonly leftOut: ParkedDocument['body']['left_out']
 }
 
@@ -107,7 +107,7 @@ export const streamOf = (live: Live, topic: string): LiveStream | undefined =>
 
 const toParked = ({ body, ...fields }: ParkedDocument): Parked => {
   const bytes = (base64: string | null): Buffer | null => (base64 === null ? null : Buffer.from(base64, 'base64'))
-  const headers = body.headers.map(([name, value]) => [name, bytes(value)] as const)
+  const headers = encodeHeaders(body.headers.map(([name, value]) => [name, bytes(value)]))
   const { offset, at: timestamp } = fields
   const record = { offset, timestamp, key: bytes(body.key), headers, value: bytes(body.value) }
   return { fields, record, leftOut: body.left_out }

@@ -42,7 +42,7 @@ export const textOf = ({ fields, record, leftOut }: Parked): string => {
     ['event', printable(fields.event_id ?? '-')],
     ...(leftOut ? [['too large to be kept', `${leftOut.bytes} bytes, SHA-256 ${leftOut.sha256}; Kafka has it`]] : []),
     ['key', bytesOf(key)],
-    ...headers.map(([name, header]) => [`header ${printable(name)}`, bytesOf(header)]),
+    ...Array.from(headers, ([name, header]) => [`header ${printable(name)}`, bytesOf(header)]),
     ['value', value === null ? 'none' : `${value.length} bytes`],
   ]
   const shown = value === null ? [] : [bytesOf(value)]
@@ -66,7 +66,7 @@ export const jsonOf = ({ topic, partition, offset, at, code, org_id, type, event
 export const wholeJsonOf = ({ fields, record: { key, headers, value }, leftOut }: Parked) => ({
   ...jsonOf(fields),
   key: base64(key),
-  headers: headers.map(([name, header]) => [name, base64(header)]),
+  headers: Array.from(headers, ([name, header]) => [name, base64(header)]),
   value: base64(value),
   left_out: leftOut ?? null,
 })

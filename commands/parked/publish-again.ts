@@ -133,7 +133,7 @@ const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptio
   switch (forecast.outcome) {
     case 'applied':
     case 'older':
-      if (parked.record.headers.some(([, value]) => value === null))
+      if ([...parked.record.headers].some(([, value]) => value === null))
         return plan('refused', 'header_without_value', false)
       if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
       return plan('would_be_applied', null, true)

@@ -145,8 +145,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'what was decided and is not yet written is not seen by the next batch',
     file: 'projector/load.ts',
-    find: '    return this.#pending.get(key)?.draft ?? this.#known.get(key)',
-    replace: '    return this.#known.get(key)',
+    find: '      this.#add(key, draft)\n      this.#seen?.add(key)',
+    replace: '      this.#seen?.add(key)',
   },
   {
     name: 'what was not seen is taken for absent also where the partition was not read from its beginning',

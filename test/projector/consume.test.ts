@@ -1,6 +1,7 @@
 import kafkajs, { type Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { consume } from '../../projector/consume.ts'
+import { encodeHeaders } from '../../projector/headers.ts'
 import { FETCH_REST_BYTES, FETCH_REST_MS } from '../../projector/limits.ts'
 import type { Batch } from '../../projector/queue.ts'
 import { record } from './records.ts'
@@ -139,13 +140,13 @@ describe('a batch', () => {
 
   test('is given on with where it was fetched and the end after its last raw record', async () => {
     const running = await started()
-    const headers = [
+    const headers = encodeHeaders([
       ['ce_id', Buffer.from('1')],
       ['twice', Buffer.from('a')],
       ['none', null],
       ['twice', null],
       ['twice', Buffer.from('b')],
-    ]
+    ])
     expect(await deliverTo(running, [message(5), message(7, headers)])).toEqual(['7'])
     const parts = { key: 'org_1', value: '{}', timestamp: 1_770_000_000_000 }
     const expected: Batch = {

@@ -1,7 +1,7 @@
 /** Records as a broker sends them, read by the Kafka client itself. */
 import { createRequire } from 'node:module'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { EncodedHeaders, leaveHeadersEncoded } from '../../projector/headers.ts'
+import { EncodedHeaders, encodeHeaders, leaveHeadersEncoded, NO_HEADERS } from '../../projector/headers.ts'
 
 type Reader = { readVarInt(): number }
 type Value = Buffer | null
@@ -91,5 +91,46 @@ describe('the Kafka client', () => {
     expect(read(different).headers).toHaveLength(10_000)
     const same = Array.from({ length: 10_000 }, () => ['h', text('x')] as const)
     expect(read(same).headers).toHaveLength(10_000)
+  })
+})
+
+describe('of some names', () => {
+  const names = ['a', 'ce_id', 'ce_type'].map(text)
+  const textsOf = (...headers: [string, Value][]) => encodeHeaders(headers).textsOf(names)
+
+  test('the text of each is found among all others, in the order of the names', () => {
+    expect(textsOf(['x', text('1')], ['ce_type', text('2')], ['ce_i', text('3')], ['ce_id', text('')])).toEqual([
+      undefined,
+      '',
+      '2',
+    ])
+    expect(textsOf(['ce_idd', text('1')], ['Ce_id', text('2')], ['', text('3')], ['é', null])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(NO_HEADERS.textsOf(names)).toEqual([undefined, undefined, undefined])
+  })
+
+  test('text is whatever is UTF-8, and nothing else is', () => {
+    for (const each of ['a'.repeat(1_000), 'é', 'a 😀 z', '\u0000', '\ufeff'])
+      expect(textsOf(['a', text(each)])[0]).toBe(each)
+    for (const each of [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80]])
+      expect(textsOf(['a', Buffer.from(each)])[0]).toBeNull()
+  })
+
+  test('one without a value or that is repeated has none, whatever its values are', () => {
+    expect(textsOf(['a', null])[0]).toBeNull()
+    for (const values of [
+      ['1', '1'],
+      ['1', null],
+      [null, '1'],
+      ['', ''],
+      ['1', '2', '3'],
+    ]) {
+      expect(
+        textsOf(...values.map((value): [string, Value] => ['a', value === null ? null : text(value)]))[0],
+      ).toBeNull()
+    }
   })
 })

@@ -16,11 +16,10 @@ describe('the cache', () => {
   test('gives the latest that was decided, acknowledged or not', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
-    cache.decided([first])
-    cache.decided([second])
+    const batches = [[first], [second]]
+    for (const batch of batches) cache.decided(batch)
     expect(cache.get('chains/a')).toBe(second.draft)
-    cache.acknowledged([second])
-    cache.acknowledged([first])
+    for (const batch of batches.toReversed()) cache.acknowledged(batch)
     expect(cache.get('chains/a')).toBe(second.draft)
   })
 
@@ -32,54 +31,102 @@ describe('the cache', () => {
     expect(some.get('chains/b')).toBeUndefined()
   })
 
-  test('takes an acknowledgement only for the very change that is pending', () => {
+  /** More than the cache keeps, read one by one. */
+  const readMuch = (cache: Cache): void => {
+    const half = CACHE_BYTES_PER_PARTITION / 2 / (150 * 1_000)
+    for (let at = 0; at < 3 * half; at++) cache.keep(`chains/x${at}`, chain(at, 1_000))
+  }
+
+  test('takes an acknowledgement only for the very batch that is pending', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
+    const batch = [second]
     cache.decided([first])
-    cache.decided([second])
-    cache.acknowledged([first])
+    cache.decided(batch)
+    cache.acknowledged([second])
+    readMuch(cache)
     expect(cache.get('chains/a')).toBe(second.draft)
-    cache.acknowledged([change('a', 2)])
-    for (let at = 0; at < 100; at++) cache.keep(`chains/x${at}`, chain(at, 1_000))
-    expect(cache.get('chains/a')).toBe(second.draft)
+    cache.acknowledged(batch)
+  })
+
+  test('keeps the latest of what is pending, also where only an earlier state of it is', () => {
+    const cache = new Cache(false)
+    const [first, second] = [[change('a', 1)], [change('a', 2)]]
+    for (const batch of [first, second]) cache.decided(batch)
+    cache.acknowledged(second)
+    readMuch(cache)
+    expect(cache.get('chains/a')).toBe(second[0]?.draft)
+    cache.acknowledged(first)
+    readMuch(cache)
+    expect(cache.get('chains/a')).toBeUndefined()
   })
 
   test('prefers what it decided to what was read', () => {
     const cache = new Cache(false)
     const decided = change('a', 2)
-    cache.decided([decided])
+    const batch = [decided]
+    cache.decided(batch)
     cache.keep('chains/a', chain(1))
     expect(cache.get('chains/a')).toBe(decided.draft)
-    cache.acknowledged([decided])
+    cache.acknowledged(batch)
+    cache.keep('chains/a', chain(1))
     expect(cache.get('chains/a')).toBe(decided.draft)
   })
 
   test('never drops what is pending, however much there is', () => {
     const cache = new Cache(false)
-    const many = Array.from({ length: 100 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
     cache.decided(many)
+    readMuch(cache)
     for (const { id, draft } of many) expect(cache.get(`chains/${id}`)).toBe(draft)
   })
 
   test('is bounded in what is acknowledged, and drops the oldest first', () => {
-    const cache = new Cache(false)
     const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    const filled = (): Cache => {
+      const cache = new Cache(false)
+      for (const batch of many.map(one => [one])) {
+        cache.decided(batch)
+        cache.acknowledged(batch)
+      }
+      return cache
+    }
+    // Each asked of a cache that nothing else was asked: what is asked for is kept longer.
+    const kept = many.filter(({ key }) => filled().get(key) !== undefined)
+    expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_BYTES_PER_PARTITION)
+    expect(kept.length * 1_000 * 150).toBeGreaterThan(CACHE_BYTES_PER_PARTITION / 2)
+    expect(kept).toEqual(many.slice(-kept.length))
+  })
+
+  test('drops what was pending, too, once it is acknowledged and as much again has come', () => {
+    const cache = new Cache(false)
+    const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
     cache.decided(many)
     cache.acknowledged(many)
-    const kept = many.filter(({ id }) => cache.get(`chains/${id}`) !== undefined)
-    expect(kept.length).toBeGreaterThan(10)
-    expect(kept.length).toBeLessThan(many.length)
-    expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_BYTES_PER_PARTITION)
-    expect(kept).toEqual(many.slice(-kept.length))
+    readMuch(cache)
+    expect(many.filter(({ key }) => cache.get(key) !== undefined)).toEqual([])
+  })
+
+  test('keeps what is asked for again and again', () => {
+    const cache = new Cache(false)
+    const asked = change('asked', 0)
+    const batch = [asked]
+    cache.decided(batch)
+    cache.acknowledged(batch)
+    for (let at = 0; at < 1_000; at++) {
+      cache.keep(`chains/x${at}`, chain(at, 1_000))
+      expect(cache.get('chains/asked')).toBe(asked.draft)
+    }
   })
 
   test('forgets an entry that has become too large to keep: an older state of it would be wrong', () => {
     const cache = new Cache(false)
-    const small = change('a', 1)
-    const large = change('a', 2, chain(2, CACHE_BYTES_PER_PARTITION / 150))
-    for (const one of [small, large]) {
-      cache.decided([one])
-      cache.acknowledged([one])
+    const small = [change('a', 1)]
+    const large = [change('a', 2, chain(2, CACHE_BYTES_PER_PARTITION / 150))]
+    for (const batch of [small, large]) {
+      cache.decided(batch)
+      expect(cache.get('chains/a')).toBe(batch[0]?.draft)
+      cache.acknowledged(batch)
     }
     expect(cache.get('chains/a')).toBeUndefined()
   })

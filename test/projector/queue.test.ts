@@ -1,12 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { EncodedHeaders } from '../../projector/headers.ts'
+import { encodeHeaders, NO_HEADERS } from '../../projector/headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../projector/limits.ts'
 import { type Batch, bytesOfAll, cut, Queue } from '../../projector/queue.ts'
 
 const batch = (from: number, end: number, bytes = 10, offsets = count(from, end)): Batch => ({
   from,
   end,
-  records: offsets.map(offset => ({ offset, timestamp: 0, key: null, value: Buffer.alloc(bytes), headers: [] })),
+  records: offsets.map(offset => ({
+    offset,
+    timestamp: 0,
+    key: null,
+    value: Buffer.alloc(bytes),
+    headers: NO_HEADERS,
+  })),
 })
 const count = (from: number, end: number) => Array.from({ length: end - from }, (_, at) => from + at)
 
@@ -65,10 +71,8 @@ test('a place that there is not leaves a batch whole', () => {
 })
 
 test('bytes are of key, value, headers and some for the record itself', () => {
-  const headers = [['name', Buffer.from('value')]] as const
-  const record = { offset: 0, timestamp: 0, key: Buffer.from('key'), value: null, headers }
-  expect(bytesOfAll([record])).toBe(3 + 4 + 5 + 2 + 100)
-  const encoded = new EncodedHeaders(Buffer.from([2, 8, ...Buffer.from('name'), 10, ...Buffer.from('value')]))
-  expect([...encoded]).toEqual(headers)
-  expect(bytesOfAll([{ ...record, headers: encoded }])).toBe(3 + 12 + 100)
+  const headers = encodeHeaders([['name', Buffer.from('value')]])
+  expect(headers.bytes).toEqual(Buffer.from([2, 8, ...Buffer.from('name'), 10, ...Buffer.from('value')]))
+  const record = { offset: 0, timestamp: 0, key: Buffer.from('key'), value: Buffer.alloc(7), headers }
+  expect(bytesOfAll([record, record])).toBe(2 * (3 + 7 + 12 + 100))
 })

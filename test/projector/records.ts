@@ -1,6 +1,8 @@
 /** Records as the consumer hands them over, in binary mode unless said otherwise. */
+
 import type { RawRecord } from '../../projector/decode.ts'
 import { decode } from '../../projector/decode.ts'
+import { encodeHeaders } from '../../projector/headers.ts'
 import type { Judged } from '../../projector/project.ts'
 import { type Source, validate } from '../../projector/validate.ts'
 import type { EventType } from '../../schemas/events.ts'
@@ -37,7 +39,7 @@ export const record = ({
   timestamp,
   key: bytes(key),
   value: bytes(value),
-  headers: headers.map(([name, header]) => [name, bytes(header)]),
+  headers: encodeHeaders(headers.map(([name, header]) => [name, bytes(header)])),
 })
 
 /** An event: its type and data, keyed by its organization. */

@@ -1,6 +1,8 @@
 /** A flow of one partition whose steps are held: what each is asked, and when. */
+
 import { decode, type RawRecord } from '../../projector/decode.ts'
 import { PartitionFlow, type Steps } from '../../projector/flow.ts'
+import { NO_HEADERS } from '../../projector/headers.ts'
 import { load } from '../../projector/load.ts'
 import type { Position } from '../../projector/publish.ts'
 import type { Batch } from '../../projector/queue.ts'
@@ -28,7 +30,7 @@ export const repsOf = (from: number, count: number): Batch =>
 /** A batch of one record of so many bytes, as the flow counts them; what is in it does not matter. */
 export const heavyBatch = (from: number, bytes: number): Batch => {
   const key = Buffer.from('org_1')
-  const record: RawRecord = { offset: from, timestamp: 0, key, value: Buffer.alloc(bytes - 105), headers: [] }
+  const record: RawRecord = { offset: from, timestamp: 0, key, value: Buffer.alloc(bytes - 106), headers: NO_HEADERS }
   return { from, end: from + 1, records: [record] }
 }
 

@@ -1,4 +1,5 @@
 /** The small parts that the services are started with. */
+import { createSocket } from 'node:dgram'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -28,6 +29,16 @@ test('a free port can be listened on, and is none that an outgoing connection is
   const server = createServer()
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   server.close()
+})
+
+test('a free port is not given to another process: that cannot hold it, too', async () => {
+  const port = await freePort()
+  const other = createSocket('udp4')
+  const held = new Promise<void>((resolve, reject) => {
+    other.once('error', reject).bind({ port, address: '127.0.0.1', exclusive: true }, resolve)
+  })
+  await expect(held).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  other.close()
 })
 
 test('without a terminal, progress is a line each tenth', () => {

@@ -2,7 +2,9 @@
  * What is published in a schedule, and what is right at each position of it: records of two topics with control records and
  * aborted ones among them, and the model's word on each. One history serves several schedules; it depends on its seed alone.
  */
+
 import { createHash } from 'node:crypto'
+import { type EncodedHeaders, encodeHeaders } from '../../projector/headers.ts'
 import { parkedId } from '../../schemas/documents.ts'
 import { createModel, type Item, type Model, type Outcome, type View } from '../support/model.ts'
 import { partitionOf } from '../support/model-record.ts'
@@ -25,7 +27,7 @@ export type Entry = {
     readonly timestamp: string
     readonly key: Buffer | null
     readonly value: Buffer | null
-    readonly headers: Published['headers']
+    readonly headers: EncodedHeaders
   }
 }
 export type Log = Readonly<Record<string, readonly (readonly Entry[])[]>>
@@ -237,5 +239,6 @@ const lay = (records: readonly Placed[], partitions: number, random: Random): Lo
 const toEntry = (record: Placed, kind: Entry['kind'], offset: number, time: number): Entry => {
   const published = toPublished(record, offset)
   const { key, value, headers } = published
-  return { offset, kind, published, message: { offset: `${offset}`, timestamp: `${time}`, key, value, headers } }
+  const message = { offset: `${offset}`, timestamp: `${time}`, key, value, headers: encodeHeaders(headers) }
+  return { offset, kind, published, message }
 }
