@@ -8,6 +8,7 @@ import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 import { isCalendarDate } from '../schemas/values.ts'
 import type { EncodedHeaders } from './headers.ts'
 import { parseStrictJson } from './json.ts'
+import { type PlainPayout, readPlainPayout } from './plain-payout.ts'
 
 /** A record as it was read. `timestamp` is in milliseconds since 1970; the offset is the record's own. */
 export type RawRecord = {
@@ -19,14 +20,14 @@ export type RawRecord = {
 }
 
 /**
- * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON. `text` is that of
- * the data, where JSON.stringify would make the very same of it.
+ * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON, and of a plain payout
+ * its data as that tells them.
  */
 export type Envelope = {
   readonly type: string
   readonly id: string
   readonly data: unknown
-  readonly text?: string | undefined
+  readonly plain?: PlainPayout
 }
 
 export const decode = (record: RawRecord): Envelope | 'undecodable' => {
@@ -46,8 +47,11 @@ const headerNames = ['content-type', 'ce_specversion', 'ce_id', 'ce_type', 'ce_s
 const decodeBinary = (attributes: readonly (string | null | undefined)[], value: Buffer): Envelope | 'undecodable' => {
   if (attributes.includes(null)) return 'undecodable'
   const [specversion, id, type, source, time] = attributes
-  const parsed = parseStrictJson(value, DATA_DEPTH_MAX)
-  return parsed ? envelope({ specversion, id, type, source, time }, parsed.value, parsed.text) : 'undecodable'
+  const plain = type ? readPlainPayout(type, value.toString('utf8')) : undefined
+  const parsed = plain ? { value: plain.data } : parseStrictJson(value, DATA_DEPTH_MAX)
+  const read = parsed && envelope({ specversion, id, type, source, time }, parsed.value)
+  if (read === undefined || read === 'undecodable') return 'undecodable'
+  return plain ? { ...read, plain } : read
 }
 
 /** The envelope's own object is level 0 of nesting: the data object inside it is level 1, as in binary mode. */
@@ -64,11 +68,11 @@ const decodeStructured = (value: Buffer): Envelope | 'undecodable' => {
   return envelope(attributes, attributes.data)
 }
 
-const envelope = (attributes: Record<string, unknown>, data: unknown, text?: string): Envelope | 'undecodable' => {
+const envelope = (attributes: Record<string, unknown>, data: unknown): Envelope | 'undecodable' => {
   const { specversion, id, type, source, time } = attributes
   if (specversion !== '1.0' || !isAttribute(id) || !isAttribute(type) || !isUriReference(source)) return 'undecodable'
   if (time !== undefined && !isTimestamp(time)) return 'undecodable'
-  return { type, id, data, text }
+  return { type, id, data }
 }
 
 /** A CloudEvents string: not empty, no control characters, no lone surrogates. */

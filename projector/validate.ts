@@ -20,6 +20,7 @@ import { canonical } from './canonical.ts'
 import type { Envelope, RawRecord } from './decode.ts'
 import { JsonText } from './json-text.ts'
 import { addUpTo } from './money.ts'
+import type { PlainPayout } from './plain-payout.ts'
 
 /** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
 export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }
@@ -35,42 +36,43 @@ export type Source = { readonly stream: Stream; readonly partition: number; read
 
 export const validate = (envelope: Envelope, record: RawRecord, source: Source): ValidEvent | ParkCode => {
   if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
-  if (!matchesSchema(source.stream, envelope)) return 'data_invalid'
-  const event = canonical(envelope)
-  // What canonical returns as it was given needs no other text than its own.
-  const text = (): string => (event.data === envelope.data && envelope.text) || JSON.stringify(event.data)
-  if (!keepsValueRules(event)) return 'data_invalid'
+  const known = envelope.plain ? plainPayout(envelope.type, envelope.plain) : knownEvent(envelope, source.stream)
+  if (known === undefined) return 'data_invalid'
+  const { event, amounts } = known
   // An organization's id is ASCII: no other bytes than its own read as it.
   if (record.key?.toString('latin1') !== event.data.org_id) return 'org_mismatch'
   if (partitionOf(record.key, source.partitions) !== source.partition) return 'partition_mismatch'
-  if (!isPayout(event)) return { ...event, hash: hashOf(event.type, text()) }
-  const { line_items, net_amount } = event.data
-  const amounts = line_items.map(line => line.amount)
-  return addUpTo(amounts, net_amount) ? listsAsText(event, text()) : 'lines_do_not_sum'
+  if ('net_amount' in event.data && !addUpTo(amounts, event.data.net_amount)) return 'lines_do_not_sum'
+  return event
 }
+
+/** An event that keeps its schema and the rules of its own data, and the amounts of its lines. */
+type Known = { readonly event: ValidEvent; readonly amounts: readonly string[] }
+
+const knownEvent = (envelope: Envelope, stream: Stream): Known | undefined => {
+  if (!matchesSchema(stream, envelope)) return undefined
+  const event = canonical(envelope)
+  if (!keepsValueRules(event)) return undefined
+  const hash = hashOf(event.type, JSON.stringify(event.data))
+  if (!isPayout(event)) return { event: { ...event, hash }, amounts: [] }
+  return { event: listsAsText(event, hash), amounts: event.data.line_items.map(line => line.amount) }
+}
+
+const plainPayout = (type: string, { data, amounts, text }: PlainPayout): Known => ({
+  event: { type, data, hash: hashOf(type, text) } as unknown as ValidEvent,
+  amounts,
+})
 
 const hashOf = (type: string, text: string): string => hash('sha256', `${type}\n${text}`, 'base64url')
 
-/**
- * The lists as they stand in the canonical text of the data: each between its own name and the name of the next field. Within a
- * string a quote is escaped, and a line has no fields of such names: the first is the list's. Of the last field it is the last.
- */
-const listsAsText = (event: PayoutEvent, text: string): ValidEvent => {
-  const hash = hashOf(event.type, text)
+const listsAsText = (event: PayoutEvent, hash: string): ValidEvent => {
+  const line_items = new JsonText(JSON.stringify(event.data.line_items))
   if (event.type === 'commission.payout.recorded.v1') {
-    const line_items = between(text, from(text, 'line_items'), text.lastIndexOf(',"recorded_at":'))
     return { type: event.type, data: { ...event.data, line_items }, hash }
   }
-  const line_items = between(text, from(text, 'line_items'), text.indexOf(',"calculation_trace":'))
-  const trace = between(text, from(text, 'calculation_trace'), text.lastIndexOf(',"calculated_at":'))
-  return { type: event.type, data: { ...event.data, line_items, calculation_trace: trace }, hash }
+  const calculation_trace = new JsonText(JSON.stringify(event.data.calculation_trace))
+  return { type: event.type, data: { ...event.data, line_items, calculation_trace }, hash }
 }
-
-const from = (text: string, name: string): number => {
-  const member = `,"${name}":`
-  return text.indexOf(member) + member.length
-}
-const between = (text: string, from: number, to: number): JsonText => new JsonText(text.slice(from, to))
 
 type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecordedData }>
 const isPayout = (event: AnyEvent): event is PayoutEvent =>

@@ -28,7 +28,7 @@ describe('a duplicate key is refused', () => {
 
   test('but the same key in another object is none', () => {
     const text = '{"a":{"a":[{"a":1},{"a":1}]},"A":1,"a ":2,"é":3,"e\u0301":4}'
-    expect(parse(text)).toMatchObject({ value: JSON.parse(text) })
+    expect(parse(text)).toEqual({ value: JSON.parse(text) })
   })
 })
 
@@ -44,7 +44,7 @@ describe('what looks like structure within a string is text', () => {
     `["${'['.repeat(100)}"]`,
     `{"a":"${'{'.repeat(100_000)}"}`,
   ])('%s', text => {
-    expect(parse(text)).toMatchObject({ value: JSON.parse(text) })
+    expect(parse(text)).toEqual({ value: JSON.parse(text) })
   })
 })
 
@@ -108,7 +108,7 @@ test.each([
 })
 
 test.each(['null', 'true', '0', '""', '[]', '{}', ' \t\r\n{ } \n', '1e400', '"\\ud800"'])('%j is JSON', text => {
-  expect(parse(text)).toMatchObject({ value: JSON.parse(text) })
+  expect(parse(text)).toEqual({ value: JSON.parse(text) })
 })
 
 test('the key __proto__ stays a key', () => {
@@ -140,121 +140,5 @@ describe('for every value', () => {
         expect(parse(`{${text}}`, 100)).toBeUndefined()
       }),
     )
-  })
-})
-
-describe('a text that is given back is what JSON.stringify makes of its value', () => {
-  /** JSON as anyone could write it: other spaces, escapes and numbers than JSON.stringify has, keys in any order. */
-  const space = fc.constantFrom('', '', '', '', ' ', '\n', '\t', '\r\n')
-  const { text: anyJson } = fc.letrec<{ text: string; list: string; object: string; number: string; string: string }>(
-    tie => ({
-      number: fc.oneof(
-        fc.constantFrom(
-          '0',
-          '-0',
-          '1.0',
-          '1e2',
-          '1E2',
-          '1e-2',
-          '10E+1',
-          '999999999999999',
-          '1000000000000000',
-          '0.1',
-          '-1',
-        ),
-        fc.nat().map(String),
-        fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
-        fc.bigInt({ min: 0n, max: 10n ** 25n }).map(String),
-      ),
-      string: fc
-        .oneof(
-          {
-            weight: 4,
-            arbitrary: fc.constantFrom(
-              'a',
-              'b',
-              'name',
-              '0',
-              '1',
-              '10',
-              '01',
-              '4294967295',
-              '-1',
-              '1a',
-              'é',
-              '\u2028',
-              '\u007f',
-              'e',
-            ),
-          },
-          fc.string({ unit: 'binary' }),
-        )
-        .chain(string =>
-          fc.constantFrom(
-            JSON.stringify(string),
-            JSON.stringify(string),
-            `"\\u0061${JSON.stringify(string).slice(1)}`,
-            '"\\/"',
-          ),
-        ),
-      list: fc
-        .tuple(space, fc.array(tie('text'), { maxLength: 4 }))
-        .map(([gap, items]) => `[${gap}${items.join(`${gap},`)}]`),
-      object: fc
-        .tuple(space, fc.array(fc.tuple(tie('string'), tie('text')), { maxLength: 4 }))
-        .map(([gap, members]) => `{${members.map(([name, value]) => `${gap}${name}${gap}:${value}`).join()}${gap}}`),
-      text: fc.oneof(
-        { maxDepth: 4 },
-        fc.constantFrom('null', 'true', 'false'),
-        tie('number'),
-        tie('string'),
-        tie('list'),
-        tie('object'),
-        tie('object'),
-      ),
-    }),
-  )
-
-  test('however it is written', () => {
-    let given = 0
-    fc.assert(
-      fc.property(anyJson, text => {
-        const parsed = parse(text)
-        if (parsed?.text === undefined) return
-        given++
-        expect(parsed.text).toBe(text)
-        expect(JSON.stringify(parsed.value)).toBe(text)
-      }),
-      { numRuns: 20_000 },
-    )
-    expect(given).toBeGreaterThan(1_000)
-  })
-
-  test.each([
-    '{"a": 1}',
-    '{"a":1 }',
-    ' {"a":1}',
-    '{"a":1}\n',
-    '{"a":"\\u0061"}',
-    '{"a":"\\/"}',
-    '{"a":-0}',
-    '{"a":1.0}',
-    '{"a":1e2}',
-    '{"a":1E2}',
-    '{"a":1000000000000000000000000}',
-    '{"a":0.1}',
-    '{"2":1,"1":2}',
-    '{"a":{"2":1,"1":2}}',
-    '{"1":2,"a":1}',
-  ])('%j is not given back', text => {
-    expect(parse(text)).toEqual({ value: JSON.parse(text), text: undefined })
-  })
-
-  test.each([
-    '{"org_id":"org_1","net_amount":"12.50","lines":[{"step":10,"deal_id":null,"is":true,"not":false}],"x":{}}',
-    '{"name":"Zoë 10 {[:,]} 😀 1e5 -0 \u2028","a10":"10"}',
-    '[999999999999999,0]',
-  ])('%j is', text => {
-    expect(parse(text)).toEqual({ value: JSON.parse(text), text })
   })
 })

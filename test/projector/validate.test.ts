@@ -14,11 +14,7 @@ import { record } from './records.ts'
 const events: Source = { stream: 'events', partition: 0, partitions: 1 }
 const validateText = (type: string, text: string, key: string | Buffer | null = 'org_1', source = events) => {
   const parsed = parseStrictJson(Buffer.from(text), 32)
-  return validate(
-    { type, id: 'event-1', data: parsed?.value, text: parsed?.text },
-    record({ key, value: text }),
-    source,
-  )
+  return validate({ type, id: 'event-1', data: parsed?.value }, record({ key, value: text }), source)
 }
 const validateData = (type: string, data: unknown, key?: string | Buffer | null, source?: Source) =>
   validateText(type, JSON.stringify(data), key, source)
