@@ -41,7 +41,7 @@ export const readPlainPayout = (type: string, text: string): PlainPayout | undef
   const instant = tail.exec(text)?.[1]
   if (instant === undefined || tail.lastIndex !== text.length || !formats['date-time'](instant)) return undefined
 
-  // Strings of their own: parts of the text would keep all of it in memory.
+  // Strings of their own: parts of the text would keep all of it in memory. The lists are such parts until they are written.
   const data = JSON.parse(`${text.slice(0, afterHead - LINES.length)}}`) as Record<string, unknown>
   data.line_items = new JsonText(text.slice(afterHead, afterLines))
   if (hasTrace) data.calculation_trace = new JsonText(text.slice(traceFrom, afterTrace))

@@ -70,6 +70,52 @@ describe('the Kafka client', () => {
     expect(new EncodedHeaders(millions)[Symbol.iterator]().next().value).toEqual(['a', text('1')])
   })
 
+  test('reads any negative length as null, as the broker does', () => {
+    for (const negative of [-1, -2, -6, -1_000, -(2 ** 31)]) {
+      const none = varInt(negative)
+      const body = Buffer.concat([
+        Buffer.from([0, 0, 0]),
+        none,
+        none,
+        varInt(2),
+        sized(text('x')),
+        none,
+        sized(text('ce_id')),
+        sized(text('1')),
+      ])
+      const { key, value, headers } = decoded(body)
+      expect([key, value]).toEqual([null, null])
+      expect(headers).toEqual([
+        ['x', null],
+        ['ce_id', text('1')],
+      ])
+      const { bytes } = encodeHeaders([])
+      expect(
+        new EncodedHeaders(Buffer.concat([varInt(1), sized(text('x')), none, bytes])).textsOf([text('x')]),
+      ).toEqual([null])
+    }
+  })
+
+  test('ends where the record does, however many headers it says it has and however long it says they are', () => {
+    const begun = performance.now()
+    const many = Buffer.concat([Buffer.from([0, 0, 0]), sized(null), sized(null), varInt(2 ** 31 - 1)])
+    expect(decoded(many).headers).toEqual([])
+    const long = new EncodedHeaders(
+      Buffer.concat([varInt(2 ** 31 - 1), sized(text('x')), varInt(2 ** 31 - 1), text('abc')]),
+    )
+    expect([...long]).toEqual([['x', text('abc')]])
+    expect(long.textsOf([text('x')])).toEqual(['abc'])
+    // Of one in the middle, which would lead back to the name before it again and again.
+    const back = Buffer.concat([
+      sized(Buffer.alloc(1_000_000)),
+      varInt(-1_000_000),
+      ...Array<Buffer>(20_000).fill(Buffer.from([0, 0])),
+    ])
+    expect([...new EncodedHeaders(Buffer.concat([varInt(20_001), back]))]).toHaveLength(20_001)
+    // Some milliseconds; without an end, or backwards, it takes minutes.
+    expect(performance.now() - begun).toBeLessThan(5_000)
+  })
+
   test('reads a record without headers', () => {
     expect(read([]).headers).toEqual([])
   })
