@@ -39,11 +39,11 @@ export const BATCH_RECORDS = 500
  * Bytes of records between being decoded and being written, over all partitions: parsed they take several times that. More than
  * the bulk requests under way need only waits in memory: measured, a sixth of the time went into collecting it.
  */
-export const DECIDED_BYTES = 4 * MiB
+export const DECIDED_BYTES = 6 * MiB
 /** Batches of one partition that may be written at the same time. */
 export const WRITES_IN_FLIGHT_PER_PARTITION = 3
-/** Bulk requests under way at the same time, over all partitions: two keep Elasticsearch busy, more only queue there. */
-export const BULKS_IN_FLIGHT = 3
+/** Bulk requests under way at the same time, over all partitions: with four, Elasticsearch hardly ever waits for the next. */
+export const BULKS_IN_FLIGHT = 4
 /** Bytes and documents of one bulk request. Elasticsearch refuses above 100 MB; measured best at 500 to 2,000 documents. */
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
