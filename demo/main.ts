@@ -15,7 +15,7 @@ import { expectedOf } from './expected.ts'
 const help = `npm run demo [-- --once] [-- --seed N]
 
 Starts Kafka and Elasticsearch (or uses KAFKA_BROKERS and ELASTICSEARCH_URL), the projector and the API,
-publishes two believable organizations, reads everything back over HTTP and compares. Then it stays up.
+publishes three believable organizations, reads everything back over HTTP and compares. Then it stays up.
 
   --once     stops after the comparison: exit code 0 when it holds, 1 when it does not
   --seed N   other organizations; the same ones for the same N (1)

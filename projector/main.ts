@@ -18,7 +18,9 @@ const main = async (): Promise<number> => {
   const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } })
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
+    // Again and again: from a terminal it comes twice, from npm too, and nobody listening would be the end at once.
+    process.on(signal, () => {
+      if (stopping.signal.aborted) return
       log.info({ signal }, 'stopping')
       stopping.abort()
       setTimeout(() => {
