@@ -139,7 +139,7 @@ const anyStep = (place: number) =>
     deal_id: orNull(idOf('deal')),
   })
 const steps = fc.nat(3).chain(count => fc.tuple(...Array.from({ length: count }, (_, place) => anyStep(place))))
-/** The text of one. */
+/** One whose text is what it is as a string. */
 export const anyPayout = (type: typeof CALCULATED | typeof RECORDED) =>
   objectOf({
     org_id: mostly(fc.constant('org_1'), 'org_2', 'org_', null),
