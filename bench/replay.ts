@@ -14,9 +14,9 @@ import { startRecordingProxy } from './recording-proxy.ts'
 import { agree, spreadOf } from './statistics.ts'
 import { EVERYTHING_ELSE } from './usage.ts'
 
-/** Warming up ends when two rounds differ by no more percent than this, or after so many rounds. */
+/** Warming up ends when two rounds of both differ by no more percent than this, or after so many rounds. */
 const WARM_PERCENT = 10
-const WARM_ROUNDS = 3
+const WARM_ROUNDS = 4
 
 export const measureReplay: Measure = async bench => {
   const { say, sizes, profile } = bench
@@ -29,14 +29,17 @@ export const measureReplay: Measure = async bench => {
 
   const events = recorded.length + data.payouts
   const bulks = await recordBulks(bench, topics, events)
-  await warmUp(bench, bulks)
+  const measurePair = async (): Promise<Pair> => ({
+    ceiling: await sendBulks(bench, bulks),
+    projection: await projectOnce(bench, topics, events),
+  })
+  await warmUp(bench, measurePair)
 
   const pairs: Pair[] = []
   for (let round = 1; round <= rounds; round++) {
-    const ceiling = await sendBulks(bench, bulks)
-    const projection = await projectOnce(bench, topics, events)
-    pairs.push({ ceiling, projection })
-    say(`replay, round ${round} of ${rounds}: ${describe(data.payouts, { ceiling, projection })}`)
+    const pair = await measurePair()
+    pairs.push(pair)
+    say(`replay, round ${round} of ${rounds}: ${describe(data.payouts, pair)}`)
   }
   if (profile !== undefined) {
     await projectOnce(bench, topics, events, ['--cpu-prof', `--cpu-prof-dir=${profile}`])
@@ -66,16 +69,20 @@ const recordBulks = async (bench: Bench, topics: Topics, events: number): Promis
   return createBulkRequests(proxy.recorded, projection.prefix)
 }
 
-/** Until the JVM is warm: recording was a first round. */
-const warmUp = async (bench: Bench, bulks: BulkRequests): Promise<void> => {
-  let before = 0
+/** Until the JVM is warm for both: what it has compiled for one is not all that the other needs. */
+const warmUp = async ({ say, sizes }: Bench, measurePair: () => Promise<Pair>): Promise<void> => {
+  let before: Pair | undefined
   for (let round = 1; round <= WARM_ROUNDS; round++) {
-    const { seconds } = await sendBulks(bench, bulks)
-    bench.say(`warming up, round ${round}: ${(bulks.documents / seconds).toFixed(0)} documents/s`)
-    if (agree(seconds, before, WARM_PERCENT)) return
-    before = seconds
+    const pair = await measurePair()
+    say(`warming up, round ${round}: ${describe(sizes.replay.data.payouts, pair)}`)
+    if (before && isAsFast(before, pair)) return
+    before = pair
   }
 }
+
+const isAsFast = (a: Pair, b: Pair): boolean =>
+  agree(a.ceiling.seconds, b.ceiling.seconds, WARM_PERCENT) &&
+  agree(a.projection.seconds, b.projection.seconds, WARM_PERCENT)
 
 const sendBulks = async ({ elasticsearch, signal }: Bench, bulks: BulkRequests): Promise<Ceiling> => {
   const prefix = newPrefix()

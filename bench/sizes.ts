@@ -28,7 +28,7 @@ const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
 
 export const wholeRun: Sizes = {
-  replay: { data: { payouts: 300_000, organizations: 50, recalculated, ...shape }, rounds: 3 },
+  replay: { data: { payouts: 300_000, organizations: 50, recalculated, ...shape }, rounds: 5 },
   // Numbers without a common factor: probes are of every organization.
   freshness: {
     organizations: 13,
@@ -50,7 +50,7 @@ export const wholeRun: Sizes = {
 }
 
 export const quickRun: Sizes = {
-  replay: { ...wholeRun.replay, data: { ...wholeRun.replay.data, payouts: 20_000 } },
+  replay: { data: { ...wholeRun.replay.data, payouts: 20_000 }, rounds: 3 },
   freshness: { ...wholeRun.freshness, warmUpSeconds: 5, secondsPerRound: 5 },
   api: {
     ...wholeRun.api,
