@@ -19,6 +19,7 @@ import {
   type LiveDocument,
 } from '../schemas/documents.ts'
 import type { Stream } from '../schemas/events.ts'
+import { CommandError } from './failures.ts'
 
 /** One stream of the live projection. */
 export type LiveStream = {
@@ -29,13 +30,16 @@ export type LiveStream = {
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 
-/** @throws StopError `index_missing` where nothing was projected under this prefix */
+/** @throws CommandError where nothing was projected under this prefix */
 export const readLive = async (send: Elasticsearch['send'], prefix: string): Promise<Live> => {
   const control = controlIndexOf(prefix)
   const bodyOf = async <Document extends { body: unknown }>(id: string): Promise<Document['body']> => {
-    const [found] = await multiGet(send, [{ _index: control, _id: id }])
-    if (!found?.found) throw new StopError('index_missing', `${id} in ${control}: nothing is projected here`)
-    return (found._source as Document).body
+    const [found] = await multiGet(send, [{ _index: control, _id: id }]).catch((error: unknown) => {
+      if (error instanceof StopError && error.code === 'index_missing') return []
+      throw error
+    })
+    if (found?.found) return (found._source as Document).body
+    throw new CommandError(`nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}: ${control} has no ${id}`)
   }
   const { generation } = await bodyOf<LiveDocument>(LIVE_ID)
   return {

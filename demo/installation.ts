@@ -43,6 +43,8 @@ export type Installation = {
   readonly apiAdmin: string
   readonly projectorAdmin: string
   readonly folder: string
+  /** What the shell needs before a command that looks at this installation. */
+  readonly settings: string
   /** Settles when projector or API ends without having been asked to. */
   readonly died: Promise<Error>
 }
@@ -77,6 +79,7 @@ export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<
     apiAdmin: at(ports.apiAdmin),
     projectorAdmin: at(ports.projectorAdmin),
     folder,
+    settings: `ELASTICSEARCH_URL=${environment.ELASTICSEARCH_URL} ELASTICSEARCH_INDEX_PREFIX=${names.prefix}`,
     died: Promise.race(deaths),
   }
 }

@@ -96,4 +96,6 @@ try {
 } finally {
   await publisher.disconnect()
 }
-process.stdout.write(`published 5 records. Read them with: curl -H 'Authorization: Bearer ${keyText}'\n`)
+process.stdout.write(
+  `published 5 records. Read them with:\n  curl -H 'Authorization: Bearer ${keyText}' http://127.0.0.1:8080/api/v1/payouts\n`,
+)

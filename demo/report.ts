@@ -61,7 +61,7 @@ export const linesOf = (differences: readonly Difference[]): string[] => {
 }
 
 export const suggestionsOf = (
-  { base, apiAdmin, projectorAdmin, folder }: Installation,
+  { base, apiAdmin, projectorAdmin, folder, settings }: Installation,
   { cases: [first] }: Pick<Shown, 'cases'>,
 ): string[] => {
   if (first === undefined) return []
@@ -87,7 +87,10 @@ export const suggestionsOf = (
     '  # for operators: how far each partition is, what is counted, whether all is well',
     `  curl -s '${projectorAdmin}/status'`,
     `  curl -s '${projectorAdmin}/metrics'`,
+    `  curl -s '${projectorAdmin}/readyz'`,
     `  curl -s '${apiAdmin}/readyz'`,
+    '  # the records that were refused, with the reason of each',
+    `  ${settings} npm run -s parked -- list`,
     '',
     `The logs of projector and API are in ${folder}`,
   ]

@@ -17,9 +17,10 @@ export const FETCH_REST_MS = 10
 export const FETCH_REST_BYTES = 64 * 1024
 
 /** Milliseconds without a heartbeat after which the group gives our partitions to others. */
-export const SESSION_TIMEOUT_MS = 15_000
+export const SESSION_TIMEOUT_MS = 10_000
 export const HEARTBEAT_INTERVAL_MS = 3_000
-export const REBALANCE_TIMEOUT_MS = 30_000
+/** Milliseconds that the members of a group have to come back when its partitions are shared out again: they hear of it by heartbeat. */
+export const REBALANCE_TIMEOUT_MS = 15_000
 
 /** Bytes of records read and not yet written, per partition: above it the partition is paused, below half it resumes. */
 export const PARTITION_BYTES_IN_FLIGHT = 3 * MiB
@@ -89,10 +90,11 @@ export const COMMIT_INTERVAL_MS = 1_000
 /** Milliseconds between two looks of the watchdog, and what lies between two at most counts as: a frozen process is not stuck. */
 export const WATCHDOG_INTERVAL_MS = 1_000
 export const WATCHDOG_GAP_MS = 2_000
-/** Milliseconds without any progress, with work waiting and everything answering, after which the projector ends itself. */
+/**
+ * Milliseconds without any progress, with work waiting and everything answering, or out of the group, after which the projector ends
+ * itself. A rebalance that waits for a dead member, then for a dead leader, is over before.
+ */
 export const STUCK_MS = 60_000
-/** Milliseconds out of the group after which it does: a rebalance may wait for a dead member, then for a dead leader. */
-export const OUT_OF_GROUP_MS = 120_000
 /** Milliseconds after which a look at the ends of the partitions that is not answered means that Kafka does not answer. */
 export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two lines that say where each partition stands. */

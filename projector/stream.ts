@@ -30,7 +30,6 @@ import {
   ELASTICSEARCH_SLOW_MS,
   FAR_BEHIND_RECORDS,
   LEAVE_TIMEOUT_MS,
-  OUT_OF_GROUP_MS,
   STREAMS_STOP_TIMEOUT_MS,
   STUCK_MS,
 } from './limits.ts'
@@ -84,7 +83,7 @@ export type RunningStream = {
 
 export const startStream = async (options: StreamOptions, given: StreamContext): Promise<RunningStream> => {
   const { identity, groupId, stream } = options
-  const watchdog = new Watchdog({ stuckMs: given.stuckMs ?? STUCK_MS, outOfGroupMs: OUT_OF_GROUP_MS })
+  const watchdog = new Watchdog(given.stuckMs ?? STUCK_MS)
   const health = disturbing(watchdog, given.health)
   const context = { ...given, health }
   const stopping = new AbortController()

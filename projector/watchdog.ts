@@ -6,13 +6,6 @@
  */
 import { WATCHDOG_GAP_MS } from './limits.ts'
 
-export type WatchdogLimits = {
-  /** Milliseconds without any progress after which a partition is stuck. */
-  readonly stuckMs: number
-  /** Milliseconds out of the group after which the client is: there, others may have to be waited for. */
-  readonly outOfGroupMs: number
-}
-
 /** How things stand. */
 export type Standing = {
   /** Whether the client is in its group, and the group has shared out its partitions. */
@@ -34,15 +27,16 @@ export type StandingPartition = {
 type Furthest = { readonly searchableTo: number; readonly steps: number; readonly waited: number }
 
 export class Watchdog {
-  readonly #limits: WatchdogLimits
+  readonly #stuckMs: number
   readonly #documents = new Map<number, number>()
   #furthest = new Map<number, Furthest>()
   #outOfGroup = 0
   #lookedAt: number | undefined
   #disturbed = false
 
-  constructor(limits: WatchdogLimits) {
-    this.#limits = limits
+  /** @param stuckMs milliseconds without any progress after which a partition is stuck, and the client out of its group */
+  constructor(stuckMs: number) {
+    this.#stuckMs = stuckMs
   }
 
   /** A partition begins, maybe again: what moves in it is counted anew. */
@@ -68,10 +62,10 @@ export class Watchdog {
     this.#disturbed = false
     this.#outOfGroup = inGroup ? 0 : this.#outOfGroup + passed
     // How long the partitions waited before is kept: a client that loses its way again and again is stuck as well.
-    if (!inGroup) return this.#outOfGroup >= this.#limits.outOfGroupMs ? 'out of the group' : undefined
+    if (!inGroup) return this.#outOfGroup >= this.#stuckMs ? 'out of the group' : undefined
 
     this.#furthest = new Map(partitions.map(standing => [standing.partition, this.#further(standing, passed)]))
-    return partitions.find(({ partition }) => (this.#furthest.get(partition)?.waited ?? 0) >= this.#limits.stuckMs)
+    return partitions.find(({ partition }) => (this.#furthest.get(partition)?.waited ?? 0) >= this.#stuckMs)
   }
 
   #further({ partition, phase, readTo, writtenTo, searchableTo, end }: StandingPartition, passed: number): Furthest {

@@ -47,7 +47,8 @@ export const list = async (options: ListOptions, context: ParkedContext): Promis
   const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
   if (options.json) for (const record of records) out(line(jsonOf(record)))
   else if (records.length > 0) out(`${tableOf(records)}\n`)
-  if (!options.json || total > records.length) say(`${records.length} of ${total} parked records under ${prefix}`)
+  if (!options.json || total > records.length)
+    say(`${records.length} of ${total} parked ${total === 1 ? 'record' : 'records'} under ${prefix}`)
   return exitCodes.done
 }
 
