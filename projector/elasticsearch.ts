@@ -27,7 +27,8 @@ export type Request = {
   readonly path: string
   readonly query?: Record<string, string | number | boolean>
   readonly body?: object | string
-  readonly bulk?: string
+  /** Lines of JSON. */
+  readonly bulk?: Buffer
   /** Bytes of an answer that is still read. */
   readonly answerBytesMax?: number
 }

@@ -53,6 +53,8 @@ export type Progress = {
   readonly farBehind: boolean
 }
 
+type Decided = { readonly batch: Batch; readonly projection: Projection; readonly acknowledged: () => void }
+
 type Written = {
   readonly end: number
   readonly last: { readonly offset: number; readonly sha256: string } | null
@@ -167,14 +169,14 @@ export class PartitionFlow {
   /** Returns what is being written, or nothing when the partition was closed meanwhile. */
   async #decideAndWrite(taken: Batch): Promise<Written | undefined> {
     if (this.#closed) return undefined
-    const { batch, projection } = await this.#decide(taken)
+    const { batch, projection, acknowledged } = await this.#decide(taken)
     // A write that failed is never done: it ends the flow, and with it this wait.
     while (!this.#closed && this.#unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
       await this.#unfinished()[0]?.done
     }
     if (this.#closed) return undefined
     this.#at = projection.at
-    return this.#startWriting(batch, projection)
+    return this.#startWriting(batch, projection, acknowledged)
   }
 
   #unfinished(): Written[] {
@@ -182,7 +184,7 @@ export class PartitionFlow {
   }
 
   /** Decides a batch, or the first part of one that needs more than is loaded at once; the rest comes next. */
-  async #decide(taken: Batch): Promise<{ readonly batch: Batch; readonly projection: Projection }> {
+  async #decide(taken: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
     const judged = taken.records.map(record => judge(record, this.#steps))
     const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
@@ -196,22 +198,23 @@ export class PartitionFlow {
     )
     if (rest.records.length > 0 && !this.#closed) this.#read.putBack(rest)
     const projection = project(judged.slice(0, batch.records.length), loaded.state, source, this.#at)
-    this.#cache.decided(projection.changes)
+    const acknowledged = this.#cache.decided(projection.changes)
     onProjected(projection.counts, projection.parkedCodes)
-    return { batch, projection }
+    return { batch, projection, acknowledged }
   }
 
-  #startWriting({ end, records }: Batch, { changes, at }: Projection): Written {
-    // Not the records: nothing needs them any more.
+  #startWriting({ end, records }: Batch, { changes, at }: Projection, acknowledged: () => void): Written {
+    // While it is written nothing here names the records or the changes: they would be copied again and again by the collector.
     const bytes = bytesOfAll(records)
+    const writing = this.#steps.write(changes)
     const written: Written = {
       end,
       last: lastOf(records),
       at,
       places: new Set(changes.map(({ place }) => place)),
       done: this.#run(async () => {
-        await this.#steps.write(changes)
-        this.#cache.acknowledged(changes)
+        await writing
+        acknowledged()
         written.isDone = true
         this.#addBytes(-bytes)
         // What waits to be published need not: there is nothing more to write that would be worth waiting for.

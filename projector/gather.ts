@@ -101,11 +101,12 @@ const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Di
 
 /** Bulk requests of documents. */
 export const bulks: Kind = {
-  sizeOf: ({ bulk = '' }) => bulk.length,
+  sizeOf: ({ bulk }) => bulk?.length ?? 0,
   most: GATHERED_BYTES,
-  together: requests => ({ ...requests[0], bulk: requests.map(({ bulk }) => bulk).join('') }) as Request,
+  together: requests =>
+    ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }) as Request,
   apart: (answer, requests) => {
-    const counts = requests.map(({ bulk = '' }) => bulk.split('\n').length >> 1)
+    const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
     return split(itemsOf(answer), counts)?.map(items => ({ ...answer, body: { items } }))
   },
 }
@@ -129,18 +130,26 @@ export const replacements: Kind = {
   together: requests => ({
     method: 'POST',
     path: '/_bulk',
-    bulk: requests
-      .map(
-        request =>
-          `${JSON.stringify({ index: { ...placeOf(request), ...request.query } })}\n${JSON.stringify(request.body)}\n`,
-      )
-      .join(''),
+    bulk: Buffer.from(
+      requests
+        .map(
+          request =>
+            `${JSON.stringify({ index: { ...placeOf(request), ...request.query } })}\n${JSON.stringify(request.body)}\n`,
+        )
+        .join(''),
+    ),
   }),
   apart: (answer, requests) => {
     const items = itemsOf(answer)
     const answers = requests.map((request, place) => answerOf(items?.[place], placeOf(request)))
     return answers.every(known => known !== undefined) ? answers : undefined
   },
+}
+
+const countLines = (bulk: Buffer = Buffer.alloc(0)): number => {
+  let count = 0
+  for (let at = bulk.indexOf('\n'); at !== -1; at = bulk.indexOf('\n', at + 1)) count++
+  return count
 }
 
 const placeOf = ({ path }: Request) => {

@@ -73,7 +73,7 @@ export class Cache {
   #youngBytes = 0
   #oldBytes = 0
   /** What was decided and is not yet acknowledged, batch by batch. */
-  readonly #pending = new Set<readonly Change[]>()
+  readonly #pending = new Set<readonly Key[]>()
   /** All that exists, where the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
@@ -96,18 +96,22 @@ export class Cache {
     if (!this.#young.has(key) && !this.#old.has(key)) this.#add(key, draft)
   }
 
-  decided(changes: readonly Change[]): void {
-    this.#pending.add(changes)
+  /** @returns to be called once all of it is acknowledged */
+  decided(changes: readonly Change[]): () => void {
+    // Pending from here on: what is added may make room of what was added just before.
+    const keys: Key[] = []
+    this.#pending.add(keys)
     for (const { key, place, draft } of changes) {
       if (place === 'parked' || place === 'statements') continue
+      keys.push(key)
       this.#add(key, draft)
       this.#seen?.add(key)
     }
+    return () => this.#acknowledged(keys)
   }
 
-  /** @param changes the very list that was decided */
-  acknowledged(changes: readonly Change[]): void {
-    this.#pending.delete(changes)
+  #acknowledged(keys: readonly Key[]): void {
+    this.#pending.delete(keys)
     // What is too large to be kept for long goes now.
     for (let times = 0; times < 2; times++) {
       if (this.#youngBytes + this.#oldBytes > CACHE_BYTES_PER_PARTITION) this.#grow()
@@ -127,8 +131,8 @@ export class Cache {
     this.#oldBytes = this.#youngBytes
     this.#young = new Map()
     this.#youngBytes = 0
-    for (const changes of this.#pending) {
-      for (const { key } of changes) {
+    for (const keys of this.#pending) {
+      for (const key of keys) {
         const draft = this.#old.has(key) ? undefined : dropped.get(key)
         if (draft !== undefined) this.#young.set(key, draft)
       }

@@ -3,7 +3,7 @@
  * where it is written as JSON.stringify writes it, fields in the schema's order and nothing escaped; undefined where it is
  * written in any other way, or is not valid. Almost all payouts are, and they are almost all there is to read: to look at
  * the text is a fifth of the work of making it into objects, looking at those, and making them into text again.
- * Promises: never another answer than theirs, which a test compares.
+ * Promises: never another answer than theirs, which a test compares; the text is its own canonical form.
  */
 import type { TSchema } from 'typebox'
 import { LineItem, PayoutCalculated, PayoutRecorded, TraceStep } from '../schemas/events.ts'
@@ -16,8 +16,6 @@ export type PlainPayout = {
   readonly data: Readonly<Record<string, unknown>>
   /** The amounts of the lines. */
   readonly amounts: readonly string[]
-  /** The canonical JSON of the data: the text itself. */
-  readonly text: string
 }
 
 /** Characters of a text that is looked at: of a very long list the expressions would need much memory. */
@@ -46,7 +44,7 @@ export const readPlainPayout = (type: string, text: string): PlainPayout | undef
   data.line_items = new JsonText(text.slice(afterHead, afterLines))
   if (hasTrace) data.calculation_trace = new JsonText(text.slice(traceFrom, afterTrace))
   data[tailName] = instant
-  return { data, amounts, text }
+  return { data, amounts }
 }
 
 const LINES = ',"line_items":'

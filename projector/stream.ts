@@ -43,7 +43,7 @@ import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from '
 import type { Place } from './state.ts'
 import { endsOf, identify, watch } from './watch.ts'
 import { Watchdog } from './watchdog.ts'
-import { write } from './write.ts'
+import { render, write } from './write.ts'
 
 export type StreamOptions = {
   readonly stream: Stream
@@ -292,17 +292,18 @@ const createFlowStarter = (
         decode,
         room,
         load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
-        write: changes =>
-          health.during('elasticsearch write', tell =>
-            write(changes, {
-              indexOf,
+        write: changes => {
+          const documents = render(changes, indexOf)
+          return health.during('elasticsearch write', tell =>
+            write(documents, {
               request: request => sendWrite(request, signal),
               multiGet: get,
               pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
               count,
               onRefused: tell,
             }),
-          ),
+          )
+        },
         refresh: refreshing.refresh,
         hurry: refreshing.hurry,
         searched,

@@ -36,7 +36,9 @@ export type Source = { readonly stream: Stream; readonly partition: number; read
 
 export const validate = (envelope: Envelope, record: RawRecord, source: Source): ValidEvent | ParkCode => {
   if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
-  const known = envelope.plain ? plainPayout(envelope.type, envelope.plain) : knownEvent(envelope, source.stream)
+  const known = envelope.plain
+    ? plainPayout(envelope.type, envelope.plain, record)
+    : knownEvent(envelope, source.stream)
   if (known === undefined) return 'data_invalid'
   const { event, amounts } = known
   // An organization's id is ASCII: no other bytes than its own read as it.
@@ -53,17 +55,19 @@ const knownEvent = (envelope: Envelope, stream: Stream): Known | undefined => {
   if (!matchesSchema(stream, envelope)) return undefined
   const event = canonical(envelope)
   if (!keepsValueRules(event)) return undefined
-  const hash = hashOf(event.type, JSON.stringify(event.data))
+  const hash = hashOf(event.type, Buffer.from(JSON.stringify(event.data)))
   if (!isPayout(event)) return { event: { ...event, hash }, amounts: [] }
   return { event: listsAsText(event, hash), amounts: event.data.line_items.map(line => line.amount) }
 }
 
-const plainPayout = (type: string, { data, amounts, text }: PlainPayout): Known => ({
-  event: { type, data, hash: hashOf(type, text) } as unknown as ValidEvent,
+/** Its canonical JSON are the very bytes of the record. */
+const plainPayout = (type: string, { data, amounts }: PlainPayout, { value }: RawRecord): Known => ({
+  event: { type, data, hash: hashOf(type, value ?? Buffer.alloc(0)) } as unknown as ValidEvent,
   amounts,
 })
 
-const hashOf = (type: string, text: string): string => hash('sha256', `${type}\n${text}`, 'base64url')
+const hashOf = (type: string, json: Buffer): string =>
+  hash('sha256', Buffer.concat([Buffer.from(`${type}\n`), json]), 'base64url')
 
 const listsAsText = (event: PayoutEvent, hash: string): ValidEvent => {
   const line_items = new JsonText(JSON.stringify(event.data.line_items))

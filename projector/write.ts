@@ -1,5 +1,5 @@
 /**
- * In: the changes of a batch. Out: nothing, once every document is in Elasticsearch at its version or a later one.
+ * In: the changes of a batch, rendered. Out: nothing, once every document is in Elasticsearch at its version or a later one.
  * Promises: each document whole, with the offset as its external version, so that a repeated or late write changes
  * nothing; every item's answer is looked at, by its place and id; what failed for now is tried again, alone, for ever.
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
@@ -18,17 +18,17 @@ import { textOf } from './json-text.ts'
 import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from './limits.ts'
 import type { Change, Place } from './state.ts'
 
-/** A document ready to be sent: `line` is its source, one line of JSON, of so many bytes. */
-type Write = {
+/** A document ready to be sent: its two lines are `all` from here to there. */
+export type Write = {
   readonly index: string
   readonly id: string
   readonly version: number
-  readonly line: string
-  readonly bytes: number
+  readonly all: Buffer
+  readonly from: number
+  readonly to: number
 }
 
 export type WriteSteps = {
-  readonly indexOf: (place: Place) => string
   /** Tries once. @throws Unavailable when it may work later */
   readonly request: (request: Request) => Promise<Answer>
   /** Tries until it is answered: of the first documents that are asked for as many as one answer holds. */
@@ -40,37 +40,68 @@ export type WriteSteps = {
   readonly onRefused: (reason: string | undefined) => void
 }
 
-export const write = async (changes: readonly Change[], steps: WriteSteps): Promise<void> => {
-  const writes = changes.map(change => render(change, steps.indexOf))
-  for (const part of split(writes, BULK_BYTES)) await writeAll(part, steps)
+export const write = async (documents: readonly Write[], steps: WriteSteps): Promise<void> => {
+  for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
 }
 
-/** Our own fields first, `body_bytes` and `body` last: what the API relies on to cut the body out. */
-const render = ({ place, id, version, draft }: Change, indexOf: WriteSteps['indexOf']): Write => {
-  const { body, ...fields } = draft
-  const text = textOf(body)
-  const bodyBytes = Buffer.byteLength(text)
-  const before = `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${bodyBytes},"body":`
-  return {
-    index: indexOf(place),
-    id,
-    version,
-    line: `${before}${text}}`,
-    bytes: Buffer.byteLength(before) + bodyBytes + 1,
-  }
+/**
+ * Makes changes into what is sent: our own fields first, `body_bytes` and `body` last, which the API relies on to cut the body out.
+ * All in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by the collector as
+ * long as they wait.
+ */
+export const render = (changes: readonly Change[], indexOf: (place: Place) => string): Write[] => {
+  const texts = changes.map(change => textsOf(change, indexOf))
+  const all = Buffer.allocUnsafe(
+    texts.reduce((sum, { headBytes, bodyBytes }) => sum + headBytes + bodyBytes + END.length, 0),
+  )
+  let at = 0
+  return texts.map(({ index, id, version, head, headBytes, body, bodyBytes }) => {
+    const from = at
+    at += all.write(head, at, headBytes === head.length ? 'latin1' : 'utf8')
+    at += all.write(body, at, bodyBytes === body.length ? 'latin1' : 'utf8')
+    at += all.write(END, at, 'latin1')
+    // What is not written over would be whatever this memory held before.
+    if (at - from !== headBytes + bodyBytes + END.length)
+      throw new Error('a document has another length than was counted')
+    return { index, id, version, all, from, to: at }
+  })
+}
+
+/** The lines of a document: the first, and the second up to the body; then the body. */
+const textsOf = ({ place, id, version, draft }: Change, indexOf: (place: Place) => string) => {
+  const { body: content, ...fields } = draft
+  const index = indexOf(place)
+  const body = textOf(content)
+  const bodyBytes = Buffer.byteLength(body)
+  const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
+  const head = `${action}${JSON.stringify(fields).slice(0, -1)},"body_bytes":${bodyBytes},"body":`
+  return { index, id, version, head, headBytes: Buffer.byteLength(head), body, bodyBytes }
+}
+const END = '}\n'
+
+/** The document as it is sent. */
+const sourceOf = ({ all, from, to }: Write): unknown =>
+  JSON.parse(all.toString('utf8', all.indexOf('\n', from) + 1, to))
+
+/** The lines of all of them: most often they lie one after the other. */
+const linesOf = (writes: readonly Write[]): Buffer => {
+  const [first, last] = [writes[0], writes.at(-1)]
+  const inOneGo = writes.every(({ from }, place) => place === 0 || from === writes[place - 1]?.to)
+  if (first && last && inOneGo) return first.all.subarray(first.from, last.to)
+  return Buffer.concat(writes.map(({ all, from, to }) => all.subarray(from, to)))
 }
 
 function* split(writes: readonly Write[], bytesMost: number): Generator<Write[]> {
   let part: Write[] = []
   let bytes = 0
   for (const item of writes) {
-    if (part.length > 0 && (bytes + item.bytes > bytesMost || part.length === BULK_DOCUMENTS)) {
+    if (part.length > 0 && (bytes + item.to - item.from > bytesMost || part.length === BULK_DOCUMENTS)) {
       yield part
       part = []
       bytes = 0
     }
     part.push(item)
-    bytes += item.bytes
+    bytes += item.to - item.from
   }
   if (part.length > 0) yield part
 }
@@ -111,7 +142,7 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
     method: 'POST',
     path: '/_bulk',
     query: { filter_path: 'items.*._id,items.*._index,items.*.status,items.*.error.type' },
-    bulk: writes.map(bulkLines).join(''),
+    bulk: linesOf(writes),
   })
   if (status === 413 && writes.length > 1) {
     const half = writes.length >> 1
@@ -130,9 +161,6 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
     steps.onRefused('Elasticsearch refuses documents for now: 409, though it has nothing newer')
   return [...of('retry'), ...yetToHappen]
 }
-
-const bulkLines = ({ index, id, version, line }: Write): string =>
-  `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n${line}\n`
 
 type Outcome = 'written' | 'stale' | 'retry'
 
@@ -181,7 +209,7 @@ const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Wri
       const item = part[place]
       if (item === undefined) continue
       if (!stored.found || stored._version < item.version) again.push(item)
-      else if (stored._version === item.version && !isDeepStrictEqual(stored._source, JSON.parse(item.line))) {
+      else if (stored._version === item.version && !isDeepStrictEqual(stored._source, sourceOf(item))) {
         throw new StopError('content_differs', 'same version, other content', {
           index: item.index,
           version: item.version,

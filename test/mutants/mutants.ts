@@ -80,8 +80,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'other content under the same version is taken for the same',
     file: 'projector/write.ts',
-    find: '!isDeepStrictEqual(stored._source, JSON.parse(item.line))',
+    find: '!isDeepStrictEqual(stored._source, sourceOf(item))',
     replace: 'stored._source === undefined && !isDeepStrictEqual(1, 1)',
+  },
+  {
+    name: 'with what is sent again goes all that lies between',
+    file: 'projector/write.ts',
+    find: '  if (first && last && inOneGo) return',
+    replace: '  if (first && last && (inOneGo || first.from < last.to)) return',
   },
   {
     name: 'documents are written without their version',

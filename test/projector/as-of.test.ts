@@ -113,11 +113,11 @@ const projectAnyhow = async (
   let at = atBefore
   const parkedCodes: string[] = []
   const counts: Record<string, number> = {}
-  const unwritten: (readonly Change[])[] = []
+  const unwritten: Awaited<ReturnType<typeof projectBatch>>[] = []
   const writeOne = (): void => {
-    const [changes] = unwritten.splice(chance(chances, unwritten.length), 1)
-    documents.write(changes ?? [])
-    cache.acknowledged(changes ?? [])
+    const [written] = unwritten.splice(chance(chances, unwritten.length), 1)
+    documents.write(written?.changes ?? [])
+    written?.acknowledged()
   }
   for (let from = 0; from < records.length; ) {
     const size = 1 + chance(chances, 6)
@@ -126,7 +126,7 @@ const projectAnyhow = async (
     at = projection.at
     parkedCodes.push(...projection.parkedCodes)
     for (const [outcome, count] of Object.entries(projection.counts)) counts[outcome] = (counts[outcome] ?? 0) + count
-    unwritten.push(projection.changes)
+    unwritten.push(projection)
     while (unwritten.length > chance(chances, 4)) writeOne()
     if (unwritten.length === 0 && chance(chances, 3) === 0) cache = new Cache(false)
   }

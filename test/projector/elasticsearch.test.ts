@@ -62,8 +62,9 @@ describe('a request', () => {
 
   test('of many documents is sent as lines', async () => {
     const { send, asked } = setUp({ statusCode: 200, body: {} })
-    await send({ method: 'POST', path: '/_bulk', bulk: '{}\n{}\n' })
-    expect(asked[0]?.[0]).toEqual({ method: 'POST', path: '/_bulk', bulkBody: '{}\n{}\n' })
+    const bulk = Buffer.from('{}\n{}\n')
+    await send({ method: 'POST', path: '/_bulk', bulk })
+    expect(asked[0]?.[0]).toEqual({ method: 'POST', path: '/_bulk', bulkBody: bulk })
   })
 
   test.each([400, 404, 409, 413])('answered %i is an answer', async status => {

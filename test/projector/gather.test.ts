@@ -30,7 +30,7 @@ const bulkOf = (...ids: string[]): Request => ({
   method: 'POST',
   path: '/_bulk',
   query: { filter_path: 'items' },
-  bulk: ids.map(id => `{"index":{"_index":"i","_id":"${id}","version":1}}\n{"id":"${id}"}\n`).join(''),
+  bulk: Buffer.from(ids.map(id => `{"index":{"_index":"i","_id":"${id}","version":1}}\n{"id":"${id}"}\n`).join('')),
 })
 const items = (...ids: string[]): Answer => ({ status: 200, body: { items: ids.map(_id => ({ index: { _id } })) } })
 const mgetOf = (...ids: string[]): Request => ({
@@ -64,7 +64,7 @@ describe('requests of several partitions', () => {
 
   test('of which one is large do not wait for it, nor it for them', async () => {
     const { ask, underWay } = setUp(bulks)
-    const large = { ...bulkOf(), bulk: 'x'.repeat(GATHERED_BYTES + 1) }
+    const large = { ...bulkOf(), bulk: Buffer.alloc(GATHERED_BYTES + 1) }
     await ask('small', bulkOf('1'))
     await ask('large', large)
     expect(underWay()).toEqual([bulkOf('1'), large])
@@ -171,7 +171,7 @@ describe('positions', () => {
     const { underWay, sent, outcomes } = await started()
     const operation = (id: string) =>
       `{"index":{"_index":"control","_id":"${id}","if_seq_no":4,"if_primary_term":1}}\n{"of":"${id}"}\n`
-    const bulk = operation('position:g1:1') + operation('position:g1:2')
+    const bulk = Buffer.from(operation('position:g1:1') + operation('position:g1:2'))
     expect(underWay()).toEqual([{ method: 'POST', path: '/_bulk', bulk }])
     const written = { status: 200, _seq_no: 5, _primary_term: 1 }
     const conflict = { status: 409, error: { type: 'version_conflict_engine_exception' } }

@@ -70,7 +70,7 @@ export const projectBatch = async (
   read: ReadDocuments,
   atBefore = 0,
   stream: Stream = 'events',
-): Promise<Projection> => {
+): Promise<Projection & { readonly acknowledged: () => void }> => {
   const judged = records.map(record => judge(record, { stream, partition: 0, partitions: 1 }))
   const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
     typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: record.timestamp }],
@@ -78,8 +78,7 @@ export const projectBatch = async (
   const loaded = await load(events, cache, read)
   if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')
   const projection = project(judged, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
-  cache.decided(projection.changes)
-  return projection
+  return { ...projection, acknowledged: cache.decided(projection.changes) }
 }
 
 export type Decided = { readonly outcome: string; readonly changes: readonly Change[]; readonly at: number }
@@ -94,7 +93,7 @@ export const decideOneByOne = async (
   const cache = new Cache(false)
   const decided: Decided[] = []
   for (const record of records) {
-    const { changes, counts, parkedCodes, at } = await projectBatch(
+    const { changes, counts, parkedCodes, at, acknowledged } = await projectBatch(
       [record],
       cache,
       documents.read,
@@ -102,7 +101,7 @@ export const decideOneByOne = async (
       stream,
     )
     documents.write(changes)
-    cache.acknowledged(changes)
+    acknowledged()
     const outcome = parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate')
     decided.push({ outcome, changes: changes.map(change => ({ ...change, draft: copy(change.draft) })), at })
   }

@@ -17,9 +17,9 @@ describe('the cache', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
     const batches = [[first], [second]]
-    for (const batch of batches) cache.decided(batch)
+    const pending = batches.map(batch => cache.decided(batch))
     expect(cache.get('chains/a')).toBe(second.draft)
-    for (const batch of batches.toReversed()) cache.acknowledged(batch)
+    for (const acknowledged of pending.toReversed()) acknowledged()
     expect(cache.get('chains/a')).toBe(second.draft)
   })
 
@@ -37,26 +37,24 @@ describe('the cache', () => {
     for (let at = 0; at < 3 * half; at++) cache.keep(`chains/x${at}`, chain(at, 1_000))
   }
 
-  test('takes an acknowledgement only for the very batch that is pending', () => {
+  test('takes an acknowledgement for the very batch that it is of, however often', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
-    const batch = [second]
-    cache.decided([first])
-    cache.decided(batch)
-    cache.acknowledged([second])
+    const acknowledged = cache.decided([first])
+    cache.decided([second])
+    for (let times = 0; times < 2; times++) acknowledged()
     readMuch(cache)
     expect(cache.get('chains/a')).toBe(second.draft)
-    cache.acknowledged(batch)
   })
 
   test('keeps the latest of what is pending, also where only an earlier state of it is', () => {
     const cache = new Cache(false)
     const [first, second] = [[change('a', 1)], [change('a', 2)]]
-    for (const batch of [first, second]) cache.decided(batch)
-    cache.acknowledged(second)
+    const [firstAcknowledged, secondAcknowledged] = [cache.decided(first), cache.decided(second)]
+    secondAcknowledged()
     readMuch(cache)
     expect(cache.get('chains/a')).toBe(second[0]?.draft)
-    cache.acknowledged(first)
+    firstAcknowledged()
     readMuch(cache)
     expect(cache.get('chains/a')).toBeUndefined()
   })
@@ -64,11 +62,10 @@ describe('the cache', () => {
   test('prefers what it decided to what was read', () => {
     const cache = new Cache(false)
     const decided = change('a', 2)
-    const batch = [decided]
-    cache.decided(batch)
+    const acknowledged = cache.decided([decided])
     cache.keep('chains/a', chain(1))
     expect(cache.get('chains/a')).toBe(decided.draft)
-    cache.acknowledged(batch)
+    acknowledged()
     cache.keep('chains/a', chain(1))
     expect(cache.get('chains/a')).toBe(decided.draft)
   })
@@ -85,10 +82,7 @@ describe('the cache', () => {
     const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
     const filled = (): Cache => {
       const cache = new Cache(false)
-      for (const batch of many.map(one => [one])) {
-        cache.decided(batch)
-        cache.acknowledged(batch)
-      }
+      for (const one of many) cache.decided([one])()
       return cache
     }
     // Each asked of a cache that nothing else was asked: what is asked for is kept longer.
@@ -101,8 +95,7 @@ describe('the cache', () => {
   test('drops what was pending, too, once it is acknowledged and as much again has come', () => {
     const cache = new Cache(false)
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
-    cache.decided(many)
-    cache.acknowledged(many)
+    cache.decided(many)()
     readMuch(cache)
     expect(many.filter(({ key }) => cache.get(key) !== undefined)).toEqual([])
   })
@@ -110,9 +103,7 @@ describe('the cache', () => {
   test('keeps what is asked for again and again', () => {
     const cache = new Cache(false)
     const asked = change('asked', 0)
-    const batch = [asked]
-    cache.decided(batch)
-    cache.acknowledged(batch)
+    cache.decided([asked])()
     for (let at = 0; at < 1_000; at++) {
       cache.keep(`chains/x${at}`, chain(at, 1_000))
       expect(cache.get('chains/asked')).toBe(asked.draft)
@@ -124,9 +115,9 @@ describe('the cache', () => {
     const small = [change('a', 1)]
     const large = [change('a', 2, chain(2, CACHE_BYTES_PER_PARTITION / 150))]
     for (const batch of [small, large]) {
-      cache.decided(batch)
+      const acknowledged = cache.decided(batch)
       expect(cache.get('chains/a')).toBe(batch[0]?.draft)
-      cache.acknowledged(batch)
+      acknowledged()
     }
     expect(cache.get('chains/a')).toBeUndefined()
   })

@@ -27,7 +27,8 @@ export const stepOf = ({ method, path, bulk }: Request): Step => {
 }
 
 /** Documents are written at a version of their own, positions as they were last seen. */
-const isOfPositions = (bulk = ''): boolean => bulk.slice(0, bulk.indexOf('\n')).includes('"if_seq_no"')
+const isOfPositions = (bulk: Buffer = Buffer.alloc(0)): boolean =>
+  bulk.subarray(0, bulk.indexOf('\n')).includes('"if_seq_no"')
 
 /** Told what a projector does, and when; it may kill it there. */
 export type Watcher = {
