@@ -9,9 +9,11 @@
  * - Batches of only control or aborted records never reach the handler: the end-of-batch event tells of them.
  * - Its filter lets aborted records through: see transactions.ts.
  * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
+ * - Some errors of a sick Kafka end it for good: see `crashes.ts`.
  * - It takes time that grows with the square of the number of headers: see `headers.ts`.
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
+import { startAgainWhenSick } from './crashes.ts'
 import type { RawRecord } from './decode.ts'
 import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from './headers.ts'
 import {
@@ -58,6 +60,7 @@ export const consume = async (
 ): Promise<Consumption> => {
   leaveHeadersEncoded()
   repairAbortedFilter()
+  startAgainWhenSick()
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,

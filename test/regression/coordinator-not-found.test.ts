@@ -1,0 +1,52 @@
+/**
+ * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away, and had but to wait.
+ * Cause: the client starts its consumer again after a lost connection; if then no broker says who coordinates the group, that is an
+ * error it holds to be for good, see projector/crashes.ts. Found by the rig with seed 318175561.
+ */
+import { randomBytes } from 'node:crypto'
+import kafkajs, { type ISocketFactoryArgs } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { kafkaConfig } from '../../projector/config.ts'
+import { hearConnections } from '../../projector/connections.ts'
+import { consume } from '../../projector/consume.ts'
+import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { startProxy } from '../support/proxy.ts'
+import { eventually } from '../support/scope.ts'
+import { createTopics } from '../support/topics.ts'
+
+/** Requests begin with four bytes of their length and two that say what is asked: 10. */
+const findsCoordinator = (asked: string): boolean => asked.charCodeAt(4) === 0 && asked.charCodeAt(5) === 10
+
+test.concurrent('a consumer that cannot find its coordinator tries until it does', async t => {
+  const topics = await createTopics(t)
+  const proxy = await startProxy(t, topics.brokers)
+  const settings = readSettings(projectorSettings, {
+    KAFKA_BROKERS: proxy.address,
+    ELASTICSEARCH_URL: 'http://localhost:1',
+  })
+  const connect = hearConnections(() => undefined)
+  const socketFactory = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
+  const kafka = new kafkajs.Kafka({ ...kafkaConfig(settings, 'coordinator', () => Buffer.alloc(0)), socketFactory })
+  let assignments = 0
+  const troubles: string[] = []
+  const stopped: Error[] = []
+  const group = `coordinator-${randomBytes(6).toString('hex')}`
+  const consumption = await consume(kafka, { topic: topics.events, partitions: topics.partitions }, group, {
+    onAssigned: () => void assignments++,
+    onBatch: () => undefined,
+    sleep: async () => undefined,
+    onRebalancing: () => undefined,
+    onTrouble: name => void troubles.push(name),
+    onStopped: error => void stopped.push(error),
+  })
+  t.onTestFinished(() => consumption.stop())
+  await eventually(() => expect(assignments).toBe(1))
+
+  await proxy.suffer({ kind: 'away' })
+  await eventually(() => expect(troubles).not.toEqual([]))
+  await proxy.suffer({ kind: 'reset' }, findsCoordinator)
+  await eventually(() => expect(proxy.struck() > 5 || stopped.length > 0).toBe(true))
+  expect(stopped).toEqual([])
+  await proxy.heal()
+  await eventually(() => expect([assignments, stopped]).toEqual([2, []]))
+})
