@@ -3,11 +3,13 @@ import Koa from 'koa'
 import { openapi } from '../schemas/openapi.ts'
 import { answerErrors, type ObserveRequest } from './answer-errors.ts'
 import { authenticate } from './authenticate.ts'
+import type { Rate, RequestCounter } from './count-requests.ts'
 import { describe } from './describe.ts'
 import type { Elasticsearch } from './elasticsearch.ts'
 import { identifyRequest } from './identify-request.ts'
 import { createKeyLookUp } from './keys.ts'
-import { limitRate, type Rate } from './limit-rate.ts'
+import { createFailures } from './limit-failures.ts'
+import { limitRate } from './limit-rate.ts'
 import type { Log } from './log.ts'
 import { createPositionReader } from './position.ts'
 import { createReadList } from './read-list.ts'
@@ -22,9 +24,13 @@ export type ApiParts = {
   readonly elasticsearch: Elasticsearch
   readonly prefix: string
   readonly rate: Rate
+  /** Of the same rate. */
+  readonly counter: RequestCounter
+  /** How often one address may come without a valid key in a minute. */
+  readonly failuresPerAddress?: number
   readonly log: Log
   readonly observe: ObserveRequest
-  readonly rateLimited: () => void
+  readonly rateLimited: (by: 'key' | 'address') => void
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
   readonly newRequestId: () => string
@@ -48,8 +54,8 @@ export const createApi = (parts: ApiParts): Api => {
     refuseEarly,
     findRoute(router),
     describe(JSON.stringify(openapi)),
-    authenticate(keys.lookUp),
-    limitRate(parts.rate, now, parts.rateLimited),
+    authenticate(keys, createFailures(now, parts.failuresPerAddress), () => parts.rateLimited('address')),
+    limitRate(parts.rate, parts.counter, now, () => parts.rateLimited('key')),
     requireRoute,
     router.routes() as unknown as Step,
   ]

@@ -1,22 +1,35 @@
 /**
  * In: a request under the base path. Out: the same with whose key it carries.
  * Promises: a header that is missing, repeated or malformed and a key that is unknown or revoked answer alike; only a well-formed key is hashed.
+ *   Who comes without a valid key too often is answered 429 in place of 401, and nothing is looked up any more but keys that were valid here:
+ *   behind the address of one who tries keys there may be others.
  * Can go wrong: keys cannot be looked up → `unavailable`, never 401.
  */
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../schemas/limits.ts'
 import { Refusal } from './failures.ts'
-import type { LookUpKey } from './keys.ts'
+import type { Keys } from './keys.ts'
+import type { Failures } from './limit-failures.ts'
 import { countHeader, type Step } from './request.ts'
 
 const grammar = new RegExp(`^Bearer ([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
 
-export const authenticate = (lookUpKey: LookUpKey): Step => {
+/** @param limited told of every request of an address that came too often */
+export const authenticate = ({ lookUp, wasValid }: Keys, failures: Failures, limited: () => void): Step => {
   return async (ctx, next) => {
     ctx.set('Cache-Control', 'private, no-cache')
     ctx.set('Vary', 'Authorization')
     const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
-    const holder = key === undefined ? 'unknown' : await lookUpKey(key, ctx.state.signal)
-    if (holder === 'unknown') throw new Refusal('unauthorized')
+    const { remoteAddress } = ctx.req.socket
+    const wait = failures.exhausted(remoteAddress)
+    const isLookedUp = key !== undefined && (wait === undefined || wasValid(key))
+    const holder = isLookedUp ? await lookUp(key, ctx.state.signal) : 'unknown'
+    if (holder === 'unknown') {
+      failures.count(remoteAddress)
+      if (wait === undefined) throw new Refusal('unauthorized')
+      limited()
+      ctx.set('Retry-After', String(Math.max(1, Math.ceil(wait / 1_000))))
+      throw new Refusal('rate_limited')
+    }
     ctx.state.key = holder
     await next()
   }

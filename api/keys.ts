@@ -18,10 +18,17 @@ import type { MultiGet } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
 import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from './limits.ts'
 
-/** Whose key it is. `id` is the key's id, unique within its organization only. */
-export type KeyHolder = { readonly org: string; readonly id: string; readonly mayRead: boolean }
+/** Whose key it is. `id` is the key's id, unique within its organization only; `orgHash` stands for the organization in logs. */
+export type KeyHolder = {
+  readonly org: string
+  readonly orgHash: string
+  readonly id: string
+  readonly mayRead: boolean
+}
 export type Keys = {
   readonly lookUp: LookUpKey
+  /** Whether the key was valid when it was last looked up here, some time ago maybe. */
+  readonly wasValid: (key: string) => boolean
   /** Fails with `unavailable` unless keys are served. */
   readonly look: (signal: AbortSignal) => Promise<void>
 }
@@ -31,6 +38,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
   const options = { max: KEYS_REMEMBERED, ttl: KEY_BELIEVED_FOR, ttlResolution: 0, perf: { now } }
   const known = new LRUCache<string, KeyHolder>(options)
   const unknown = new LRUCache<string, true>(options)
+  const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
   const position: DocumentName = {
     index: controlIndexOf(prefix),
     id: positionId(API_KEYS_GENERATION, 0),
@@ -38,7 +46,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
   }
 
   const lookUp: LookUpKey = async (key, signal) => {
-    const digest = hash('sha256', key, 'hex')
+    const digest = digestOf(key)
     const remembered = known.get(digest)
     if (remembered) return remembered
     if (unknown.get(digest)) return 'unknown'
@@ -50,9 +58,14 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     const holder = document && holderOf(document)
     // Counted from when it was asked: an answer that took long is old when it comes.
     const ttl = Math.max(1, KEY_BELIEVED_FOR - (now() - asked))
-    if (holder === undefined) unknown.set(digest, true, { ttl })
-    else known.set(digest, holder, { ttl })
-    return holder ?? 'unknown'
+    if (holder === undefined) {
+      unknown.set(digest, true, { ttl })
+      valid.delete(digest)
+      return 'unknown'
+    }
+    known.set(digest, holder, { ttl })
+    valid.set(digest, true)
+    return holder
   }
 
   const look = async (signal: AbortSignal) => {
@@ -60,8 +73,10 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     requireServed(served)
   }
 
-  return { lookUp, look }
+  return { lookUp, wasValid: key => valid.has(digestOf(key)), look }
 }
+
+const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
 /** Keys read from an empty or restored index would refuse keys that exist, or serve revoked ones. */
 const requireServed = (document: Cut | undefined): void => {
@@ -72,6 +87,9 @@ const requireServed = (document: Cut | undefined): void => {
   if (body.position < body.serve_from) throw unavailable('keys_not_read_yet')
 }
 
+/** Hexadecimal digits: enough to tell the organizations of an installation apart. */
+const ORG_HASH_LENGTH = 16
+
 const holderOf = (document: Cut): KeyHolder | undefined => {
   const key = smallDocument(document) as Partial<ApiKeyDocument>
   const { org_id, key_id, permissions, revoked } = key
@@ -80,5 +98,6 @@ const holderOf = (document: Cut): KeyHolder | undefined => {
   }
   // Whatever is not plainly in force is not.
   if (revoked !== false) return undefined
-  return { org: org_id, id: key_id, mayRead: permissions.includes('read') }
+  const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
+  return { org: org_id, orgHash, id: key_id, mayRead: permissions.includes('read') }
 }

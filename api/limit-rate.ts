@@ -1,16 +1,14 @@
 /**
  * In: an authenticated request. Out: the same, counted, if its key may read and has requests left in the window.
- * Promises: exact within this process; every answer from here on says what is left; a 304 gives its request back.
+ * Promises: every answer from here on says what is left; a 304 gives its request back.
  */
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterRes } from 'rate-limiter-flexible'
+import type { Rate, RequestCounter } from './count-requests.ts'
 import { Refusal } from './failures.ts'
 import type { Context, Step } from './request.ts'
 
-export type Rate = { readonly requests: number; readonly windowSeconds: number }
-
 /** @param limited told of every request that was over the limit */
-export const limitRate = (rate: Rate, now: () => number, limited: () => void): Step => {
-  const limiter = new RateLimiterMemory({ points: rate.requests, duration: rate.windowSeconds })
+export const limitRate = (rate: Rate, counter: RequestCounter, now: () => number, limited: () => void): Step => {
   const policy = `"default";q=${rate.requests};w=${rate.windowSeconds}`
 
   return async (ctx, next) => {
@@ -18,7 +16,7 @@ export const limitRate = (rate: Rate, now: () => number, limited: () => void): S
     if (!key) throw new Error('limitRate needs an authenticated request')
     // The id of a key is its organization's own: two may use the same.
     const place = `${key.org}:${key.id}`
-    const counted = await count(limiter, place)
+    const counted = await count(counter, place)
     const windowEnds = now() + counted.msBeforeNext
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
@@ -33,26 +31,26 @@ export const limitRate = (rate: Rate, now: () => number, limited: () => void): S
       // What was counted in a window that has ended is not given back in the next one.
       const left = windowEnds - now()
       if (left <= 0) return
-      void giveBack(limiter, place)
+      void giveBack(counter, place)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
     await next()
   }
 }
 
-const count = async (limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> => {
+const count = async (counter: RequestCounter, key: string): Promise<RateLimiterRes> => {
   try {
-    return await limiter.consume(key)
+    return await counter.consume(key)
   } catch (over) {
     if (over instanceof RateLimiterRes) return over
     throw over
   }
 }
 
-const giveBack = async (limiter: RateLimiterMemory, key: string): Promise<void> => {
-  const { consumedPoints } = await limiter.reward(key)
+const giveBack = async (counter: RequestCounter, key: string): Promise<void> => {
+  const { consumedPoints } = await counter.reward(key)
   // The window ended in between: this one has nothing to give back.
-  if (consumedPoints < 0) await limiter.penalty(key)
+  if (consumedPoints < 0) await counter.penalty(key)
 }
 
 const setLeft = (ctx: Context, left: number, msBeforeNext: number): void =>

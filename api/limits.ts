@@ -44,6 +44,20 @@ export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
 /** Bytes a stored body can have: the event it was made of, and the fields that only the answer has. */
 export const BODY_STORED_MAX = RECORD_VALUE_BYTES_MAX + 64 * 1024
 
+/** Milliseconds until Redis has counted a request, or this process does; until it is connected; and between two tries of either. */
+export const REDIS_ANSWER_TIME_MAX = 500
+export const REDIS_CONNECT_TIME_MAX = 1_000
+export const REDIS_RETRY_INTERVAL = 1_000
+/** Milliseconds between two signs of life on a connection to Redis that is idle; twice that without an answer, and it is made anew. */
+export const REDIS_PING_INTERVAL = 1_000
+/** Requests that wait for an answer of Redis at once: beyond them this process counts. */
+export const REDIS_QUEUE_MAX = 10_000
+
+/** Attempts without a valid key that one address may make in so many seconds, and addresses remembered. */
+export const FAILURES_PER_ADDRESS = 300
+export const FAILURES_WINDOW_SECONDS = 60
+export const ADDRESSES_REMEMBERED = 10_000
+
 /** Records that can be asked for at once whatever their size. */
 export const RECORDS_SURE = Math.floor(ANSWER_BYTES_MAX / BODY_STORED_MAX)
 

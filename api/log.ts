@@ -21,6 +21,7 @@ export const createLog = (pino: Logger): Log => ({
         status,
         ms: Math.round(milliseconds * 100) / 100,
         key_id: state.key?.id,
+        organization_hash: state.key?.orgHash,
         because,
       },
       'answered',

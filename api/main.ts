@@ -4,19 +4,21 @@
  */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
-import { apiSettings, readSettings, SettingsError } from '../schemas/settings.ts'
+import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
 import { createAdminServer } from './admin.ts'
 import { createApi } from './app.ts'
 import { clientOptions } from './client-options.ts'
+import { countAlone, countTogether } from './count-requests.ts'
 import { createElasticsearch, type Transport } from './elasticsearch.ts'
 import { LOG_BUFFER_BYTES, LOG_FLUSH_INTERVAL, STOP_TIME_MAX } from './limits.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { sayWhenReady } from './ready.ts'
-import { closingConnections, createApiServer, ListenError, listen, stop } from './server.ts'
+import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './server.ts'
 
 /**
  * A page is a few buffers of several 100 KB outside the heap. Without this the collector marks the whole heap whenever 64 MB of
@@ -29,14 +31,11 @@ const start = async (): Promise<void> => {
   const settings = readSettings(apiSettings, process.env)
   const stream = pino.destination({ sync: false, minLength: LOG_BUFFER_BYTES, periodicFlush: LOG_FLUSH_INTERVAL })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
-  if (settings.REDIS_URL !== undefined) {
-    log.say('warn', 'REDIS_URL has no effect yet: the rate of a key is counted by each process for itself')
-  }
   const metrics = createMetrics()
   const now = () => performance.now()
   const newRequestId = () => randomUUID()
 
-  const ca = readCa(settings.ELASTICSEARCH_CA_FILE)
+  const ca = readPem('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
   const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, settings.ELASTICSEARCH_API_KEY, ca))
   const elasticsearch = createElasticsearch({
     transport: client.transport.request.bind(client.transport) as Transport,
@@ -45,10 +44,24 @@ const start = async (): Promise<void> => {
     observe: metrics.elasticsearch,
     now,
   })
+  const rate = { requests: settings.RATE_LIMIT_REQUESTS, windowSeconds: settings.RATE_LIMIT_WINDOW_SECONDS }
+  const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
+  const shared =
+    settings.REDIS_URL === undefined
+      ? undefined
+      : countTogether(settings.REDIS_URL, `${prefix}-rate`, rate, now, {
+          counts: counts => {
+            metrics.countedTogether(counts)
+            if (counts) log.say('info', 'Redis counts the requests of each key')
+            else log.say('warn', 'Redis does not answer: the requests of a key are counted by each process for itself')
+          },
+          countedAlone: metrics.countedAlone,
+        })
   const api = createApi({
     elasticsearch,
-    prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
-    rate: { requests: settings.RATE_LIMIT_REQUESTS, windowSeconds: settings.RATE_LIMIT_WINDOW_SECONDS },
+    prefix,
+    rate,
+    counter: shared ?? countAlone(rate),
     log,
     observe: metrics.request,
     rateLimited: metrics.rateLimited,
@@ -60,6 +73,7 @@ const start = async (): Promise<void> => {
   const notReady = async () => (stopping ? ['stopping'] : api.notReady())
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),
+    tls: readTls(settings),
     newRequestId,
     refused: (requestId, code) => {
       metrics.refusedBytes(code)
@@ -82,6 +96,7 @@ const start = async (): Promise<void> => {
     waiting.abort()
     log.say('info', 'stopping', { signal })
     await Promise.all([stop(server, STOP_TIME_MAX), stop(admin, STOP_TIME_MAX)])
+    shared?.stop()
     await client.close()
     log.say('info', 'stopped')
     stream.flushSync()
@@ -91,12 +106,26 @@ const start = async (): Promise<void> => {
   await sayWhenReady(notReady, log.say, waiting.signal)
 }
 
-const readCa = (file: string | undefined): string | undefined => {
+const readPem = (name: string, file: string | undefined): string | undefined => {
   if (file === undefined) return undefined
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    throw new SettingsError([{ name: 'ELASTICSEARCH_CA_FILE', expected: 'a file that can be read', got: file }])
+    throw new SettingsError([{ name, expected: 'a file that can be read', got: file }])
+  }
+}
+
+/** Certificate and key belong together, or nothing is served. */
+const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSettings>): Tls | undefined => {
+  const cert = readPem('API_TLS_CERT_FILE', API_TLS_CERT_FILE)
+  const key = readPem('API_TLS_KEY_FILE', API_TLS_KEY_FILE)
+  if (cert === undefined || key === undefined) return undefined
+  try {
+    createSecureContext({ cert, key })
+    return { cert, key }
+  } catch {
+    const expected = 'a certificate with its chain as PEM, of the key in API_TLS_KEY_FILE'
+    throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got: 'something else' }])
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the API counts and measures, for Prometheus. Labels are route patterns, methods, statuses and words of ours only. */
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ObserveRequest } from './answer-errors.ts'
 import type { Observe } from './elasticsearch.ts'
 
@@ -7,7 +7,10 @@ export type Metrics = {
   readonly registry: Registry
   readonly request: ObserveRequest
   readonly elasticsearch: Observe
-  readonly rateLimited: () => void
+  readonly rateLimited: (by: 'key' | 'address') => void
+  /** Whether Redis counts requests, and every request that this process counted for itself meanwhile. */
+  readonly countedTogether: (counts: boolean) => void
+  readonly countedAlone: () => void
   readonly refusedBytes: (code: string) => void
 }
 
@@ -33,7 +36,18 @@ export const createMetrics = (): Metrics => {
   })
   const limited = new Counter({
     name: 'api_rate_limited_total',
-    help: 'Requests over the limit of their key.',
+    help: 'Requests over the limit of their key, or of an address that comes without a valid one.',
+    labelNames: ['by'],
+    registers,
+  })
+  const together = new Gauge({
+    name: 'api_rate_shared',
+    help: '1 while Redis counts the requests of each key for all processes; 0 while each counts for itself.',
+    registers,
+  })
+  const alone = new Counter({
+    name: 'api_rate_alone_total',
+    help: 'Requests counted by this process for itself although REDIS_URL is set.',
     registers,
   })
   const refused = new Counter({
@@ -47,7 +61,9 @@ export const createMetrics = (): Metrics => {
     request: (method, route, status, milliseconds) =>
       requests.observe({ method, route: route ?? 'none', status }, milliseconds / 1000),
     elasticsearch: (operation, outcome, milliseconds) => reads.observe({ operation, outcome }, milliseconds / 1000),
-    rateLimited: () => limited.inc(),
+    rateLimited: by => limited.inc({ by }),
+    countedTogether: counts => together.set(counts ? 1 : 0),
+    countedAlone: () => alone.inc(),
     refusedBytes: code => refused.inc({ code }),
   }
 }

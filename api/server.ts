@@ -3,7 +3,8 @@
  *   besides requests (CONNECT, expectations), the refusal in the one shape, and the connection is closed.
  * Promises: nothing is answered by Node itself: its own 400, 408, 413, 417 and 431 have no body and no request id.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { RefusalCode } from '../schemas/errors.ts'
 import { Refusal, refusalAnswer } from './failures.ts'
@@ -17,29 +18,37 @@ import {
   TIMEOUT_CHECK_INTERVAL,
 } from './limits.ts'
 
+/** A certificate with its chain, and its key, as PEM. */
+export type Tls = { readonly cert: string; readonly key: string }
+
 export type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
 
 type Parts = {
   readonly listener: RequestListener
+  /** Without it requests come unencrypted. */
+  readonly tls?: Tls | undefined
   readonly newRequestId: () => string
   /** Told of every refusal that never became a request of the app. */
   readonly refused: (requestId: string, code: RefusalCode) => void
 }
 
-export const createApiServer = ({ listener, newRequestId, refused }: Parts): Server => {
-  const server = createServer(
-    {
-      maxHeaderSize: PARSER_BYTES_MAX,
-      headersTimeout: HEADERS_TIME_MAX,
-      requestTimeout: REQUEST_TIME_MAX,
-      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
-      keepAliveTimeout: KEEP_ALIVE_TIME,
-      // The app looks at Host itself and answers in its own shape.
-      requireHostHeader: false,
-      noDelay: true,
-    },
-    listener,
-  )
+const options: ServerOptions = {
+  maxHeaderSize: PARSER_BYTES_MAX,
+  headersTimeout: HEADERS_TIME_MAX,
+  requestTimeout: REQUEST_TIME_MAX,
+  connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+  keepAliveTimeout: KEEP_ALIVE_TIME,
+  // The app looks at Host itself and answers in its own shape.
+  requireHostHeader: false,
+  noDelay: true,
+}
+
+/** @throws Error when certificate and key are not what they must be */
+export const createApiServer = ({ listener, tls, newRequestId, refused }: Parts): Server => {
+  // Of what is used here both kinds of server have all.
+  const server = tls
+    ? (createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener) as unknown as Server)
+    : createServer(options, listener)
   server.maxConnections = CONNECTIONS_MAX
   server.setTimeout(SOCKET_SILENCE_MAX)
   // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app counts.

@@ -5,7 +5,7 @@ import type { Elasticsearch } from './elasticsearch.ts'
 import type { Sizes } from './sizes.ts'
 
 /** In the order in which they are measured. */
-export const figureNames = ['replay', 'freshness', 'api'] as const
+export const figureNames = ['replay', 'freshness', 'api', 'crowd'] as const
 export type FigureName = (typeof figureNames)[number]
 
 export type Bench = {

@@ -5,6 +5,7 @@ import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './api.ts'
 import { type Bench, type Figure, type FigureName, figureNames, type Measure } from './bench.ts'
+import { measureCrowd } from './crowd.ts'
 import { createElasticsearch } from './elasticsearch.ts'
 import { measureFreshness } from './freshness.ts'
 import { describeMachine } from './machine.ts'
@@ -13,7 +14,12 @@ import { measureReplay } from './replay.ts'
 import { reportAll, reportFigure, reportMachine } from './report.ts'
 import { quickRun, wholeRun } from './sizes.ts'
 
-const measures: Record<FigureName, Measure> = { replay: measureReplay, freshness: measureFreshness, api: measureApi }
+const measures: Record<FigureName, Measure> = {
+  replay: measureReplay,
+  freshness: measureFreshness,
+  api: measureApi,
+  crowd: measureCrowd,
+}
 const resultsFile = join(import.meta.dirname, 'results.md')
 
 const say = (line: string): void => console.log(line)

@@ -21,6 +21,15 @@ export type Sizes = {
     readonly secondsPerRound: number
     readonly connections: number
   }
+  readonly crowd: {
+    readonly data: DatasetSize
+    readonly rounds: number
+    readonly warmUpSeconds: number
+    readonly secondsPerRound: number
+    readonly connections: number
+    /** Reads of each kind. */
+    readonly probes: number
+  }
 }
 
 /** The share of payouts that replace an earlier one. */
@@ -47,6 +56,14 @@ export const wholeRun: Sizes = {
     secondsPerRound: 5,
     connections: 8,
   },
+  crowd: {
+    data: { payouts: 12_000, organizations: 10, recalculated, ...shape },
+    rounds: 3,
+    warmUpSeconds: 3,
+    secondsPerRound: 15,
+    connections: 4,
+    probes: 4_000,
+  },
 }
 
 export const quickRun: Sizes = {
@@ -58,4 +75,5 @@ export const quickRun: Sizes = {
     warmUpSeconds: 1,
     secondsPerRound: 2,
   },
+  crowd: { ...wholeRun.crowd, secondsPerRound: 3, probes: 500 },
 }

@@ -4,6 +4,8 @@ const MiB = 1024 * 1024
 
 /** Records listed, unless more are asked for. */
 export const LIST_DEFAULT = 50
+/** Keys of one organization that are listed. */
+export const KEYS_MAX = 10_000
 /** Records of one run of a command: what is behind them is said, and is for the next run. */
 export const RECORDS_MAX = 10_000
 /** Hits of one search, without their bytes. */

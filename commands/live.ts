@@ -1,11 +1,12 @@
 /**
- * What is live: which generation the API reads, what each stream was projected from, and where its documents lie. Read from
- * the control index, as the projector left it.
+ * What is live: which generation the API reads, what each stream was projected from, where its documents lie, and how far it is. Read
+ * from the control index, as the projector left it.
  */
-
+import type { Admin } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../projector/elasticsearch.ts'
 import { StopError } from '../projector/failures.ts'
-import type { Identity } from '../projector/source.ts'
+import { RULES_VERSION } from '../projector/rules/rules.ts'
+import { assertSameSource, describeSource, type Identity } from '../projector/source.ts'
 import type { Place } from '../projector/state.ts'
 import {
   API_KEYS_GENERATION,
@@ -17,9 +18,12 @@ import {
   indexOf,
   LIVE_ID,
   type LiveDocument,
+  type PositionDocument,
+  positionId,
 } from '../schemas/documents.ts'
 import type { Stream } from '../schemas/events.ts'
 import { CommandError } from './failures.ts'
+import { LOOK_MS } from './limits.ts'
 
 /** One stream of the live projection. */
 export type LiveStream = {
@@ -55,5 +59,51 @@ export const readLive = async (send: Elasticsearch['send'], prefix: string): Pro
       parkedIndex: apiKeysParkedIndexOf(prefix),
       indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
     },
+  }
+}
+
+/** A projection of another topic, cluster or version of the rules would be told something else, or nothing. */
+export const assertRightPlace = async (
+  { stream, identity }: LiveStream,
+  { admin, topics }: { readonly admin: Admin; readonly topics: Readonly<Record<Stream, string>> },
+): Promise<void> => {
+  assertSameSource(identity, await describeSource(admin, topics[stream]))
+  if (identity.rules_version === RULES_VERSION) return
+  const detail = `the projection has version ${identity.rules_version}, this program ${RULES_VERSION}`
+  throw new StopError('rules_changed', detail)
+}
+
+export type Waiting = {
+  readonly send: Elasticsearch['send']
+  readonly prefix: string
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly now: () => number
+}
+
+/**
+ * Waits until the projector has published a stream up to these positions.
+ * @param wanted next offsets by partition
+ * @throws CommandError when it does not
+ */
+export const untilPublished = async (
+  { identity: { generation, topic } }: LiveStream,
+  wanted: ReadonlyMap<number, number>,
+  waitSeconds: number,
+  { send, prefix, sleep, now }: Waiting,
+): Promise<void> => {
+  const index = controlIndexOf(prefix)
+  const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
+  if (docs.length === 0) return
+  for (const until = now() + waitSeconds * 1000; ; ) {
+    const positions = (await multiGet(send, docs)).map(found => (found._source as PositionDocument).body.position)
+    const behind = [...wanted.values()].reduce((sum, end, place) => sum + Math.max(0, end - (positions[place] ?? 0)), 0)
+    if (behind === 0) return
+    if (now() > until) {
+      const what = `the projector is ${behind} records behind on ${topic} after ${waitSeconds} s`
+      throw new CommandError(
+        `${what}: is it running? Run the same again later: what is there already is not sent twice`,
+      )
+    }
+    await sleep(LOOK_MS)
   }
 }

@@ -1,4 +1,4 @@
-/** `npm run parked`: reads the command line and the settings, builds the clients, carries one command out, chooses the exit code. */
+/** `npm run parked` and `npm run keys`: reads the command line and the settings, builds the clients, carries one command out, chooses the exit code. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
@@ -7,6 +7,7 @@ import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
 import { createElasticsearch } from '../projector/elasticsearch.ts'
 import { elasticsearchSettings, kafkaSettings, type Read, readSettings } from '../schemas/settings.ts'
 import { exitCodes, messageOf } from './failures.ts'
+import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 
@@ -36,6 +37,9 @@ const main = async (args: readonly string[]): Promise<number> => {
       count: async options => parked.count(options, reading()),
       show: async options => parked.show(options, reading()),
       again: async options => parked.again(options, publishing()),
+      createKey: async options => createKey(options, publishing()),
+      listKeys: async options => listKeys(options, reading()),
+      revokeKey: async options => revokeKey(options, publishing()),
     },
     { out, error: text => void process.stderr.write(text) },
   )

@@ -4,8 +4,10 @@
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { parkCodes } from '../schemas/errors.ts'
+import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
 import { isId } from '../schemas/values.ts'
 import { type ExitCode, exitCodes } from './failures.ts'
+import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
 import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
 import type { Filter, Position } from './parked/find.ts'
 import type { again, count, list, show } from './parked/parked.ts'
@@ -18,6 +20,9 @@ export type Actions = {
   readonly count: (options: Options<typeof count>) => Promise<ExitCode>
   readonly show: (options: Options<typeof show>) => Promise<ExitCode>
   readonly again: (options: Options<typeof again>) => Promise<ExitCode>
+  readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
+  readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
+  readonly revokeKey: (options: RevokeKeyOptions) => Promise<ExitCode>
 }
 
 export type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
@@ -36,6 +41,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
     .configureHelp({ commandUsage: usageOf })
     .showHelpAfterError('(--help says what there is)')
   addParked(program, actions, does)
+  addKeys(program, actions, does)
   try {
     await program.parseAsync(args, { from: 'user' })
     return code
@@ -113,6 +119,49 @@ const addParked = (program: Command, actions: Actions, does: Does): void => {
     .addHelpText('after', published)
 }
 
+const addKeys = (program: Command, actions: Actions, does: Does): void => {
+  const keys = program
+    .command('keys')
+    .description('Makes, lists and revokes the API keys of an organization.')
+    .addHelpText('after', keysHelp)
+  const ofOrganization = (command: Command): Command =>
+    command.addOption(new Option('--org <id>', 'the organization').argParser(organization).makeOptionMandatory())
+  const wait = () => wholeNumber('--wait <seconds>', 'for the projector, at most', 1, 86_400).default(WAIT_DEFAULT_S)
+
+  ofOrganization(keys.command('create'))
+    .description('makes a key, and shows its text: once, here')
+    .addOption(new Option('--name <name>', 'what it is for').argParser(keyName).makeOptionMandatory())
+    .option('--no-read', 'it may not read anything yet')
+    .addOption(wait())
+    .option('--json', 'as JSON')
+    .action(
+      does((options: { org: string; name: string; read: boolean; wait: number; json?: true }) =>
+        actions.createKey({
+          org: options.org,
+          name: options.name,
+          mayRead: options.read,
+          waitSeconds: options.wait,
+          json: options.json ?? false,
+        }),
+      ),
+    )
+
+  ofOrganization(keys.command('list'))
+    .description('lists the keys there are and were, by their ids')
+    .option('--json', 'a line of JSON each')
+    .action(does(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
+
+  ofOrganization(keys.command('revoke'))
+    .description('revokes a key for ever: within seconds no API takes it any more')
+    .addOption(new Option('--id <key>', 'its id, as list has it').argParser(keyId).makeOptionMandatory())
+    .addOption(wait())
+    .action(
+      does(({ org, id, wait }: { org: string; id: string; wait: number }) =>
+        actions.revokeKey({ org, id, waitSeconds: wait }),
+      ),
+    )
+}
+
 type ListFlags = { readonly newest?: true; readonly limit: number; readonly json?: true }
 type AgainFlags = Filter & {
   readonly all?: true
@@ -126,6 +175,10 @@ const exits = `
 Elasticsearch is found by the settings of the projector, in the environment; publish-again also needs those of Kafka.
 For a script: npm run -s, and --json. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong;
 3 publish-again: not every record is, or would be, applied.`
+
+const keysHelp = `
+Kafka and Elasticsearch are found by the settings of the projector, in the environment. The key is the only thing on standard output:
+KEY=$(npm run -s keys -- create --org org_1 --name Payroll). Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
 
 const published = `
 What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes
@@ -150,6 +203,16 @@ const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
 const organization = (text: string): string => {
   if (isId('org', text)) return text
   throw new InvalidArgumentError('Expected org_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+const keyId = (text: string): string => {
+  if (isId('key', text)) return text
+  throw new InvalidArgumentError('Expected key_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+const keyName = (text: string): string => {
+  if (text.isWellFormed() && [...text].length <= TEXT_LENGTH_MAX) return text
+  throw new InvalidArgumentError(`Expected at most ${TEXT_LENGTH_MAX} characters.`)
 }
 
 const wholeNumber = (flags: string, description: string, min: number, max: number): Option =>

@@ -12,7 +12,7 @@ export const messages: Record<RefusalCode, string> = {
   request_too_large: 'The request has a body; none is read here.',
   uri_too_long: 'The address of the request is too long.',
   expectation_failed: 'No expectation can be met here.',
-  rate_limited: 'This key has made too many requests. Try again after the window.',
+  rate_limited: 'Too many requests. Try again after the seconds in Retry-After.',
   headers_too_large: 'The headers of the request are too large or too many.',
   internal: 'The request could not be answered.',
   unavailable: 'The records cannot be read now. Try again.',

@@ -42,7 +42,8 @@ const reasons: Record<RefusalCode, string> = {
   request_too_large: 'The request has a large body; none is read.',
   uri_too_long: 'The address of the request is too long.',
   expectation_failed: 'The request has an Expect header that cannot be met.',
-  rate_limited: 'The key has made too many requests; try again after the window.',
+  rate_limited:
+    'The key has made too many requests, or the address too many without a valid key (then without RateLimit headers). Try again after `Retry-After`.',
   headers_too_large: 'The headers of the request are too large or too many.',
   internal: 'The request could not be answered.',
   unavailable: 'The records cannot be read now: never a page with records missing. Try again.',

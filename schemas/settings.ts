@@ -97,6 +97,8 @@ export const apiSettings = {
   ...logSettings,
   API_HOST: withDefault(anything, '127.0.0.1'),
   API_PORT: withDefault(port, 8080),
+  API_TLS_CERT_FILE: optional(anything),
+  API_TLS_KEY_FILE: optional(anything),
   API_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   API_ADMIN_PORT: withDefault(port, 9464),
   RATE_LIMIT_REQUESTS: withDefault(integer(1, 100_000_000), 600),
@@ -111,6 +113,8 @@ const together = [
   ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
+  ['API_TLS_CERT_FILE', 'API_TLS_KEY_FILE'],
+  ['API_TLS_KEY_FILE', 'API_TLS_CERT_FILE'],
 ] as const
 
 /** An address may carry a name and a password. Everything up to the last @, because either may hold any character. */

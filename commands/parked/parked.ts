@@ -1,8 +1,9 @@
 /** `npm run parked`: what each of its commands does, once its options are read. */
-import type { Kafka } from 'kafkajs'
+import type { Kafka, Producer } from 'kafkajs'
 import type { Elasticsearch } from '../../projector/elasticsearch.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { connectAdmin, connectProducer } from '../kafka.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
 import { type Live, readLive } from '../live.ts'
 import {
@@ -100,17 +101,15 @@ export const again = async (options: AgainOptions, context: KafkaContext): Promi
   const { total, records } = await wanted(options, live, context)
   const results: Result[] = []
   await using stack = new AsyncDisposableStack()
-  const admin = kafka.admin()
-  stack.defer(() => admin.disconnect())
-  await admin.connect()
-  let producer: Promise<ReturnType<Kafka['producer']>> | undefined
+  const admin = await connectAdmin(kafka, stack)
+  let producer: Promise<Producer> | undefined
 
   await publishAgain(records, options, {
     ...context,
     live,
     admin,
     producer: () => {
-      producer ??= connected(kafka, stack)
+      producer ??= connectProducer(kafka, stack)
       return producer
     },
     tell: chunk => {
@@ -136,14 +135,6 @@ const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }:
   }
   records.sort((a, b) => a.at - b.at || a.partition - b.partition || a.offset - b.offset)
   return { total: records.length, records }
-}
-
-const connected = async (kafka: Kafka, stack: AsyncDisposableStack): Promise<ReturnType<Kafka['producer']>> => {
-  // Idempotent: a record that is sent twice because an answer was lost is stored once.
-  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
-  stack.defer(() => producer.disconnect())
-  await producer.connect()
-  return producer
 }
 
 const lineOf = ({ fields, outcome, reason, published }: Result): string => {

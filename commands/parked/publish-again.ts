@@ -10,16 +10,13 @@
  */
 import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
-import { StopError } from '../../projector/failures.ts'
 import { readDocuments } from '../../projector/read.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
-import { assertSameSource, describeSource, fetchEnds } from '../../projector/source.ts'
-import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/documents.ts'
+import { fetchEnds } from '../../projector/source.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
-import { CHUNK_BYTES, CHUNK_RECORDS, LOOK_MS } from '../limits.ts'
-import type { Live, LiveStream } from '../live.ts'
+import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
+import { assertRightPlace, type Live, type LiveStream, untilPublished } from '../live.ts'
 import { type Parked, type ParkedFields, type Position, positionOf, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 
@@ -66,20 +63,9 @@ export const publishAgain = async (
     const ofStream = records.filter(({ topic }) => topic === stream.identity.topic)
     if (ofStream.length === 0) continue
     await assertRightPlace(stream, steps)
-    await untilPublished(stream, await endsOf(stream, steps), options, steps)
+    await untilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
     await publishStream(stream, ofStream, options, steps)
   }
-}
-
-/** A projection of another topic, cluster or version of the rules would foresee something else, and be sent to the wrong place. */
-const assertRightPlace = async (
-  { stream, identity }: LiveStream,
-  { admin, topics }: PublishAgainSteps,
-): Promise<void> => {
-  assertSameSource(identity, await describeSource(admin, topics[stream]))
-  if (identity.rules_version === RULES_VERSION) return
-  const detail = `the projection has version ${identity.rules_version}, this program ${RULES_VERSION}`
-  throw new StopError('rules_changed', detail)
 }
 
 const publishStream = async (
@@ -99,7 +85,7 @@ const publishStream = async (
       continue
     }
     const sent = await sendAll(plans, stream, steps)
-    await untilPublished(stream, nextOffsets(sent), options, steps)
+    await untilPublished(stream, nextOffsets(sent), options.waitSeconds, steps)
     // What is there now is read anew: from here on it is no forecast any more.
     forecaster = createForecaster(stream, read)
     steps.tell(await outcomesOf(plans, sent, forecaster, steps))
@@ -184,30 +170,6 @@ const nextOffsets = (sent: Sent): Map<number, number> => {
 
 const endsOf = async ({ identity }: LiveStream, { admin }: PublishAgainSteps): Promise<Map<number, number>> =>
   new Map((await fetchEnds(admin, identity.topic)).map(({ partition, end }) => [partition, end]))
-
-/** Waits until the projector has published up to these positions. @throws CommandError when it does not */
-const untilPublished = async (
-  { identity: { generation, topic } }: LiveStream,
-  wanted: ReadonlyMap<number, number>,
-  { waitSeconds }: PublishAgainOptions,
-  { send, prefix, sleep, now }: PublishAgainSteps,
-): Promise<void> => {
-  const index = controlIndexOf(prefix)
-  const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
-  if (docs.length === 0) return
-  for (const until = now() + waitSeconds * 1000; ; ) {
-    const positions = (await multiGet(send, docs)).map(found => (found._source as PositionDocument).body.position)
-    const behind = [...wanted.values()].reduce((sum, end, place) => sum + Math.max(0, end - (positions[place] ?? 0)), 0)
-    if (behind === 0) return
-    if (now() > until) {
-      const what = `the projector is ${behind} records behind on ${topic} after ${waitSeconds} s`
-      throw new CommandError(
-        `${what}: is it running? Run the same again later: what is there already is not sent twice`,
-      )
-    }
-    await sleep(LOOK_MS)
-  }
-}
 
 /** Looked at where it lies now: parked there, or decided as of there. */
 const outcomesOf = async (

@@ -24,7 +24,15 @@ const keyIndex = () => {
     },
     () => clock.now,
   )
-  return { asked, clock, documents, put, lookUp: (key: string) => keys.lookUp(key, signal), look: keys.look }
+  return {
+    asked,
+    clock,
+    documents,
+    put,
+    lookUp: (key: string) => keys.lookUp(key, signal),
+    look: keys.look,
+    wasValid: keys.wasValid,
+  }
 }
 
 const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
@@ -38,8 +46,9 @@ describe('a key', () => {
     const { put, lookUp } = keyIndex()
     put(KEY)
     put(`${KEY}x`, { permissions: [] })
-    expect(await lookUp(KEY)).toEqual({ org: 'org_a', id: 'key_1', mayRead: true })
-    expect(await lookUp(`${KEY}x`)).toEqual({ org: 'org_a', id: 'key_1', mayRead: false })
+    const orgHash = sha256('org_a').slice(0, 16)
+    expect(await lookUp(KEY)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: true })
+    expect(await lookUp(`${KEY}x`)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: false })
   })
 
   test('is unknown where it was never created, and where it is revoked', async () => {
@@ -69,6 +78,18 @@ describe('a key', () => {
     put(KEY)
     clock.now += 2_001
     expect(await lookUp(KEY)).toMatchObject({ org: 'org_a' })
+  })
+
+  test('was valid when it was last looked up, until it is looked up and is not', async () => {
+    const { clock, put, lookUp, wasValid } = keyIndex()
+    put(KEY)
+    expect(wasValid(KEY)).toBe(false)
+    await lookUp(KEY)
+    clock.now += 1_000_000
+    expect([wasValid(KEY), wasValid(`${KEY}x`)]).toEqual([true, false])
+    put(KEY, { revoked: true })
+    await lookUp(KEY)
+    expect(wasValid(KEY)).toBe(false)
   })
 
   test('that was tried in thousands pushes out no key that is one', async () => {

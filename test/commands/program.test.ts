@@ -12,7 +12,15 @@ const said = async (...args: string[]) => {
   }
   const code = await runProgram(
     args,
-    { list: action('list'), count: action('count'), show: action('show'), again: action('again') },
+    {
+      list: action('list'),
+      count: action('count'),
+      show: action('show'),
+      again: action('again'),
+      createKey: action('createKey'),
+      listKeys: action('listKeys'),
+      revokeKey: action('revokeKey'),
+    },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )
   return { called, code, ...text }
@@ -27,6 +35,25 @@ test('what is not said has a default', async () => {
   expect((await said('parked', 'publish-again', '--all')).called).toEqual([
     'again',
     { positions: [], filter: {}, publish: false, force: false, waitSeconds: 60, json: false },
+  ])
+})
+
+test('keys are made, listed and revoked as is said', async () => {
+  expect((await said('keys', 'create', '--org', 'org_1', '--name', 'Payroll Ä')).called).toEqual([
+    'createKey',
+    { org: 'org_1', name: 'Payroll Ä', mayRead: true, waitSeconds: 60, json: false },
+  ])
+  expect((await said('keys', 'create', '--org', 'org_1', '--name', '', '--no-read', '--json')).called).toEqual([
+    'createKey',
+    { org: 'org_1', name: '', mayRead: false, waitSeconds: 60, json: true },
+  ])
+  expect((await said('keys', 'list', '--org', 'org_1', '--json')).called).toEqual([
+    'listKeys',
+    { org: 'org_1', json: true },
+  ])
+  expect((await said('keys', 'revoke', '--org', 'org_1', '--id', 'key_1', '--wait', '5')).called).toEqual([
+    'revokeKey',
+    { org: 'org_1', id: 'key_1', waitSeconds: 5 },
   ])
 })
 
@@ -60,6 +87,10 @@ test('every option reaches its command', async () => {
 })
 
 test.for([
+  ['a key of no organization', ['keys', 'create', '--name', 'x']],
+  ['a key without a name', ['keys', 'create', '--org', 'org_1']],
+  ['a name that is too long', ['keys', 'create', '--org', 'org_1', '--name', 'x'.repeat(1_001)]],
+  ['a key id that is none', ['keys', 'revoke', '--org', 'org_1', '--id', 'CANARY']],
   ['an unknown command', ['parked', 'remove']],
   ['no command', ['parked']],
   ['an unknown option', ['parked', 'list', '--hurry']],

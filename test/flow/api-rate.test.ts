@@ -91,3 +91,37 @@ describe('the rate limit', () => {
     expect((await ask('/payouts', key)).status).toBe(200)
   })
 })
+
+describe('an address without a valid key', () => {
+  test('is answered 401 so often, then 429, and nothing is looked up for it any more but keys that were valid', async () => {
+    const store = await shared
+    const [known, unseen, revoked] = [
+      await store.key('org_rate'),
+      await store.key('org_rate'),
+      await store.key('org_rate', { revoked: true }),
+    ]
+    let reads = 0
+    const { ask } = await serveApi(scope, store.prefix, {
+      failuresPerAddress: 10,
+      between: elasticsearch => ({
+        ...elasticsearch,
+        multiGet: (...given) => {
+          reads++
+          return elasticsearch.multiGet(...given)
+        },
+      }),
+    })
+    expect((await ask('/payouts', known)).status).toBe(200)
+    const wrong = [undefined, 'short', 'x'.repeat(40), revoked]
+    for (let time = 0; time < 10; time++) expect((await ask('/payouts', wrong[time % 4])).status).toBe(401)
+    reads = 0
+    const refused = [...wrong, 'y'.repeat(40), unseen].map(key => ask('/payouts', key))
+    for (const answer of await Promise.all(refused)) {
+      expect([answer.status, refusedWith(answer).code]).toEqual([429, 'rate_limited'])
+      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+      expect(answer.headers.get('ratelimit')).toBeNull()
+    }
+    expect(reads).toBe(0)
+    expect((await ask('/payouts', known)).status).toBe(200)
+  })
+})

@@ -220,6 +220,7 @@ describe('the log', () => {
       status: 200,
       ms: expect.any(Number),
       key_id: expect.stringMatching(/^key_/),
+      organization_hash: expect.stringMatching(/^[0-9a-f]{16}$/),
     })
     for (const word of ['canary', 'payout_', 'starting_after', key, 'org_']) expect(logged.join()).not.toContain(word)
   })

@@ -56,6 +56,8 @@ describe('defaults', () => {
       LOG_LEVEL: 'info',
       API_HOST: '127.0.0.1',
       API_PORT: 8080,
+      API_TLS_CERT_FILE: undefined,
+      API_TLS_KEY_FILE: undefined,
       API_ADMIN_HOST: '127.0.0.1',
       API_ADMIN_PORT: 9464,
       RATE_LIMIT_REQUESTS: 600,

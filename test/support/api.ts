@@ -6,8 +6,8 @@ import { pino } from 'pino'
 import { inject } from 'vitest'
 import { createApi } from '../../api/app.ts'
 import { clientOptions } from '../../api/client-options.ts'
+import { countAlone, type Rate, type RequestCounter } from '../../api/count-requests.ts'
 import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch.ts'
-import type { Rate } from '../../api/limit-rate.ts'
 import { createLog } from '../../api/log.ts'
 import { createApiServer, listen, stop } from '../../api/server.ts'
 import { createStore, type Store } from './documents.ts'
@@ -23,6 +23,8 @@ export type ServedApi = Awaited<ReturnType<typeof serveApi>>
 
 type Options = {
   rate?: Rate
+  counter?: RequestCounter
+  failuresPerAddress?: number
   /** Stands between the API and Elasticsearch: to count, to delay, to spoil. */
   between?: (elasticsearch: Elasticsearch) => Elasticsearch
   now?: () => number
@@ -50,10 +52,13 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   })
   const newRequestId = () => randomUUID()
   const log = createLog(pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(line) }))
+  const rate = options.rate ?? { requests: 1_000_000, windowSeconds: 60 }
   const api = createApi({
     elasticsearch: options.between ? options.between(elasticsearch) : elasticsearch,
     prefix,
-    rate: options.rate ?? { requests: 1_000_000, windowSeconds: 60 },
+    rate,
+    counter: options.counter ?? countAlone(rate),
+    failuresPerAddress: options.failuresPerAddress ?? Number.POSITIVE_INFINITY,
     log,
     observe: () => undefined,
     rateLimited: () => undefined,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import { inject } from 'vitest'
+import { listKeys } from '../../commands/keys/keys.ts'
 import { readLive } from '../../commands/live.ts'
 import { readParked } from '../../commands/parked/find.ts'
 import { count, list, type ParkedContext, show } from '../../commands/parked/parked.ts'
@@ -59,6 +60,9 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
       count: options => count(options, context),
       show: options => show(options, context),
       again: () => Promise.reject(new Error('needs Kafka')),
+      createKey: () => Promise.reject(new Error('needs Kafka')),
+      listKeys: options => listKeys(options, context),
+      revokeKey: () => Promise.reject(new Error('needs Kafka')),
     },
     { out: context.out, error: context.say },
   )

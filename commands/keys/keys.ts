@@ -1,0 +1,189 @@
+/**
+ * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys like any other; what the API reads is
+ * what the projector made of it.
+ * Promises: the text of a key is shown once and stored nowhere; what is said to be done was seen in the projection.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Kafka } from 'kafkajs'
+import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
+import { StopError } from '../../projector/failures.ts'
+import { type ApiKeyDocument, type ApiKeyHeadDocument, apiKeysIndexOf, recordId } from '../../schemas/documents.ts'
+import type { ApiKeyEvent, Stream } from '../../schemas/events.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { connectAdmin, connectProducer } from '../kafka.ts'
+import { KEYS_MAX } from '../limits.ts'
+import { assertRightPlace, readLive, untilPublished } from '../live.ts'
+import { readParked } from '../parked/find.ts'
+import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
+
+export type KeysContext = {
+  /** What was asked for: the text of a key goes here and nowhere else. */
+  readonly out: (text: string) => void
+  /** How it goes, and what went wrong. */
+  readonly say: (line: string) => void
+  readonly send: Elasticsearch['send']
+  readonly prefix: string
+}
+export type KeysKafkaContext = KeysContext & {
+  readonly kafka: Kafka
+  readonly topics: Readonly<Record<Stream, string>>
+  readonly sleep: (milliseconds: number) => Promise<void>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+export type CreateKeyOptions = {
+  readonly org: string
+  readonly name: string
+  /** Without it the key may not read anything yet. */
+  readonly mayRead: boolean
+  readonly waitSeconds: number
+  readonly json: boolean
+}
+
+export const createKey = async (options: CreateKeyOptions, context: KeysKafkaContext): Promise<ExitCode> => {
+  const { org, name, mayRead, waitSeconds, json } = options
+  const text = newKeyText()
+  const id = newKeyId()
+  const created_at = new Date(context.now()).toISOString()
+  const permissions: 'read'[] = mayRead ? ['read'] : []
+  const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at }
+  // Shown when Kafka has it, before the projector does: whatever happens then, this is the only chance to see it.
+  const publish = await prepared(context)
+  await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, () => {
+    context.out(json ? `${JSON.stringify({ id, org_id: org, name, permissions, key: text })}\n` : `${text}\n`)
+    context.say(`made ${id} of ${org}. This is the only time that its text is shown.`)
+  })
+  context.say('The API takes it now.')
+  return exitCodes.done
+}
+
+export type RevokeKeyOptions = { readonly org: string; readonly id: string; readonly waitSeconds: number }
+
+export const revokeKey = async (
+  { org, id, waitSeconds }: RevokeKeyOptions,
+  context: KeysKafkaContext,
+): Promise<ExitCode> => {
+  const publish = await prepared(context)
+  const head = await headOf(org, id, context)
+  if (head === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
+  if (head.body.revoked_seq !== null) {
+    context.say(`${id} of ${org} was revoked before.`)
+    return exitCodes.done
+  }
+  const revoked_at = new Date(context.now()).toISOString()
+  await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds)
+  context.say(`revoked ${id} of ${org}. In 2 s no API takes it any more.`)
+  return exitCodes.done
+}
+
+export type ListKeysOptions = { readonly org: string; readonly json: boolean }
+
+export const listKeys = async ({ org, json }: ListKeysOptions, context: KeysContext): Promise<ExitCode> => {
+  await readLive(context.send, context.prefix)
+  const { keys, total } = await findKeys(org, context)
+  if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
+  else {
+    const width = Math.max(0, ...keys.map(({ id }) => id.length))
+    for (const { id, permissions, revoked } of keys) {
+      const may = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing yet'
+      context.out(`${id.padEnd(width)}  ${revoked ? 'revoked' : may}\n`)
+    }
+  }
+  if (!json || total > keys.length) context.say(`${keys.length} of ${total} keys of ${org}`)
+  return exitCodes.done
+}
+
+type Listed = {
+  readonly id: string
+  readonly org_id: string
+  readonly permissions: readonly string[]
+  readonly revoked: boolean
+}
+
+const findKeys = async (org: string, { send, prefix }: KeysContext): Promise<{ keys: Listed[]; total: number }> => {
+  const path = `/${apiKeysIndexOf(prefix)}`
+  // Nobody searches this index but an operator: it is refreshed when one does.
+  whole(await send({ method: 'POST', path: `${path}/_refresh` }))
+  const query = { allow_partial_search_results: false }
+  const { hits } = whole(await send({ method: 'POST', path: `${path}/_search`, query, body: searchOf(org) }))
+  const keys = (hits?.hits ?? []).map(({ _source: { key_id, org_id, permissions, revoked } }) => ({
+    id: key_id,
+    org_id,
+    permissions,
+    revoked,
+  }))
+  return { keys, total: hits?.total.value ?? 0 }
+}
+
+/** Part of the keys is no answer to which there are. */
+const whole = ({ status, body }: { readonly status: number; readonly body: unknown }): Searched => {
+  const answer = body as Searched
+  if (status === 200 && answer._shards?.failed === 0 && answer.timed_out !== true) return answer
+  throw new StopError('index_missing', `a search of keys is answered ${status}, not whole`)
+}
+
+type Searched = {
+  readonly _shards?: { readonly failed: number }
+  readonly timed_out?: boolean
+  readonly hits?: {
+    readonly total: { readonly value: number }
+    readonly hits: readonly { readonly _source: ApiKeyDocument }[]
+  }
+}
+
+const searchOf = (org: string): object => ({
+  size: KEYS_MAX,
+  track_total_hits: true,
+  sort: [{ key_id: 'asc' }],
+  query: { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'key_id' } }] } },
+  _source: ['key_id', 'org_id', 'permissions', 'revoked'],
+})
+
+const headOf = async (
+  org: string,
+  id: string,
+  { send, prefix }: KeysContext,
+): Promise<ApiKeyHeadDocument | undefined> => {
+  const [found] = await multiGet(send, [{ _index: apiKeysIndexOf(prefix), _id: recordId(org, id) }])
+  return found?.found ? (found._source as ApiKeyHeadDocument) : undefined
+}
+
+type Publish = (event: ApiKeyEvent, waitSeconds: number, stored?: () => void) => Promise<void>
+
+/** Everything is looked at before anything is sent: that this is the topic which the projection is made from. */
+const prepared = async (context: KeysKafkaContext): Promise<Publish> => {
+  const live = (await readLive(context.send, context.prefix))['api-keys']
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  await assertRightPlace(live, { ...context, admin })
+
+  return async (event, waitSeconds, stored = () => undefined) => {
+    await using stack = new AsyncDisposableStack()
+    const producer = await connectProducer(context.kafka, stack)
+    const { topic } = live.identity
+    const [answer] = await producer.send({ topic, acks: -1, messages: [messageOf(event, context.now())] })
+    stored()
+    const offset = Number(answer?.baseOffset)
+    if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
+    await untilPublished(live, new Map([[0, offset + 1]]), waitSeconds, context)
+    const [parked] = await readParked(context.send, await readLive(context.send, context.prefix), [
+      { topic, partition: 0, offset },
+    ])
+    if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
+  }
+}
+
+const messageOf = ({ type, data }: ApiKeyEvent, now: number) => ({
+  key: data.org_id,
+  partition: 0,
+  value: JSON.stringify(data),
+  headers: {
+    ce_specversion: '1.0',
+    ce_id: randomUUID(),
+    ce_type: type,
+    ce_source: '/commission/keys',
+    ce_time: new Date(now).toISOString(),
+    'content-type': 'application/json',
+  },
+})

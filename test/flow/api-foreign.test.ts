@@ -1,0 +1,104 @@
+/** Ten thousand probes of one organization for the records of another: each is answered like one for a record that nobody has. */
+import { expect, test } from 'vitest'
+import { type Answer, serveApi, useStore } from '../support/api.ts'
+import { fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const PAYOUTS = 320
+const OTHERS = 100
+const AT_ONCE = 16
+
+/** Of the other organization; of ours the same with another letter, and `n` stands for nobody. */
+const idsOf = (letter: 'o' | 'f'): Record<'payout' | 'rep' | 'period' | 'payroll', string[]> => {
+  const ids = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, place) => `${prefix}_${letter}${String(place).padStart(4, '0')}`)
+  return {
+    payout: ids('payout', PAYOUTS),
+    rep: ids('rep', OTHERS),
+    period: ids('period', OTHERS),
+    payroll: ids('payroll', OTHERS),
+  }
+}
+/** The same place with an id that nobody has. */
+const ofNobody = (path: string): string => path.replace(/_f\d+/, '_n0000')
+const ours = (path: string): string => path.replace(/_f(?=\d)/, '_o')
+
+const shared = (async () => {
+  const store = await useStore(scope)
+  for (const [org, letter] of [
+    ['org_ours', 'o'],
+    ['org_foreign', 'f'],
+  ] as const) {
+    const { payout, rep, period, payroll } = idsOf(letter)
+    let seq = 0
+    // Every tenth was replaced by the one after it.
+    for (const [place, id] of payout.entries()) {
+      const next = payout[place + 1]
+      const replaced = place % 10 === 0 && next !== undefined ? { until: seq + 2, by: next } : undefined
+      store.payout(org, ++seq, { id }, replaced)
+    }
+    for (const id of rep) store.rep(org, id, [{ seq: ++seq, name: letter }])
+    for (const id of period) store.period(org, id, [{ seq: ++seq, name: letter }])
+    for (const id of payroll) store.payroll(org, ++seq, id, '1.00')
+    await store.publish(org, seq + 1)
+  }
+  const key = await store.key('org_ours')
+  return { key, api: await serveApi(scope, store.prefix) }
+})()
+
+/** Every id in every place where one can stand. */
+const probes = Object.values(idsOf('f'))
+  .flat()
+  .flatMap(id => [
+    ...['payouts', 'statements', 'reps', 'periods', 'payroll_files'].map(path => `/${path}/${id}`),
+    ...['payouts', 'reps', 'periods', 'payroll_files'].flatMap(path => [
+      `/${path}?starting_after=${id}`,
+      `/${path}?limit=1&starting_after=${id}`,
+      `/${path}?starting_after=${id}&limit=200`,
+    ]),
+  ])
+
+/** All of an answer but what names this very request, its moment and what is left of the rate. */
+const comparable = ({ status, headers, text }: Answer) => {
+  const others = [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name))
+  return { status, text, headers: Object.fromEntries(others) }
+}
+
+test('what belongs to another organization is answered byte for byte as what nobody has, at every path and in every parameter', async () => {
+  const { key, api } = await shared
+  expect(probes.length).toBeGreaterThanOrEqual(10_000)
+  const counts: Record<number, number> = {}
+  const unknown: Record<string, Promise<unknown>> = {}
+  for (let from = 0; from < probes.length; from += AT_ONCE) {
+    await Promise.all(
+      probes.slice(from, from + AT_ONCE).map(async path => {
+        const nobodys = ofNobody(path)
+        unknown[nobodys] ??= api.ask(nobodys, key).then(comparable)
+        const foreign = await api.ask(path, key)
+        expect(comparable(foreign), path).toEqual(await unknown[nobodys])
+        expect([400, 404], path).toContain(foreign.status)
+        counts[foreign.status] = (counts[foreign.status] ?? 0) + 1
+      }),
+    )
+  }
+  expect(Object.values(counts).reduce((sum, count) => sum + count)).toBe(probes.length)
+  expect(counts[404]).toBe(5 * (PAYOUTS + 3 * OTHERS))
+})
+
+test('the same places have our own records, and another method or a condition tells nothing of theirs', async () => {
+  const { key, api } = await shared
+  for (const path of probes.filter((_, place) => place % 97 === 0)) {
+    const own = await api.ask(ours(path), key)
+    const kinds = /^\/(payout|rep|period|payroll)[a-z_]*[/?].*?\b(payout|rep|period|payroll)_o/.exec(ours(path))
+    if (kinds && kinds[1] === kinds[2]) expect(own.status, path).toBe(200)
+    for (const more of [
+      { method: 'HEAD' },
+      { method: 'DELETE' },
+      { headers: { 'if-none-match': '*' } },
+      { headers: { range: 'bytes=0-10' } },
+    ]) {
+      const [foreign, unknown] = [await api.ask(path, key, more), await api.ask(ofNobody(path), key, more)]
+      expect(comparable(foreign), path).toEqual(comparable(unknown))
+    }
+  }
+})

@@ -1,0 +1,124 @@
+/** The rate limit of several API processes, counted in a real Redis. */
+import { describe, expect, test } from 'vitest'
+import { countTogether, type Rate } from '../../api/count-requests.ts'
+import { type Answer, serveApi, useStore } from '../support/api.ts'
+import { startApi } from '../support/processes.ts'
+import { createRedis, redisProgram } from '../support/redis.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+
+const scope = fileScope()
+const shared = (async () => {
+  const store = await useStore(scope)
+  await store.publish('org_shared', 2)
+  return store
+})()
+
+if (redisProgram === undefined)
+  console.log('left out: the rate limit in a real Redis; there is no redis-server on the PATH')
+
+test('nothing is left out where that is demanded', () => {
+  if (process.env.LEAVE_NOTHING_OUT === 'true') expect(redisProgram).toBeDefined()
+})
+
+const statuses = (answers: readonly Answer[]): Record<number, number> => {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+const left = ({ headers }: Answer): number => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1])
+
+/** An API that counts in a Redis, and what it told of it. */
+const serve = async (test: Scope, url: string, rate: Rate) => {
+  const { prefix } = await shared
+  const told: boolean[] = []
+  let alone = 0
+  const counter = countTogether(url, `${prefix}-rate`, rate, () => performance.now(), {
+    counts: counts => void told.push(counts),
+    countedAlone: () => void alone++,
+  })
+  test.onTestFinished(async () => counter.stop())
+  const api = await serveApi(test, prefix, { rate, counter })
+  return { ...api, told, alone: () => alone }
+}
+
+describe.skipIf(redisProgram === undefined)('with a Redis', () => {
+  test('all processes together let exactly as many requests of a key through as the limit says', async t => {
+    const redis = await createRedis(t)
+    await redis.start()
+    const rate = { requests: 30, windowSeconds: 3_600 }
+    const apis = await Promise.all([1, 2, 3].map(() => serve(t, redis.url, rate)))
+    for (const { told } of apis) await eventually(() => expect(told).toEqual([true]))
+    const keys = await Promise.all([1, 2].map(async () => (await shared).key('org_shared')))
+    for (const key of keys) {
+      const asked = Array.from({ length: 20 }, () => apis.map(({ ask }) => ask('/payouts', key))).flat()
+      const answers = await Promise.all(asked)
+      expect(statuses(answers)).toEqual({ 200: 30, 429: 30 })
+      for (const { status, headers } of answers) {
+        const wait = headers.get('retry-after')
+        if (status === 429) expect(wait).toMatch(/^[1-9]\d*$/)
+        else expect(wait).toBeNull()
+      }
+    }
+    expect(apis.map(({ alone }) => alone())).toEqual([0, 0, 0])
+  })
+
+  test('a 304 is given back to all', async t => {
+    const redis = await createRedis(t)
+    await redis.start()
+    const [first, second] = await Promise.all(
+      [1, 2].map(() => serve(t, redis.url, { requests: 5, windowSeconds: 3_600 })),
+    )
+    const key = await (await shared).key('org_shared')
+    await eventually(() => expect([first?.told, second?.told]).toEqual([[true], [true]]))
+    for (let time = 0; time < 10; time++) {
+      const answer = await (time % 2 === 0 ? first : second)?.ask('/payouts', key, {
+        headers: { 'if-none-match': '*' },
+      })
+      expect([answer?.status, answer && left(answer)]).toEqual([304, 5])
+    }
+    const answer = await first?.ask('/payouts', key)
+    expect([answer?.status, answer && left(answer)]).toEqual([200, 4])
+  })
+
+  test.each(['killed', 'frozen'] as const)(
+    'that is %s each process counts for itself, says so once, and nobody is refused; then they share again',
+    async sickness => {
+      const redis = await createRedis(scope)
+      await redis.start()
+      const rate = { requests: 1_000, windowSeconds: 3_600 }
+      const { ask, told, alone } = await serve(scope, redis.url, rate)
+      const key = await (await shared).key('org_shared')
+      await eventually(() => expect(told).toEqual([true]))
+      expect(left(await ask('/payouts', key))).toBe(999)
+      if (sickness === 'killed') await redis.kill()
+      else redis.freeze()
+      const answers: Answer[] = []
+      for (let time = 0; time < 40; time++) answers.push(await ask('/payouts', key))
+      expect(statuses(answers)).toEqual({ 200: 40 })
+      expect(told).toEqual([true, false])
+      expect(alone()).toBe(40)
+      expect(answers.map(left)).toEqual(Array.from({ length: 40 }, (_, time) => 999 - time))
+      if (sickness === 'killed') await redis.start()
+      else redis.thaw()
+      await eventually(async () => {
+        const counted = alone()
+        expect((await ask('/payouts', key)).status).toBe(200)
+        expect(alone()).toBe(counted)
+      })
+      expect(told).toEqual([true, false, true])
+    },
+  )
+
+  test('that comes later is taken; until then an API says that it is not there, and not where', async t => {
+    const redis = await createRedis(t)
+    const { prefix } = await shared
+    const url = redis.url.replace('redis://', 'redis://CANARY:CANARY@')
+    const api = await startApi(t, prefix, { settings: { REDIS_URL: url } })
+    const metric = async () =>
+      /^api_rate_shared (\d)$/m.exec(await (await fetch(`${api.adminUrl}/metrics`)).text())?.[1]
+    await eventually(() => expect(api.lines().filter(({ level }) => level === 40)).toHaveLength(1))
+    expect(await metric()).toBe('0')
+    expect(api.log()).not.toContain('CANARY')
+    expect(await api.stop()).toEqual({ code: 0, signal: null })
+  })
+})

@@ -1,0 +1,82 @@
+/** The API with a certificate of its own. */
+import { readFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { connect, type TLSSocket } from 'node:tls'
+import { expect, test } from 'vitest'
+import { useStore } from '../support/api.ts'
+import { startApi, startProcess } from '../support/processes.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import { elasticsearchOf } from '../support/stored.ts'
+
+const scope = fileScope()
+const fileOf = (name: string): string => join(import.meta.dirname, '..', 'support', 'tls', name)
+const ca = readFileSync(fileOf('cert.pem'))
+const settings = { API_TLS_CERT_FILE: fileOf('cert.pem'), API_TLS_KEY_FILE: fileOf('key.pem') }
+
+const shared = (async () => {
+  const store = await useStore(scope)
+  store.payout('org_tls', 1, { id: 'payout_1' })
+  await store.publish('org_tls', 2)
+  const api = await startApi(scope, store.prefix, { settings })
+  return { store, api, port: Number(new URL(api.url).port) }
+})()
+
+type Answer = { readonly status: number | undefined; readonly text: string }
+const get = (port: number, path: string, key?: string): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
+    request({ host: '127.0.0.1', port, path, ca, headers }, answer => {
+      let text = ''
+      answer.setEncoding('utf8').on('data', data => (text += data))
+      answer.on('end', () => resolve({ status: answer.statusCode, text }))
+    })
+      .on('error', reject)
+      .end()
+  })
+
+/** What comes back for bytes over an encrypted connection. */
+const send = (port: number, bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca }, () => socket.write(bytes))
+    let text = ''
+    socket.setEncoding('latin1').on('data', data => (text += data))
+    socket.on('close', () => resolve(text)).on('error', reject)
+  })
+
+test('serves the same over an encrypted connection, and refuses bytes in the same shape', async () => {
+  const { store, port } = await shared
+  const key = await store.key('org_tls')
+  expect(await get(port, '/api/v1/payouts', key)).toMatchObject({
+    status: 200,
+    text: expect.stringContaining('payout_1'),
+  })
+  expect((await get(port, '/api/v1/payouts')).status).toBe(401)
+  const refused = await send(port, 'NONSENSE\r\n\r\n')
+  expect(refused).toMatch(/^HTTP\/1\.1 400 /)
+  expect(refused).toContain('{"error":{"code":"invalid_request"')
+})
+
+test('answers nothing to bytes that are not encrypted, and goes on', async () => {
+  const { store, api, port } = await shared
+  const key = await store.key('org_tls')
+  await expect(fetch(`http://127.0.0.1:${port}/api/v1/payouts`)).rejects.toThrow()
+  expect((await get(port, '/api/v1/payouts', key)).status).toBe(200)
+  expect(api.exit()).toBeUndefined()
+})
+
+test.each([
+  ['that is not there', { ...settings, API_TLS_CERT_FILE: '/nowhere.pem' }, 'API_TLS_CERT_FILE'],
+  ['that is none', { ...settings, API_TLS_CERT_FILE: fileOf('../scope.ts') }, 'API_TLS_CERT_FILE'],
+  ['without its key', { ...settings, API_TLS_KEY_FILE: '' }, 'API_TLS_KEY_FILE'],
+])('does not start with a certificate %s, and says so', async (_, wrong, name) => {
+  const { store } = await shared
+  const child = startProcess(scope, 'api/main.ts', {
+    ELASTICSEARCH_URL: elasticsearchOf(store.prefix),
+    API_PORT: '0',
+    API_ADMIN_PORT: '0',
+    ...wrong,
+  })
+  await eventually(() => expect(child.exit()).toEqual({ code: 1, signal: null }))
+  expect(child.log()).toContain(`  ${name}: expected`)
+})

@@ -1,0 +1,114 @@
+/** `npm run keys`, as an operator runs it, beside a projector and two APIs. The tests stand in the order of an operator's day. */
+import { beforeAll, expect, test } from 'vitest'
+import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
+import { newId, repRecorded } from '../support/events.ts'
+import { readFromKafka } from '../support/in-kafka.ts'
+import { type Api, caughtUp, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
+
+const file = fileScope()
+const org = newId('org')
+let topics: Topics
+let prefix: string
+let projector: Projector
+let apis: Api[]
+let made: { id: string; key: string }
+
+beforeAll(async () => {
+  topics = await createTopics(file)
+  prefix = createPrefix(file)
+  projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
+  await topics.publish([repRecorded({ org_id: org, id: 'rep_1' })])
+  await caughtUp(projector)
+  apis = await Promise.all([1, 2].map(() => startApi(file, prefix)))
+})
+
+const keys = (...args: string[]): Promise<Ran> => runCommand(['keys', ...args], commandSettings(topics, prefix))
+const ask = async ({ url }: Api, key: string) =>
+  fetch(`${url}/reps`, { headers: { authorization: `Bearer ${key}` } }).then(async answer => ({
+    status: answer.status,
+    text: await answer.text(),
+  }))
+
+test('a key that was made is taken by every API at once, and its text is nowhere but on standard output', async () => {
+  const ran = await keys('create', '--org', org, '--name', 'Payroll export')
+  expect(ran).toMatchObject({ code: 0, said: expect.stringContaining('only time') })
+  const key = ran.out.toString().trimEnd()
+  expect(key).toMatch(/^ck_[0-9A-Za-z]{43}$/)
+  for (const api of apis)
+    expect(await ask(api, key)).toMatchObject({ status: 200, text: expect.stringContaining('rep_1') })
+
+  const id = /key_[0-9A-Za-z]+/.exec(ran.said)?.[0] ?? ''
+  made = { id, key }
+  const stored = JSON.stringify(await allStored(indexNamed(prefix, 'api-keys')))
+  expect(stored).toContain(id)
+  const { value } = await readFromKafka({ kafka: topics.kafka, events: topics.apiKeys }, 0, 0)
+  expect(JSON.parse(String(value))).toMatchObject({
+    id,
+    name: 'Payroll export',
+    last4: key.slice(-4),
+    permissions: ['read'],
+  })
+  expect(String(value)).not.toContain(key)
+  for (const text of [stored, ran.said, projector.log(), ...apis.map(api => api.log())]) expect(text).not.toContain(key)
+})
+
+test('as JSON the key is a field; without the permission to read it is known and may nothing', async () => {
+  const ran = await keys('create', '--org', org, '--name', '', '--no-read', '--json')
+  const [answer] = jsonLines(ran)
+  expect(answer).toMatchObject({ org_id: org, name: '', permissions: [] })
+  for (const api of apis) expect((await ask(api, String(answer?.key))).status).toBe(403)
+})
+
+test('the list tells of each key what it may, and of other organizations nothing', async () => {
+  const listed = jsonLines(await keys('list', '--org', org, '--json'))
+  expect(listed).toHaveLength(2)
+  expect(listed).toContainEqual({ id: made.id, org_id: org, permissions: ['read'], revoked: false })
+  const asText = await keys('list', '--org', org)
+  expect(asText.out.toString()).toMatch(new RegExp(`^${made.id} +may read$`, 'm'))
+  expect(await keys('list', '--org', newId('org'))).toMatchObject({ code: 0, said: expect.stringContaining('0 of 0') })
+})
+
+test('a key that is revoked is refused by every API within five seconds, as one that never was', async () => {
+  const asked = await Promise.all(apis.map(api => ask(api, made.key)))
+  expect(asked.map(({ status }) => status)).toEqual([200, 200])
+  expect(await keys('revoke', '--org', org, '--id', made.id)).toMatchObject({ code: 0 })
+  const never = await Promise.all(apis.map(api => ask(api, `ck_${'0'.repeat(43)}`)))
+  await eventually(async () => expect(await Promise.all(apis.map(api => ask(api, made.key)))).toEqual(never), {
+    within: 5_000,
+  })
+  expect(await keys('revoke', '--org', org, '--id', made.id)).toMatchObject({
+    code: 0,
+    said: expect.stringContaining('before'),
+  })
+  expect(jsonLines(await keys('list', '--org', org, '--json'))).toContainEqual({
+    id: made.id,
+    org_id: org,
+    permissions: ['read'],
+    revoked: true,
+  })
+})
+
+test('a key that is none, another topic and a place where nothing is projected are refused, and nothing is published', async () => {
+  const before = await topics.admin.fetchTopicOffsets(topics.apiKeys)
+  const settings = commandSettings(topics, prefix)
+  const [unknown, elsewhere, nothing] = await Promise.all([
+    keys('revoke', '--org', org, '--id', 'key_9'),
+    runCommand(['keys', 'create', '--org', org, '--name', 'x'], {
+      ...settings,
+      KAFKA_API_KEYS_TOPIC: topics.events,
+      KAFKA_EVENTS_TOPIC: topics.apiKeys,
+    }),
+    runCommand(['keys', 'create', '--org', org, '--name', 'x'], {
+      ...settings,
+      ELASTICSEARCH_INDEX_PREFIX: `${prefix}x`,
+    }),
+  ])
+  expect(unknown).toMatchObject({ code: 1, said: expect.stringContaining('has no key key_9') })
+  expect(elsewhere).toMatchObject({ code: 1, said: expect.stringContaining('not the one') })
+  expect(nothing).toMatchObject({ code: 1, said: expect.stringContaining(`${prefix}x-control`) })
+  for (const { out } of [unknown, elsewhere, nothing]) expect(out.toString()).toBe('')
+  expect(await topics.admin.fetchTopicOffsets(topics.apiKeys)).toEqual(before)
+})

@@ -1,0 +1,71 @@
+/** A real Redis of a test's own, where the machine has one (Debian: redis-server). Without it such tests are left out, and say so. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { connect } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { expect } from 'vitest'
+import { freePort } from '../../services/ports.ts'
+import { leaveWill } from '../../services/will.ts'
+import { eventually, type Scope } from './scope.ts'
+
+const canRun = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The program; undefined where the machine has none. */
+export const redisProgram: string | undefined = (process.env.PATH ?? '')
+  .split(delimiter)
+  .map(folder => join(folder, 'redis-server'))
+  .find(canRun)
+
+export type Redis = {
+  readonly url: string
+  /** Runs, empty, at the same address as before; waits until it answers. */
+  readonly start: () => Promise<void>
+  readonly kill: () => Promise<void>
+  /** It keeps its connections and answers nothing. */
+  readonly freeze: () => void
+  readonly thaw: () => void
+}
+
+/** One that is yet to be started. It ends with the scope, and with this process. */
+export const createRedis = async (scope: Scope): Promise<Redis> => {
+  const port = await freePort()
+  let child: ChildProcess | undefined
+  const kill = async (): Promise<void> => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  scope.onTestFinished(kill)
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    start: async () => {
+      if (redisProgram === undefined) throw new Error('there is no redis-server on the PATH')
+      const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+      child = spawn(redisProgram, settings, { stdio: 'ignore' })
+      const will = leaveWill('kill -9 "$0"', String(child.pid))
+      child.once('exit', () => void will.revoke())
+      await eventually(async () => expect(await answers(port)).toBe(true))
+    },
+    kill,
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
+  }
+}
+
+const answers = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'))
+    socket.once('data', data => {
+      socket.destroy()
+      resolve(data.toString().startsWith('+PONG'))
+    })
+    socket.once('error', () => resolve(false))
+  })
