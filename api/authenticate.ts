@@ -9,6 +9,7 @@ import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../schemas/limits.ts'
 import { Refusal } from './failures.ts'
 import type { Keys } from './keys.ts'
 import type { Failures } from './limit-failures.ts'
+import { secondsUntil } from './limit-rate.ts'
 import { countHeader, type Step } from './request.ts'
 
 const grammar = new RegExp(`^Bearer ([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
@@ -27,7 +28,7 @@ export const authenticate = ({ lookUp, wasValid }: Keys, failures: Failures, lim
       failures.count(remoteAddress)
       if (wait === undefined) throw new Refusal('unauthorized')
       limited()
-      ctx.set('Retry-After', String(Math.max(1, Math.ceil(wait / 1_000))))
+      ctx.set('Retry-After', String(secondsUntil(wait)))
       throw new Refusal('rate_limited')
     }
     ctx.state.key = holder

@@ -57,4 +57,4 @@ const setLeft = (ctx: Context, left: number, msBeforeNext: number): void =>
   ctx.set('RateLimit', `"default";r=${left};t=${secondsUntil(msBeforeNext)}`)
 
 /** Whole seconds after which the window has surely ended: at least 1. */
-const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
+export const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))

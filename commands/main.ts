@@ -6,6 +6,7 @@ import kafkajs from 'kafkajs'
 import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
 import { createElasticsearch } from '../projector/elasticsearch.ts'
 import { elasticsearchSettings, kafkaSettings, type Read, readSettings } from '../schemas/settings.ts'
+import type { CommandContext, KafkaContext } from './context.ts'
 import { exitCodes, messageOf } from './failures.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
@@ -17,7 +18,7 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`)
 const main = async (args: readonly string[]): Promise<number> => {
   await using stack = new AsyncDisposableStack()
   // The clients are built by the command that needs them: help needs no setting.
-  const reading = (settings = readSettings(elasticsearchSettings, process.env)): parked.ParkedContext => {
+  const reading = (settings = readSettings(elasticsearchSettings, process.env)): CommandContext => {
     const client = new Client(elasticsearchConfig(settings, readFileSync))
     stack.defer(() => client.close())
     return { out, say, send: createElasticsearch(client).send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX }
@@ -45,7 +46,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   )
 }
 
-const topicsOf = (settings: Read<typeof kafkaSettings>): parked.KafkaContext['topics'] => ({
+const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] => ({
   events: settings.KAFKA_EVENTS_TOPIC,
   'api-keys': settings.KAFKA_API_KEYS_TOPIC,
 })

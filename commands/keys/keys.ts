@@ -4,33 +4,17 @@
  * Promises: the text of a key is shown once and stored nowhere; what is said to be done was seen in the projection.
  */
 import { randomUUID } from 'node:crypto'
-import type { Kafka } from 'kafkajs'
-import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
+import { multiGet } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
 import { type ApiKeyDocument, type ApiKeyHeadDocument, apiKeysIndexOf, recordId } from '../../schemas/documents.ts'
-import type { ApiKeyEvent, Stream } from '../../schemas/events.ts'
+import type { ApiKeyEvent } from '../../schemas/events.ts'
+import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
 import { KEYS_MAX } from '../limits.ts'
 import { assertRightPlace, readLive, untilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
-
-export type KeysContext = {
-  /** What was asked for: the text of a key goes here and nowhere else. */
-  readonly out: (text: string) => void
-  /** How it goes, and what went wrong. */
-  readonly say: (line: string) => void
-  readonly send: Elasticsearch['send']
-  readonly prefix: string
-}
-export type KeysKafkaContext = KeysContext & {
-  readonly kafka: Kafka
-  readonly topics: Readonly<Record<Stream, string>>
-  readonly sleep: (milliseconds: number) => Promise<void>
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-}
 
 export type CreateKeyOptions = {
   readonly org: string
@@ -41,7 +25,7 @@ export type CreateKeyOptions = {
   readonly json: boolean
 }
 
-export const createKey = async (options: CreateKeyOptions, context: KeysKafkaContext): Promise<ExitCode> => {
+export const createKey = async (options: CreateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
   const { org, name, mayRead, waitSeconds, json } = options
   const text = newKeyText()
   const id = newKeyId()
@@ -62,7 +46,7 @@ export type RevokeKeyOptions = { readonly org: string; readonly id: string; read
 
 export const revokeKey = async (
   { org, id, waitSeconds }: RevokeKeyOptions,
-  context: KeysKafkaContext,
+  context: KafkaContext,
 ): Promise<ExitCode> => {
   const publish = await prepared(context)
   const head = await headOf(org, id, context)
@@ -79,7 +63,7 @@ export const revokeKey = async (
 
 export type ListKeysOptions = { readonly org: string; readonly json: boolean }
 
-export const listKeys = async ({ org, json }: ListKeysOptions, context: KeysContext): Promise<ExitCode> => {
+export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
   await readLive(context.send, context.prefix)
   const { keys, total } = await findKeys(org, context)
   if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
@@ -101,7 +85,7 @@ type Listed = {
   readonly revoked: boolean
 }
 
-const findKeys = async (org: string, { send, prefix }: KeysContext): Promise<{ keys: Listed[]; total: number }> => {
+const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<{ keys: Listed[]; total: number }> => {
   const path = `/${apiKeysIndexOf(prefix)}`
   // Nobody searches this index but an operator: it is refreshed when one does.
   whole(await send({ method: 'POST', path: `${path}/_refresh` }))
@@ -143,7 +127,7 @@ const searchOf = (org: string): object => ({
 const headOf = async (
   org: string,
   id: string,
-  { send, prefix }: KeysContext,
+  { send, prefix }: CommandContext,
 ): Promise<ApiKeyHeadDocument | undefined> => {
   const [found] = await multiGet(send, [{ _index: apiKeysIndexOf(prefix), _id: recordId(org, id) }])
   return found?.found ? (found._source as ApiKeyHeadDocument) : undefined
@@ -152,24 +136,23 @@ const headOf = async (
 type Publish = (event: ApiKeyEvent, waitSeconds: number, stored?: () => void) => Promise<void>
 
 /** Everything is looked at before anything is sent: that this is the topic which the projection is made from. */
-const prepared = async (context: KeysKafkaContext): Promise<Publish> => {
-  const live = (await readLive(context.send, context.prefix))['api-keys']
+const prepared = async (context: KafkaContext): Promise<Publish> => {
+  const live = await readLive(context.send, context.prefix)
+  const stream = live['api-keys']
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
-  await assertRightPlace(live, { ...context, admin })
+  await assertRightPlace(stream, { ...context, admin })
 
   return async (event, waitSeconds, stored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
     const producer = await connectProducer(context.kafka, stack)
-    const { topic } = live.identity
+    const { topic } = stream.identity
     const [answer] = await producer.send({ topic, acks: -1, messages: [messageOf(event, context.now())] })
     stored()
     const offset = Number(answer?.baseOffset)
     if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
-    await untilPublished(live, new Map([[0, offset + 1]]), waitSeconds, context)
-    const [parked] = await readParked(context.send, await readLive(context.send, context.prefix), [
-      { topic, partition: 0, offset },
-    ])
+    await untilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, context)
+    const [parked] = await readParked(context.send, live, [{ topic, partition: 0, offset }])
     if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
   }
 }

@@ -1,7 +1,6 @@
 /** `npm run parked`: what each of its commands does, once its options are read. */
-import type { Kafka, Producer } from 'kafkajs'
-import type { Elasticsearch } from '../../projector/elasticsearch.ts'
-import type { Stream } from '../../schemas/events.ts'
+import type { Producer } from 'kafkajs'
+import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
@@ -20,21 +19,6 @@ import {
 import { countsOf, jsonOf, resultOf, tableOf, textOf, wholeJsonOf } from './print.ts'
 import { type PublishAgainOptions, publishAgain, type Result } from './publish-again.ts'
 
-export type ParkedContext = {
-  /** What was asked for. Nothing of a record goes anywhere else. */
-  readonly out: (text: string | Buffer) => void
-  /** How it goes, and what went wrong. */
-  readonly say: (line: string) => void
-  readonly send: Elasticsearch['send']
-  readonly prefix: string
-}
-export type KafkaContext = ParkedContext & {
-  readonly kafka: Kafka
-  readonly topics: Readonly<Record<Stream, string>>
-  readonly sleep: (milliseconds: number) => Promise<void>
-  readonly now: () => number
-}
-
 export type ListOptions = {
   readonly filter: Filter
   readonly order: Order
@@ -42,7 +26,7 @@ export type ListOptions = {
   readonly json: boolean
 }
 
-export const list = async (options: ListOptions, context: ParkedContext): Promise<ExitCode> => {
+export const list = async (options: ListOptions, context: CommandContext): Promise<ExitCode> => {
   const { out, say, send, prefix } = context
   const live = await liveOf(context, options.filter)
   const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
@@ -55,7 +39,7 @@ export const list = async (options: ListOptions, context: ParkedContext): Promis
 
 export const count = async (
   { filter, json }: { readonly filter: Filter; readonly json: boolean },
-  context: ParkedContext,
+  context: CommandContext,
 ): Promise<ExitCode> => {
   const counts = await countParked(context.send, await liveOf(context, filter), filter)
   context.out(json ? line(Object.fromEntries(counts)) : `${countsOf(counts)}\n`)
@@ -64,7 +48,7 @@ export const count = async (
 
 export const show = async (
   { position, as }: { readonly position: Position; readonly as: 'text' | 'json' | 'raw' },
-  context: ParkedContext,
+  context: CommandContext,
 ): Promise<ExitCode> => {
   const live = await liveOf(context, position)
   const [parked] = await readParked(context.send, live, [position])
@@ -125,7 +109,7 @@ export const again = async (options: AgainOptions, context: KafkaContext): Promi
 const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
 
 /** In order of position, however they were named, and each once. */
-const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: ParkedContext) => {
+const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: CommandContext) => {
   if (positions.length === 0) return findParked(send, live, filter, 'oldest', RECORDS_MAX)
   const records: ParkedFields[] = []
   for (const position of new Map(positions.map(position => [positionOf(position), position])).values()) {
@@ -174,7 +158,7 @@ const summaryOf = (results: readonly Result[], total: number, { publish }: Publi
 
 /** @throws CommandError where a topic is named that is none of this projection */
 const liveOf = async (
-  { send, prefix }: ParkedContext,
+  { send, prefix }: CommandContext,
   ...named: readonly { readonly topic?: string | undefined }[]
 ): Promise<Live> => {
   const live = await readLive(send, prefix)

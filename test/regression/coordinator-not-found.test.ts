@@ -4,12 +4,9 @@
  * error it holds to be for good, see projector/crashes.ts. Found by the rig with seed 318175561.
  */
 import { randomBytes } from 'node:crypto'
-import kafkajs, { type ISocketFactoryArgs } from 'kafkajs'
 import { expect, test } from 'vitest'
-import { kafkaConfig } from '../../projector/config.ts'
-import { hearConnections } from '../../projector/connections.ts'
 import { consume } from '../../projector/consume.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { kafkaThrough } from '../support/kafka-through.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually } from '../support/scope.ts'
 import { createTopics } from '../support/topics.ts'
@@ -20,13 +17,7 @@ const findsCoordinator = (asked: string): boolean => asked.charCodeAt(4) === 0 &
 test.concurrent('a consumer that cannot find its coordinator tries until it does', async t => {
   const topics = await createTopics(t)
   const proxy = await startProxy(t, topics.brokers)
-  const settings = readSettings(projectorSettings, {
-    KAFKA_BROKERS: proxy.address,
-    ELASTICSEARCH_URL: 'http://localhost:1',
-  })
-  const connect = hearConnections(() => undefined)
-  const socketFactory = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
-  const kafka = new kafkajs.Kafka({ ...kafkaConfig(settings, 'coordinator', () => Buffer.alloc(0)), socketFactory })
+  const kafka = kafkaThrough(proxy, 'coordinator')
   let assignments = 0
   const troubles: string[] = []
   const stopped: Error[] = []

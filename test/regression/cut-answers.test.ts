@@ -3,12 +3,9 @@
  * a connection to Kafka had ended in the middle of an answer.
  * Cause: the client puts what it had of that answer before what it reads over the next connection, see projector/connections.ts.
  */
-import kafkajs, { type ISocketFactoryArgs } from 'kafkajs'
 import { expect, test } from 'vitest'
-import { kafkaConfig } from '../../projector/config.ts'
-import { hearConnections } from '../../projector/connections.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { keyCreated, newId } from '../support/events.ts'
+import { kafkaThrough } from '../support/kafka-through.ts'
 import { startProxy } from '../support/proxy.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -17,14 +14,7 @@ test.concurrent('whichever part of an answer was still read, the next connection
   const org = newId('org')
   await topics.publish([keyCreated({ org_id: org }), keyCreated({ org_id: org })])
   const proxy = await startProxy(t, topics.brokers)
-  const settings = readSettings(projectorSettings, {
-    KAFKA_BROKERS: proxy.address,
-    ELASTICSEARCH_URL: 'http://localhost:1',
-  })
-  const connect = hearConnections(() => undefined)
-  const throughProxy = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
-  const config = kafkaConfig(settings, 'cut-answers', () => Buffer.alloc(0))
-  const admin = new kafkajs.Kafka({ ...config, socketFactory: throughProxy }).admin()
+  const admin = kafkaThrough(proxy, 'cut-answers').admin()
   await admin.connect()
   t.onTestFinished(() => admin.disconnect())
   const ask = async () =>

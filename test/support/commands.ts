@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import { inject } from 'vitest'
+import type { CommandContext } from '../../commands/context.ts'
 import { listKeys } from '../../commands/keys/keys.ts'
 import { readLive } from '../../commands/live.ts'
 import { readParked } from '../../commands/parked/find.ts'
-import { count, list, type ParkedContext, show } from '../../commands/parked/parked.ts'
+import { count, list, show } from '../../commands/parked/parked.ts'
 import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
 import { runProgram } from '../../commands/program.ts'
 import { createElasticsearch } from '../../projector/elasticsearch.ts'
@@ -47,7 +48,7 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
   const out: Buffer[] = []
   let said = ''
   const client = new Client({ node: inject('elasticsearchUrl').split(',') })
-  const context: ParkedContext = {
+  const context: CommandContext = {
     out: bytes => void out.push(Buffer.from(bytes)),
     say: line => (said += `${line}\n`),
     send: createElasticsearch(client).send,

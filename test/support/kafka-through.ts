@@ -1,0 +1,17 @@
+/** A Kafka client with the projector's own configuration, all of whose connections go through a proxy. */
+import kafkajs, { type ISocketFactoryArgs, type Kafka } from 'kafkajs'
+import { kafkaConfig } from '../../projector/config.ts'
+import { hearConnections } from '../../projector/connections.ts'
+import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import type { FaultProxy } from './proxy.ts'
+
+export const kafkaThrough = (proxy: FaultProxy, clientId: string): Kafka => {
+  const settings = readSettings(projectorSettings, {
+    KAFKA_BROKERS: proxy.address,
+    ELASTICSEARCH_URL: 'http://localhost:1',
+  })
+  const connect = hearConnections(() => undefined)
+  // Kafka names itself to its clients: wherever they are sent, they come here.
+  const socketFactory = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
+  return new kafkajs.Kafka({ ...kafkaConfig(settings, clientId, () => Buffer.alloc(0)), socketFactory })
+}
