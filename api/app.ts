@@ -14,7 +14,7 @@ import type { Log } from './log.ts'
 import { createPositionReader } from './position.ts'
 import { createReadList } from './read-list.ts'
 import { createReadRecords } from './read-record.ts'
-import { createReadiness, type NotReady } from './ready.ts'
+import { createReadiness, type Readiness } from './ready.ts'
 import { refuseEarly } from './refuse-early.ts'
 import type { State, Step } from './request.ts'
 import { createRoutes, findRoute, requireRoute } from './routes.ts'
@@ -36,7 +36,7 @@ export type ApiParts = {
   readonly newRequestId: () => string
 }
 
-export type Api = { readonly listener: RequestListener; readonly notReady: NotReady }
+export type Api = { readonly listener: RequestListener; readonly readiness: () => Promise<Readiness> }
 
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now } = parts
@@ -63,7 +63,7 @@ export const createApi = (parts: ApiParts): Api => {
   for (const step of steps) app.use(step)
   // What fails after the last step is a connection that broke while an answer was on its way.
   app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
-  return { listener: app.callback(), notReady: createReadiness([positions.lookAtPositions, keys.look]) }
+  return { listener: app.callback(), readiness: createReadiness(positions.lookAtPositions, keys.look) }
 }
 
 const codeOf = ({ code }: { code?: unknown }) => ({ code: typeof code === 'string' ? code : 'unknown' })

@@ -70,7 +70,7 @@ const start = async (): Promise<void> => {
   })
 
   let stopping = false
-  const notReady = async () => (stopping ? ['stopping'] : api.notReady())
+  const readiness = async () => (stopping ? { notReady: ['stopping'], positions: undefined } : api.readiness())
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),
     tls: readTls(settings),
@@ -81,7 +81,8 @@ const start = async (): Promise<void> => {
     },
   })
   const admin = createAdminServer({
-    notReady,
+    readiness,
+    now: Date.now,
     metrics: () => metrics.registry.metrics(),
     metricsType: metrics.registry.contentType,
   })
@@ -103,7 +104,7 @@ const start = async (): Promise<void> => {
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal))
-  await sayWhenReady(notReady, log.say, waiting.signal)
+  await sayWhenReady(readiness, log.say, waiting.signal)
 }
 
 const readPem = (name: string, file: string | undefined): string | undefined => {

@@ -51,12 +51,14 @@ export type PositionReader = {
   /** The oldest time of all partitions of the generation. */
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
   /** Fails with `unavailable` unless a generation is live and has a position for every partition. */
-  readonly lookAtPositions: (signal: AbortSignal) => Promise<void>
+  readonly lookAtPositions: (signal: AbortSignal) => Promise<LivePositions>
 }
+/** How far each partition of the live generation is, from the first. */
+export type LivePositions = { readonly generation: Generation; readonly partitions: readonly Reached[] }
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
 export type ReadAt = { readonly position: Position; readonly documents: readonly (Cut | undefined)[] }
 
-type Reached = { readonly publishedTo: number; readonly time: number }
+export type Reached = { readonly publishedTo: number; readonly time: number }
 const NOTHING_REACHED: Reached = { publishedTo: -1, time: 0 }
 
 export const createPositionReader = (prefix: string, multiGet: MultiGet): PositionReader => {
@@ -123,22 +125,24 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
     throw unavailable('live_generation_changes')
   }
 
-  const oldestTime: PositionReader['oldestTime'] = async (generation, signal) => {
+  const readAll = async (generation: Generation, signal: AbortSignal): Promise<Reached[]> => {
     const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
     const before = partitions.map(partition => reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED)
     const found = await read(
       partitions.map(partition => control(positionId(generation.name, partition))),
       signal,
     )
-    const times = partitions.map(
-      partition =>
-        reach(generation, partition, before[partition] ?? NOTHING_REACHED, asPosition(found[partition])).time,
+    return partitions.map(partition =>
+      reach(generation, partition, before[partition] ?? NOTHING_REACHED, asPosition(found[partition])),
     )
-    return Math.min(...times)
   }
 
+  const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
+    Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
+
   const lookAtPositions: PositionReader['lookAtPositions'] = async signal => {
-    await oldestTime(await liveGeneration(signal), signal)
+    const generation = await liveGeneration(signal)
+    return { generation, partitions: await readAll(generation, signal) }
   }
 
   return { readAt, oldestTime, lookAtPositions }

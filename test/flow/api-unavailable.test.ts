@@ -96,12 +96,12 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
 
   test('where it is away, the answer to an unknown key included', async (scope: Scope) => {
     const { store, key } = await shared
-    const { ask, notReady } = await serveApi(scope, store.prefix, { url: 'http://127.0.0.1:1' })
+    const { ask, readiness } = await serveApi(scope, store.prefix, { url: 'http://127.0.0.1:1' })
     for (const path of reads) expectUnavailable(await ask(path, key))
     expectUnavailable(await ask('/nowhere', 'ck_unknown_unknown_unknown'))
     expect((await ask('/payouts')).status).toBe(401)
     expect((await ask('/openapi.json')).status).toBe(200)
-    expect(await notReady()).toEqual(['elasticsearch_connection'])
+    expect((await readiness()).notReady).toEqual(['elasticsearch_connection'])
   })
 
   test.each([

@@ -10,6 +10,8 @@ import { countAlone, type Rate, type RequestCounter } from '../../api/count-requ
 import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch.ts'
 import { createLog } from '../../api/log.ts'
 import { createApiServer, listen, stop } from '../../api/server.ts'
+import { expectNoContent } from './canary.ts'
+import { requireDescribed } from './described.ts'
 import { createStore, type Store } from './documents.ts'
 import type { Scope } from './scope.ts'
 
@@ -70,17 +72,20 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   scope.onTestFinished(async () => {
     await stop(server, 0)
     await client.close()
+    expectNoContent(logged.join(''))
   })
 
   /** Asks for a path under /api/v1, or for any other that begins with `//`. */
   const ask: Ask = async (path, key, more = {}) => {
     const target = path.startsWith('//') ? path.slice(1) : `/api/v1${path}`
     const headers = { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...more.headers }
-    const answer = await fetch(`http://127.0.0.1:${port}${target}`, { method: more.method ?? 'GET', headers })
+    const method = more.method ?? 'GET'
+    const answer = await fetch(`http://127.0.0.1:${port}${target}`, { method, headers })
     const text = await answer.text()
+    await requireDescribed({ method, path: target, headers }, { status: answer.status, headers: answer.headers, text })
     return { status: answer.status, headers: answer.headers, text, json: text === '' ? undefined : JSON.parse(text) }
   }
-  return { port, ask, send: (bytes: string | Buffer) => sendBytes(port, bytes), notReady: api.notReady, logged }
+  return { port, ask, send: (bytes: string | Buffer) => sendBytes(port, bytes), readiness: api.readiness, logged }
 }
 
 /** Sends bytes over a connection of their own, and gives all that comes back until it is closed by the other side. */

@@ -1,5 +1,6 @@
 /** A client of the API as anyone could write one: it reads records by id and walks lists, over one address or several in turn. */
 import { expect } from 'vitest'
+import { requireDescribed } from './described.ts'
 import type { Item } from './model.ts'
 import type { Api } from './processes.ts'
 
@@ -26,8 +27,11 @@ export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, pat
   let turn = 0
   const ask: Client['ask'] = async (path, headers = {}) => {
     const url = apis[turn++ % apis.length]?.url
-    const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } })
-    return { status: answer.status, headers: answer.headers, text: await answer.text() }
+    const given = { authorization: `Bearer ${key}`, ...headers }
+    const answer = await fetch(`${url}${path}`, { headers: given })
+    const got = { status: answer.status, headers: answer.headers, text: await answer.text() }
+    await requireDescribed({ method: 'GET', path: `/api/v1${path}`, headers: given }, got)
+    return got
   }
   const askPatiently = async (path: string): Promise<Answer> => {
     const began = performance.now()

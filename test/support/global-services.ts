@@ -6,6 +6,7 @@ import type { TestProject } from 'vitest/node'
 import { progressBar } from '../../services/progress-bar.ts'
 import { shortLived } from '../../services/service.ts'
 import { startServices } from '../../services/services.ts'
+import { leftOut } from './programs.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,6 +17,9 @@ declare module 'vitest' {
 
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const say = (line: string): void => console.log(line)
+  const missing = leftOut()
+  if (missing !== undefined && process.env.LEAVE_NOTHING_OUT === 'true') throw new Error(missing)
+  if (missing !== undefined) say(missing)
   const progress = progressBar({}, say)
   const services = await startServices({
     say,

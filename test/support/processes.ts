@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { leaveWill } from '../../services/will.ts'
+import { expectNoContent } from './canary.ts'
 import { eventually, type Scope } from './scope.ts'
 import { elasticsearchOf } from './stored.ts'
 import type { Topics } from './topics.ts'
@@ -69,7 +70,10 @@ export const startProcess = (
     return exited
   }
   const kill = end('SIGKILL')
-  scope.onTestFinished(async () => void (await kill()))
+  scope.onTestFinished(async () => {
+    await kill()
+    expectNoContent(log)
+  })
   return {
     pid,
     log: () => log,
@@ -153,6 +157,7 @@ export const projectorSettings = ({ topics, prefix, groupId, settings }: Project
   ELASTICSEARCH_URL: elasticsearchOf(prefix),
   ELASTICSEARCH_INDEX_PREFIX: prefix,
   PROJECTOR_ADMIN_PORT: '0',
+  LOG_LEVEL: 'debug',
   ...settings,
 })
 
@@ -188,6 +193,7 @@ export const startApi = async (
     API_PORT: '0',
     API_ADMIN_PORT: '0',
     RATE_LIMIT_REQUESTS: '1000000',
+    LOG_LEVEL: 'debug',
     ...settings,
   })
   const [port, adminPort] = await eventually(() => {

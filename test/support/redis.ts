@@ -1,28 +1,12 @@
-/** A real Redis of a test's own, where the machine has one (Debian: redis-server). Without it such tests are left out, and say so. */
+/** A real Redis of a test's own, where the machine has one (Debian: redis-server). */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
 import { connect } from 'node:net'
-import { delimiter, join } from 'node:path'
 import { expect } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import { leaveWill } from '../../services/will.ts'
+import { redisProgram } from './programs.ts'
 import { eventually, type Scope } from './scope.ts'
-
-const canRun = (file: string): boolean => {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** The program; undefined where the machine has none. */
-export const redisProgram: string | undefined = (process.env.PATH ?? '')
-  .split(delimiter)
-  .map(folder => join(folder, 'redis-server'))
-  .find(canRun)
 
 export type Redis = {
   readonly url: string

@@ -1,11 +1,9 @@
 /**
- * Stands between a client and the API, and holds each request and answer against the API's own description, by a library that
- * knows nothing of how the API is made.
+ * Stands between a client and the API, and holds each request and answer against the API's own description.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Document, OpenAPIBackend, SetMatchType } from 'openapi-backend'
-import { formats } from '../../schemas/values.ts'
+import { createDescription } from './described.ts'
 import type { Scope } from './scope.ts'
 
 export type ValidatingProxy = {
@@ -18,15 +16,7 @@ export type ValidatingProxy = {
 
 export const startValidatingProxy = async (scope: Scope, apiPort: number): Promise<ValidatingProxy> => {
   const origin = `http://127.0.0.1:${apiPort}`
-  const definition = (await (await fetch(`${origin}/api/v1/openapi.json`)).json()) as Document
-  const described = new OpenAPIBackend({
-    definition,
-    apiRoot: '/api/v1',
-    quick: true,
-    coerceTypes: true,
-    ajvOpts: { strict: false, formats },
-  })
-  await described.init()
+  const describe = await createDescription((await (await fetch(`${origin}/api/v1/openapi.json`)).json()) as object)
   const violations: string[] = []
   const seen = new Map<string, number>()
 
@@ -35,24 +25,11 @@ export const startValidatingProxy = async (scope: Scope, apiPort: number): Promi
     const { connection: _, host: __, ...others } = headers
     const answer = await fetch(`${origin}${req.url}`, { method: req.method ?? 'GET', headers: others })
     const text = await answer.text()
-    const operation = described.matchOperation({ method: req.method ?? '', path: req.url ?? '', headers })
-    if (operation?.operationId === undefined) violations.push(`${req.method} ${req.url} is not described`)
-    else {
-      const what = `${operation.operationId} ${answer.status}`
-      seen.set(what, (seen.get(what) ?? 0) + 1)
-      const body = text === '' ? undefined : JSON.parse(text)
-      const checks = [
-        answer.ok && described.validateRequest({ method: req.method ?? '', path: req.url ?? '', headers }, operation),
-        body !== undefined && described.validateResponse(body, operation, answer.status),
-        described.validateResponseHeaders(Object.fromEntries(answer.headers), operation, {
-          statusCode: answer.status,
-          setMatchType: SetMatchType.Superset,
-        }),
-      ]
-      const errors = checks.flatMap(check => (check === false ? [] : (check.errors ?? [])))
-      if (errors.length > 0) violations.push(`${what}: ${JSON.stringify(errors)}`)
-      if (!(String(answer.status) in (operation.responses ?? {}))) violations.push(`${what} is not described`)
-    }
+    const asked = { method: req.method ?? '', path: req.url ?? '', headers }
+    const judged = describe(asked, { status: answer.status, headers: answer.headers, text })
+    violations.push(...judged.violations)
+    if (judged.what === undefined) violations.push(`${req.method} ${req.url} is not described`)
+    else seen.set(judged.what, (seen.get(judged.what) ?? 0) + 1)
     const {
       'content-encoding': ___,
       'transfer-encoding': ____,

@@ -4,6 +4,7 @@
  */
 import { expect } from 'vitest'
 import type { List, Page } from './client.ts'
+import { requireDescribed } from './described.ts'
 import type { Item, Model } from './model.ts'
 import type { Random } from './random.ts'
 
@@ -62,6 +63,10 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
       const all = apis()
       const url = all[turn++ % all.length]?.url ?? ''
       const answer = await ask(`${url}${path}`, keys.get(org) ?? '')
+      if (answer !== undefined) {
+        const asked = { method: 'GET', path: `/api/v1${path}`, headers: { authorization: 'Bearer' } }
+        await requireDescribed(asked, answer).catch((error: unknown) => refused(String(error)))
+      }
       if (answer === undefined) await pause(Math.max(every, 50))
       else if (answer.status === 503) {
         unavailable++
@@ -115,7 +120,7 @@ const ask = async (url: string, key: string) => {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
     const { status, headers } = answer
     const text = await answer.text()
-    return { status, text, retryAfter: headers.get('retry-after'), time: headers.get('projection-time') ?? '' }
+    return { status, headers, text, retryAfter: headers.get('retry-after'), time: headers.get('projection-time') ?? '' }
   } catch {
     return undefined
   }

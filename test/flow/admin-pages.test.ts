@@ -1,0 +1,108 @@
+/** What the admin port shows to people, in a real browser. SCREENSHOTS=folder keeps what was seen. */
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { openapi } from '../../schemas/openapi.ts'
+import { useStore } from '../support/api.ts'
+import { type Api, startApi } from '../support/processes.ts'
+import { browserProgram } from '../support/programs.ts'
+import { fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const setUp = async (): Promise<{ browser: Browser; api: Api; store: Awaited<ReturnType<typeof useStore>> }> => {
+  // Its sandbox refuses to run as root, as whoever runs in a container is.
+  const browser = await chromium.launch({ executablePath: browserProgram ?? '', args: ['--no-sandbox'] })
+  scope.onTestFinished(() => browser.close())
+  const store = await useStore(scope)
+  await store.publish('org_seen', 3)
+  return { browser, store, api: await startApi(scope, store.prefix) }
+}
+let started: ReturnType<typeof setUp> | undefined
+const shared = () => (started ??= setUp())
+
+/** A page, and what it did that it must not: errors it told of, and requests to any other address or that were refused. */
+const open = async (path: string): Promise<{ page: Page; wrong: string[] }> => {
+  const { browser, api } = await shared()
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
+  scope.onTestFinished(() => page.close())
+  const wrong: string[] = []
+  page.on('console', message => void (message.type() === 'error' && wrong.push(message.text())))
+  page.on('pageerror', error => void wrong.push(String(error)))
+  page.on('requestfailed', request => void wrong.push(`failed: ${request.url()}`))
+  page.on('request', request => {
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${api.adminUrl}/`)) wrong.push(request.url())
+  })
+  page.on('response', answer => void (answer.status() >= 400 && wrong.push(`${answer.status()} ${answer.url()}`)))
+  await page.goto(`${api.adminUrl}${path}`)
+  return { page, wrong }
+}
+
+const keep = async (page: Page, name: string): Promise<void> => {
+  const folder = process.env.SCREENSHOTS
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}
+
+const operations = Object.entries(openapi.paths).map(([path, { get }]) => ({ path, id: String(get.operationId) }))
+
+describe.skipIf(browserProgram === undefined)('in a browser', () => {
+  test('the status page says that the API is ready, and how far every partition is', async () => {
+    const { page, wrong } = await open('/')
+    expect(await page.title()).toBe('API: ready')
+    expect(await page.locator('h1').innerText()).toBe('Ready')
+    const rows = await page.locator('tr').allInnerTexts()
+    expect(rows).toHaveLength(7)
+    expect(rows.slice(1).map(row => row.split('\t')[0])).toEqual(['0', '1', '2', '3', '4', '5'])
+    for (const row of rows.slice(1)) expect(row).toMatch(/^\d\t\d+\t20\d\d-\d\d-\d\dT[\d:.]+Z\t[\d.]+ days$/)
+    await keep(page, 'status')
+    await page.getByRole('link', { name: 'Reference' }).click()
+    await page.locator('.opblock').first().waitFor()
+    expect(wrong).toEqual([])
+  })
+
+  test('the status page says what is missing, and comes again by itself', async () => {
+    const { store, api } = await shared()
+    const { page, wrong } = await open('/')
+    await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
+    await page.getByRole('heading', { name: 'Not ready: no_position' }).waitFor({ timeout: 30_000 })
+    expect(await page.locator('body').innerText()).toContain('How far the projection is cannot be read now.')
+    await keep(page, 'not-ready')
+    expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
+    expect(wrong).toEqual([])
+  })
+
+  test('the reference shows every operation with its parameters, answers and examples', async () => {
+    const { page, wrong } = await open('/reference')
+    await page.locator('.opblock').first().waitFor()
+    expect(await page.locator('.opblock').count()).toBe(operations.length)
+    const shown = await page
+      .locator('.opblock-summary-path')
+      .evaluateAll(all => all.map(one => one.getAttribute('data-path')))
+    expect(shown.toSorted()).toEqual(operations.map(({ path }) => path).toSorted())
+    await keep(page, 'reference')
+
+    const { id } = operations.find(({ path }) => path === '/payouts') ?? { id: '' }
+    const operation = page.locator(`[id$="-${id}"]`)
+    await operation.locator('.opblock-summary').click()
+    for (const name of ['starting_after', 'limit', 'If-None-Match']) {
+      await operation.locator(`[data-param-name="${name}"]`).waitFor()
+    }
+    const statuses = await operation
+      .locator('tr.response')
+      .evaluateAll(all => all.map(one => one.getAttribute('data-code')))
+    expect(statuses).toEqual(Object.keys(openapi.paths['/payouts']?.get.responses as object))
+    await expect.poll(() => operation.innerText()).toContain('net_amount')
+    await keep(page, 'operation')
+    expect(wrong).toEqual([])
+  })
+
+  test('nothing can be sent from the reference: it is not served where the API is', async () => {
+    const { page } = await open('/reference')
+    const operation = page.locator('.opblock').first()
+    await operation.locator('.opblock-summary').click()
+    await operation.locator('tr.response').first().waitFor()
+    for (const name of ['Try it out', 'Authorize', /authorization/]) {
+      expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0)
+    }
+    expect(await page.locator('.errors-wrapper').count()).toBe(0)
+  })
+})

@@ -1,0 +1,34 @@
+/** Programs that some tests need and not every machine has: with each, its package in Debian, and what is left out without it. */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+const canRun = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const find = (...names: readonly string[]): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .flatMap(folder => names.map(name => join(folder, name)))
+    .find(canRun)
+
+/** Where each of them is; undefined where the machine has none. */
+export const redisProgram = find('redis-server')
+export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
+
+const needed = [
+  { program: redisProgram, name: 'redis-server', tests: 'the rate limit of several API processes' },
+  { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
+]
+
+/** What is left out on this machine, in one line; undefined where that is nothing. */
+export const leftOut = (): string | undefined => {
+  const missing = needed.filter(({ program }) => program === undefined)
+  if (missing.length === 0) return undefined
+  return `left out: ${missing.map(({ tests, name }) => `${tests} (there is no ${name} on the PATH)`).join('; ')}`
+}
