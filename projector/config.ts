@@ -2,6 +2,7 @@
 import type { ClientOptions } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
 import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
+import { AnswerReader } from './bulk-answer.ts'
 import { readFromTheBeginning } from './connections.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
@@ -47,6 +48,7 @@ export const elasticsearchConfig = (
   maxRetries: 0,
   requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
   compression: false,
+  Serializer: AnswerReader,
   sniffOnStart: false,
   ...(settings.ELASTICSEARCH_API_KEY !== undefined && { auth: { apiKey: settings.ELASTICSEARCH_API_KEY } }),
   ...(settings.ELASTICSEARCH_CA_FILE !== undefined && {

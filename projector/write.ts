@@ -5,6 +5,7 @@
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { BulkAnswer } from './bulk-answer.ts'
 import {
   type Answer,
   type Place as DocumentPlace,
@@ -151,6 +152,10 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   if (status !== 200)
     throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
 
+  if (body instanceof BulkAnswer && body.saysWritten(writes)) {
+    steps.count('written', writes.length)
+    return []
+  }
   const outcomes = itemOutcomes(writes, body, steps)
   const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
   const stale = of('stale')

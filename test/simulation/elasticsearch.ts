@@ -4,6 +4,7 @@
  * arrival of the request and its answer. What an API asks of it is in `searches.ts`, how requests get here in `link.ts`.
  */
 
+import { AnswerReader } from '../../projector/bulk-answer.ts'
 import type { Answer, Request } from '../../projector/elasticsearch.ts'
 import type { IndexDefinition } from '../../schemas/documents.ts'
 import type { Clock } from './clock.ts'
@@ -16,6 +17,9 @@ export type Observer = {
   readonly onStored: (index: Index, before: Stored | undefined, stored: Stored) => void
   readonly onRefreshed: (index: Index) => void
 }
+
+/** As the client reads them. */
+const reader = new AnswerReader()
 
 export class Engine {
   readonly indices = new Map<string, Index>()
@@ -97,7 +101,7 @@ export class Engine {
     this.#clock.after(moments.last, () => {
       const refused = items.filter(item => (item as { index: { status: number } }).index.status === 429).length
       if (refused > 0 && refused < count) this.#coverage.count('bulk requests of which some items failed')
-      answer({ status: 200, body: { items } })
+      answer({ status: 200, body: reader.deserialize(JSON.stringify({ items })) })
     })
   }
 

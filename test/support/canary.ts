@@ -13,7 +13,8 @@ const content: Readonly<Record<string, RegExp>> = {
   // A key's id may be logged.
   id: new RegExp(`(?<![0-9A-Za-z])(?:${idPrefixes.filter(prefix => prefix !== 'key').join('|')})_[0-9A-Za-z_]+`, 'g'),
   key: /ck_[0-9A-Za-z_-]{10,}|Bearer/gi,
-  amount: /"-?\d+\.\d+"/g,
+  // A setting that is wrong is shown as it is.
+  amount: /(?<!got )"-?\d+\.\d+"/g,
   address: /\/api\/v1[^"]*[?]|starting_after/g,
   name: /canary|@example/gi,
 }
