@@ -10,16 +10,18 @@
  */
 import type { ParkCode } from '../schemas/errors.ts'
 import type { Envelope, RawRecord } from './decode.ts'
+import { judge } from './judge.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
 import { Cache, type Loaded, type PlacedEvent } from './load.ts'
-import { type Judged, type Projection, project } from './project.ts'
+import { type Projection, project } from './project.ts'
 import type { Position, PublishedPosition } from './publish.ts'
 import { type Batch, bytesOfAll, cut, Queue } from './queue.ts'
 import type { Refresh } from './refresh.ts'
+import { type Rendered, render } from './render.ts'
 import type { Room } from './slots.ts'
 import { hashOf } from './source.ts'
-import type { Change, Place } from './state.ts'
-import { type Source, validate } from './validate.ts'
+import type { Place } from './state.ts'
+import type { Source } from './validate.ts'
 
 export type Steps = {
   readonly source: Source & { readonly topic: string }
@@ -27,7 +29,7 @@ export type Steps = {
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
   /** Room for bytes of records that are decided or written, over all partitions. */
   readonly room: Room
-  readonly write: (changes: readonly Change[]) => Promise<void>
+  readonly write: (documents: readonly Rendered[]) => Promise<void>
   readonly refresh: Refresh
   /** Ends the wait of a refresh that waits because partitions were far behind. */
   readonly hurry: () => void
@@ -53,7 +55,12 @@ export type Progress = {
   readonly farBehind: boolean
 }
 
-type Decided = { readonly batch: Batch; readonly projection: Projection; readonly acknowledged: () => void }
+type Decided = {
+  readonly batch: Batch
+  readonly documents: readonly Rendered[]
+  readonly at: number
+  readonly acknowledged: () => void
+}
 
 type Written = {
   readonly end: number
@@ -169,14 +176,14 @@ export class PartitionFlow {
   /** Returns what is being written, or nothing when the partition was closed meanwhile. */
   async #decideAndWrite(taken: Batch): Promise<Written | undefined> {
     if (this.#closed) return undefined
-    const { batch, projection, acknowledged } = await this.#decide(taken)
+    const decided = await this.#decide(taken)
     // A write that failed is never done: it ends the flow, and with it this wait.
     while (!this.#closed && this.#unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
       await this.#unfinished()[0]?.done
     }
     if (this.#closed) return undefined
-    this.#at = projection.at
-    return this.#startWriting(batch, projection, acknowledged)
+    this.#at = decided.at
+    return this.#startWriting(decided)
   }
 
   #unfinished(): Written[] {
@@ -187,8 +194,8 @@ export class PartitionFlow {
   async #decide(taken: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
     const judged = taken.records.map(record => judge(record, this.#steps))
-    const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
-      typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: record.timestamp }],
+    const events = judged.flatMap(({ record, verdict, names }): PlacedEvent[] =>
+      typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: record.timestamp }],
     )
     const loaded = await load(events, this.#cache)
     const notLoaded = events[loaded.events]
@@ -197,21 +204,27 @@ export class PartitionFlow {
       taken.records.findIndex(({ offset }) => offset === notLoaded?.seq),
     )
     if (rest.records.length > 0 && !this.#closed) this.#read.putBack(rest)
-    const projection = project(judged.slice(0, batch.records.length), loaded.state, source, this.#at)
-    const acknowledged = this.#cache.decided(projection.changes)
-    onProjected(projection.counts, projection.parkedCodes)
-    return { batch, projection, acknowledged }
+    const { changes, counts, parkedCodes, at } = project(
+      judged.slice(0, batch.records.length),
+      loaded.state,
+      source,
+      this.#at,
+    )
+    const documents = changes.map(render)
+    const acknowledged = this.#cache.decided(documents)
+    onProjected(counts, parkedCodes)
+    return { batch, documents, at, acknowledged }
   }
 
-  #startWriting({ end, records }: Batch, { changes, at }: Projection, acknowledged: () => void): Written {
-    // While it is written nothing here names the records or the changes: they would be copied again and again by the collector.
+  #startWriting({ batch: { end, records }, documents, at, acknowledged }: Decided): Written {
+    // While it is written nothing here names the records or the documents: they would be copied again and again by the collector.
     const bytes = bytesOfAll(records)
-    const writing = this.#steps.write(changes)
+    const writing = this.#steps.write(documents)
     const written: Written = {
       end,
       last: lastOf(records),
       at,
-      places: new Set(changes.map(({ place }) => place)),
+      places: new Set(documents.map(({ place }) => place)),
       done: this.#run(async () => {
         await writing
         acknowledged()
@@ -294,16 +307,4 @@ export class PartitionFlow {
 const lastOf = (records: readonly RawRecord[]): Written['last'] => {
   const last = records.at(-1)
   return last === undefined ? null : { offset: last.offset, sha256: hashOf(last) }
-}
-
-/** What can be said of a record without looking at any other. */
-export const judge = (record: RawRecord, { decode, source }: Pick<Steps, 'decode' | 'source'>): Judged => {
-  const envelope = decode(record)
-  if (envelope === 'undecodable') return { record, envelope: undefined, verdict: 'record_undecodable' }
-  const verdict = validate(envelope, record, source)
-  if (typeof verdict === 'string') return { record, envelope, verdict }
-  // All that may still be asked of what it came from; the rest of it would take most of the memory.
-  const { org_id } = verdict.data
-  const { type, id } = envelope
-  return { record, envelope: { type, id, data: { org_id } }, verdict }
 }

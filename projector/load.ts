@@ -4,29 +4,42 @@
  * cache, the rest by realtime multi-get; where that is much, it is loaded for the first events only.
  * Can go wrong: Elasticsearch away (tried again), an index gone (stops).
  */
-import { JsonText } from './json-text.ts'
 import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
+import { draftOf, type Rendered } from './render.ts'
+import type { Names } from './rules/decision.ts'
 import { rulesOf } from './rules/rules.ts'
-import { type AnyDraft, type Change, type Key, State } from './state.ts'
+import { type AnyDraft, type Key, type Name, State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
 /** Reads documents by key; null where there is none. Of the first keys as many as one answer holds, at least one. */
 export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyDraft | null>>
 
-export type PlacedEvent = { readonly event: ValidEvent; readonly seq: number; readonly at: number }
+export type PlacedEvent = {
+  readonly event: ValidEvent
+  readonly names: Names
+  readonly seq: number
+  readonly at: number
+}
 
 /** `events`: how many of those given, from the first, the state is complete for. Of some at least one. */
 export type Loaded = { readonly state: State; readonly events: number }
 
 export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
   const state = new State()
-  const needs = events.map(({ event }) => rulesOf(event).needs(event.data))
+  const needs = events.map(({ names }) => keysOf(Object.values(names)))
   const first = await fill(state, needs, cache, read)
-  const next = events
-    .slice(0, first)
-    .map(({ event, seq, at }) => rulesOf(event).needsNext({ data: event.data, hash: event.hash, seq, at }, state))
+  const next = events.slice(0, first).map(({ event, names, seq, at }) => {
+    const { data, hash } = event
+    return keysOf(rulesOf(event).namesNext({ data, names, hash, seq, at }, state))
+  })
   return { state, events: await fill(state, next, cache, read) }
+}
+
+const keysOf = (names: readonly (Name | undefined)[]): Key[] => {
+  const keys: Key[] = []
+  for (const name of names) if (name !== undefined) keys.push(name.key)
+  return keys
 }
 
 /** Returns for how many of the events, from the first, all that each of them needs is there now. */
@@ -68,8 +81,8 @@ const completeOf = (state: State, needs: readonly Key[][]): number => {
  * old is dropped. Measured in a replay, keeping the order of each single use took a twentieth of the projector's time.
  */
 export class Cache {
-  #young = new Map<Key, AnyDraft>()
-  #old = new Map<Key, AnyDraft>()
+  #young = new Map<Key, Kept>()
+  #old = new Map<Key, Kept>()
   #youngBytes = 0
   #oldBytes = 0
   /** What was decided and is not yet acknowledged, batch by batch. */
@@ -85,10 +98,10 @@ export class Cache {
   get(key: Key): AnyDraft | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
     const young = this.#young.get(key)
-    if (young !== undefined) return young
+    if (young !== undefined) return draftIn(young)
     const old = this.#old.get(key)
     if (old !== undefined) this.#add(key, old)
-    return old
+    return old === undefined ? undefined : draftIn(old)
   }
 
   /** Keeps what was read, unless it was decided meanwhile. */
@@ -97,14 +110,14 @@ export class Cache {
   }
 
   /** @returns to be called once all of it is acknowledged */
-  decided(changes: readonly Change[]): () => void {
+  decided(documents: readonly Rendered[]): () => void {
     // Pending from here on: what is added may make room of what was added just before.
     const keys: Key[] = []
     this.#pending.add(keys)
-    for (const { key, place, draft } of changes) {
+    for (const { key, place, draft, line } of documents) {
       if (place === 'parked' || place === 'statements') continue
       keys.push(key)
-      this.#add(key, draft)
+      this.#add(key, place === 'payouts' || place === 'chains' ? line : draft)
       this.#seen?.add(key)
     }
     return () => this.#acknowledged(keys)
@@ -118,9 +131,9 @@ export class Cache {
     }
   }
 
-  #add(key: Key, draft: AnyDraft): void {
-    this.#young.set(key, draft)
-    this.#youngBytes += key.length + sizeOf(draft)
+  #add(key: Key, kept: Kept): void {
+    this.#young.set(key, kept)
+    this.#youngBytes += key.length + sizeOf(kept)
     if (this.#youngBytes > CACHE_BYTES_PER_PARTITION / 2) this.#grow()
   }
 
@@ -133,17 +146,25 @@ export class Cache {
     this.#youngBytes = 0
     for (const keys of this.#pending) {
       for (const key of keys) {
-        const draft = this.#old.has(key) ? undefined : dropped.get(key)
-        if (draft !== undefined) this.#young.set(key, draft)
+        const kept = this.#old.has(key) ? undefined : dropped.get(key)
+        if (kept !== undefined) this.#young.set(key, kept)
       }
     }
   }
 }
 
+/**
+ * A document: what most of them are, and are asked for once in a while, as its line, which is one object in place of twenty for the
+ * collector to look at; reps, periods and keys, which are asked for all the time, as they are. Measured in a replay, a twentieth more.
+ */
+type Kept = AnyDraft | string
+
+const draftIn = (kept: Kept): AnyDraft => (typeof kept === 'string' ? draftOf(JSON.parse(kept)) : kept)
+
 /** Bytes, roughly: enough to keep the cache within its bound. */
-const sizeOf = (draft: AnyDraft): number => {
-  if (draft.body instanceof JsonText) return 500 + draft.body.text.length
-  const { versions, payouts, payroll, line_items } = draft.body as Partial<Record<string, unknown[]>>
+const sizeOf = (kept: Kept): number => {
+  if (typeof kept === 'string') return 150 + kept.length
+  const { versions, payouts, payroll, line_items } = kept.body as Partial<Record<string, unknown[]>>
   const items = [versions, payouts, payroll].reduce((sum, list) => sum + (list?.length ?? 0), 0)
   return 300 + items * 150 + (line_items?.length ?? 0) * 300
 }

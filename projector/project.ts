@@ -9,10 +9,10 @@ import type { ParkCode } from '../schemas/errors.ts'
 import { isId } from '../schemas/values.ts'
 import type { Envelope, RawRecord } from './decode.ts'
 import { PARKED_BYTES_MAX } from './limits.ts'
-import type { Decision } from './rules/decision.ts'
+import type { Decision, Names } from './rules/decision.ts'
 import { rulesOf } from './rules/rules.ts'
 import { hashOf } from './source.ts'
-import { type Change, changeOf, type Draft, type State } from './state.ts'
+import { type Change, changeOf, type Draft, nameOf, type State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
 /** A record and what could be said of it without looking at any other. */
@@ -20,6 +20,8 @@ export type Judged = {
   readonly record: RawRecord
   readonly envelope: Envelope | undefined
   readonly verdict: ValidEvent | ParkCode
+  /** What its rules may look at. */
+  readonly names: Names
 }
 
 export type Projection = {
@@ -59,9 +61,10 @@ export const project = (
   return { changes: [...changes.values()], counts, parkedCodes, at }
 }
 
-const decide = ({ verdict, record }: Judged, state: State, at: number): Decision => {
+const decide = ({ verdict, record, names }: Judged, state: State, at: number): Decision => {
   if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }
-  return rulesOf(verdict).decide({ data: verdict.data, hash: verdict.hash, seq: record.offset, at }, state)
+  const { data, hash } = verdict
+  return rulesOf(verdict).decide({ data, names, hash, seq: record.offset, at }, state)
 }
 
 /** The record whole. Only what passed its grammar stands beside it as a field. */
@@ -84,7 +87,7 @@ const park = (
     at,
     body: contentOf(record),
   }
-  return changeOf('parked', parkedId(topic, partition, offset), offset, draft)
+  return changeOf(nameOf('parked', parkedId(topic, partition, offset)), offset, draft)
 }
 
 /** A compressed record can be larger than any document may be: the log keeps it, and here stands what it is. */

@@ -37,18 +37,17 @@ export type AnyDraft = Draft<
 >
 
 export type Key = `${Place}/${string}`
-export const keyOf = (place: Place, id: string): Key => `${place}/${id}`
+/**
+ * What a document is called. An event's names are made once and handed on: to look one up by a string made anew costs several times
+ * as much, and each is looked up some five times.
+ */
+export type Name = { readonly place: Place; readonly id: string; readonly key: Key }
+export const nameOf = (place: Place, id: string): Name => ({ place, id, key: `${place}/${id}` })
 
 /** A document as a decision leaves it, whole. `version` is the offset of the event that was decided. */
-export type Change = {
-  readonly key: Key
-  readonly place: Place
-  readonly id: string
-  readonly version: number
-  readonly draft: AnyDraft
-}
-export const changeOf = (place: Place, id: string, version: number, draft: AnyDraft): Change => ({
-  key: keyOf(place, id),
+export type Change = Name & { readonly version: number; readonly draft: AnyDraft }
+export const changeOf = ({ place, id, key }: Name, version: number, draft: AnyDraft): Change => ({
+  key,
   place,
   id,
   version,
@@ -75,29 +74,29 @@ export class State {
     return this.#documents.entries()
   }
 
-  head(place: 'reps' | 'periods', id: string): Draft<HeadDocument> | null {
-    return this.#get(keyOf(place, id)) as Draft<HeadDocument> | null
+  head(name: Name): Draft<HeadDocument> | null {
+    return this.#get(name) as Draft<HeadDocument> | null
   }
-  version(place: 'reps' | 'periods', id: string): Draft<VersionDocument> | null {
-    return this.#get(keyOf(place, id)) as Draft<VersionDocument> | null
+  version(name: Name): Draft<VersionDocument> | null {
+    return this.#get(name) as Draft<VersionDocument> | null
   }
-  payout(id: string): Draft<PayoutDocument> | null {
-    return this.#get(keyOf('payouts', id)) as Draft<PayoutDocument> | null
+  payout(name: Name): Draft<PayoutDocument> | null {
+    return this.#get(name) as Draft<PayoutDocument> | null
   }
-  payroll(id: string): Draft<PayrollDocument> | null {
-    return this.#get(keyOf('payroll_files', id)) as Draft<PayrollDocument> | null
+  payroll(name: Name): Draft<PayrollDocument> | null {
+    return this.#get(name) as Draft<PayrollDocument> | null
   }
-  chain(id: string): Draft<ChainDocument> | null {
-    return this.#get(keyOf('chains', id)) as Draft<ChainDocument> | null
+  chain(name: Name): Draft<ChainDocument> | null {
+    return this.#get(name) as Draft<ChainDocument> | null
   }
-  apiKey(id: string): Draft<ApiKeyHeadDocument> | null {
-    return this.#get(keyOf('api-keys', id)) as Draft<ApiKeyHeadDocument> | null
+  apiKey(name: Name): Draft<ApiKeyHeadDocument> | null {
+    return this.#get(name) as Draft<ApiKeyHeadDocument> | null
   }
-  apiKeySecret(sha256: string): Draft<ApiKeyDocument> | null {
-    return this.#get(keyOf('api-keys', sha256)) as Draft<ApiKeyDocument> | null
+  apiKeySecret(name: Name): Draft<ApiKeyDocument> | null {
+    return this.#get(name) as Draft<ApiKeyDocument> | null
   }
 
-  #get(key: Key): AnyDraft | null {
+  #get({ key }: Name): AnyDraft | null {
     const draft = this.#documents.get(key)
     if (draft === undefined) throw new Error('a rule asked for a document that was not loaded')
     return draft

@@ -22,7 +22,7 @@ import {
 import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow, type Steps } from './flow.ts'
 import { bulks, createGather, multiGets, replacements } from './gather.ts'
-import type { Health, Tell } from './health.ts'
+import type { Health } from './health.ts'
 import {
   BULKS_IN_FLIGHT,
   DECIDED_BYTES,
@@ -38,12 +38,13 @@ import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh, type Refreshing } from './refresh.ts'
+import { pack } from './render.ts'
 import { createRoom, createSlots } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
 import { endsOf, identify, watch } from './watch.ts'
-import { Watchdog } from './watchdog.ts'
-import { render, write } from './write.ts'
+import { disturbing, Watchdog } from './watchdog.ts'
+import { write } from './write.ts'
 
 export type StreamOptions = {
   readonly stream: Stream
@@ -99,7 +100,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
     // While the last of what was read is published, pressure that ends must not start the reading again.
     identify: async signal => {
-      await keepTrying(identifyNow, signal, { ...context.patience, onTrouble: kafkaTrouble(context) })
+      await keepTrying(identifyNow, signal, kafkaPatience(context))
     },
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
       draining ? undefined : consumption,
@@ -182,7 +183,7 @@ const identifiedPosition = async (
     const send = asked.method === 'PUT' ? replace : context.elasticsearch.send
     return patiently('publish', signal, context, () => send(asked, signal))
   }
-  const patience = { ...context.patience, onTrouble: kafkaTrouble(context) }
+  const patience = kafkaPatience(context)
   // First: a partition that was added since has no position, and that is not what is wrong.
   await keepTrying(identifyNow, signal, patience)
   const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
@@ -203,10 +204,11 @@ const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) =>
   }
 }
 
-const kafkaTrouble =
-  ({ health }: StreamContext) =>
-  (trouble: Unavailable | undefined): void =>
-    health.set('kafka', trouble && 'does not answer')
+/** Waits for Kafka, and says so. */
+const kafkaPatience = ({ patience, health }: StreamContext): Patience => ({
+  ...patience,
+  onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
+})
 
 /** Tries until answered, and says on the way what does not work. */
 const patiently = <Result>(
@@ -220,29 +222,6 @@ const patiently = <Result>(
     tell => keepTrying(attempt, signal, { ...patience, onTrouble: trouble => tell(trouble?.message) }),
     ELASTICSEARCH_SLOW_MS,
   )
-
-/** What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows. */
-const disturbing = (watchdog: Watchdog, health: Health): Health => {
-  const notice = (part: string, reason: string | undefined): void => {
-    if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()
-  }
-  return {
-    ...health,
-    set: (part, reason) => {
-      notice(part, reason)
-      health.set(part, reason)
-    },
-    during: (part, task, slow) => {
-      const noticing =
-        (tell: Tell): Tell =>
-        reason => {
-          notice(part, reason)
-          tell(reason)
-        }
-      return health.during(part, tell => task(noticing(tell)), slow)
-    },
-  }
-}
 
 const createRefreshing = (context: StreamContext): Refreshing => {
   const { now, patience, elasticsearch } = context
@@ -292,8 +271,8 @@ const createFlowStarter = (
         decode,
         room,
         load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
-        write: changes => {
-          const documents = render(changes, indexOf)
+        write: rendered => {
+          const documents = pack(rendered, indexOf)
           return health.during('elasticsearch write', tell =>
             write(documents, {
               request: request => sendWrite(request, signal),

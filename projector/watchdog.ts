@@ -4,6 +4,7 @@
  * Promises: time counts only while things could move. It does not while Kafka or Elasticsearch fails to answer or refuses
  * for now, nor while the group shares its partitions out, nor while this process itself was kept from running.
  */
+import type { Health, Tell } from './health.ts'
 import { WATCHDOG_GAP_MS } from './limits.ts'
 
 /** How things stand. */
@@ -80,5 +81,28 @@ export class Watchdog {
   #forgive(): void {
     this.#outOfGroup = 0
     for (const [partition, furthest] of this.#furthest) this.#furthest.set(partition, { ...furthest, waited: 0 })
+  }
+}
+
+/** What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows. */
+export const disturbing = (watchdog: Watchdog, health: Health): Health => {
+  const notice = (part: string, reason: string | undefined): void => {
+    if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()
+  }
+  return {
+    ...health,
+    set: (part, reason) => {
+      notice(part, reason)
+      health.set(part, reason)
+    },
+    during: (part, task, slow) => {
+      const noticing =
+        (tell: Tell): Tell =>
+        reason => {
+          notice(part, reason)
+          tell(reason)
+        }
+      return health.during(part, tell => task(noticing(tell)), slow)
+    },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * In: the changes of a batch, rendered. Out: nothing, once every document is in Elasticsearch at its version or a later one.
+ * In: the documents of a batch. Out: nothing, once every document is in Elasticsearch at its version or a later one.
  * Promises: each document whole, with the offset as its external version, so that a repeated or late write changes
  * nothing; every item's answer is looked at, by its place and id; what failed for now is tried again, alone, for ever.
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
@@ -15,19 +15,8 @@ import {
   Unavailable,
 } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
-import { textOf } from './json-text.ts'
 import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from './limits.ts'
-import type { Change, Place } from './state.ts'
-
-/** A document ready to be sent: its two lines are `all` from here to there. */
-export type Write = {
-  readonly index: string
-  readonly id: string
-  readonly version: number
-  readonly all: Buffer
-  readonly from: number
-  readonly to: number
-}
+import type { Write } from './render.ts'
 
 export type WriteSteps = {
   /** Tries once. @throws Unavailable when it may work later */
@@ -44,41 +33,6 @@ export type WriteSteps = {
 export const write = async (documents: readonly Write[], steps: WriteSteps): Promise<void> => {
   for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
 }
-
-/**
- * Makes changes into what is sent: our own fields first, `body_bytes` and `body` last, which the API relies on to cut the body out.
- * All in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by the collector as
- * long as they wait.
- */
-export const render = (changes: readonly Change[], indexOf: (place: Place) => string): Write[] => {
-  const texts = changes.map(change => textsOf(change, indexOf))
-  const all = Buffer.allocUnsafe(
-    texts.reduce((sum, { headBytes, bodyBytes }) => sum + headBytes + bodyBytes + END.length, 0),
-  )
-  let at = 0
-  return texts.map(({ index, id, version, head, headBytes, body, bodyBytes }) => {
-    const from = at
-    at += all.write(head, at, headBytes === head.length ? 'latin1' : 'utf8')
-    at += all.write(body, at, bodyBytes === body.length ? 'latin1' : 'utf8')
-    at += all.write(END, at, 'latin1')
-    // What is not written over would be whatever this memory held before.
-    if (at - from !== headBytes + bodyBytes + END.length)
-      throw new Error('a document has another length than was counted')
-    return { index, id, version, all, from, to: at }
-  })
-}
-
-/** The lines of a document: the first, and the second up to the body; then the body. */
-const textsOf = ({ place, id, version, draft }: Change, indexOf: (place: Place) => string) => {
-  const { body: content, ...fields } = draft
-  const index = indexOf(place)
-  const body = textOf(content)
-  const bodyBytes = Buffer.byteLength(body)
-  const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
-  const head = `${action}${JSON.stringify(fields).slice(0, -1)},"body_bytes":${bodyBytes},"body":`
-  return { index, id, version, head, headBytes: Buffer.byteLength(head), body, bodyBytes }
-}
-const END = '}\n'
 
 /** The document as it is sent. */
 const sourceOf = ({ all, from, to }: Write): unknown =>

@@ -4,10 +4,11 @@
  */
 
 import { decode } from '../../projector/decode.ts'
-import { judge } from '../../projector/flow.ts'
+import { judge } from '../../projector/judge.ts'
 import { Cache, load, type ReadDocuments } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
-import { type State, versionsBefore } from '../../projector/state.ts'
+import { render } from '../../projector/render.ts'
+import { nameOf, type State, versionsBefore } from '../../projector/state.ts'
 import type { ValidEvent } from '../../projector/validate.ts'
 import { recordId, versionId } from '../../schemas/documents.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -46,17 +47,17 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
   ) => {
     const record = { ...parked.record, offset }
     const partition = targetPartition(stream, parked)
-    const judged = judge(record, { decode, source: { stream: stream.stream, topic, partition, partitions } })
-    const { verdict } = judged
+    const judged = judge(record, { decode, source: { stream: stream.stream, partition, partitions } })
+    const { verdict, names } = judged
     if (typeof verdict === 'string') return { outcome: 'parked', code: verdict } as const
-    const { state } = await load([{ event: verdict, seq: offset, at: record.timestamp }], known, read)
+    const { state } = await load([{ event: verdict, names, seq: offset, at: record.timestamp }], known, read)
     const may = mayApply(verdict, state)
     const { counts, parkedCodes, changes } = project([judged], state, { topic, partition }, record.timestamp)
     const [code] = parkedCodes
     if (code !== undefined) return { outcome: 'parked', code } as const
     if (counts.duplicate > 0) return { outcome: 'duplicate' } as const
     if (!may) return { outcome: 'older' } as const
-    known.decided(changes)
+    known.decided(changes.map(render))
     return { outcome: 'applied' } as const
   }
 
@@ -80,10 +81,10 @@ const isOlder = (event: ValidEvent, parked: Parked, state: State, stream: LiveSt
   const place = placeOf(event)
   if (place === undefined) return false
   const { org_id, id } = event.data
-  const current = versionsBefore(state.head(place, recordId(org_id, id)), UNTIL_FOREVER).at(-1)
+  const current = versionsBefore(state.head(nameOf(place, recordId(org_id, id))), UNTIL_FOREVER).at(-1)
   if (current === undefined || current.seq >= BEHIND_ALL) return false
   if (targetPartition(stream, parked) === parked.fields.partition) return current.seq > parked.fields.offset
-  return (state.version(place, versionId(org_id, id, current.seq))?.at ?? 0) >= parked.fields.at
+  return (state.version(nameOf(place, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at
 }
 
 const placeOf = ({ type }: ValidEvent): 'reps' | 'periods' | undefined => {

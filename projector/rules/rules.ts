@@ -9,24 +9,27 @@ import { periodRules, repRules } from './versioned.ts'
 /** Raised with every change that decides any record otherwise or writes any document otherwise. */
 export const RULES_VERSION = 1
 
-/** The rules of an event. They are given that event's own data and no other: hence the one widening. */
-export const rulesOf = (event: ValidEvent): Rules<ValidEvent['data']> => {
+type AnyRules = Rules<ValidEvent['data']>
+const anyRules = <Data, Needed>(rules: Rules<Data, Needed>): AnyRules => rules as unknown as AnyRules
+
+/** The rules of an event. They are given that event's own data and names and no others: hence the one widening. */
+export const rulesOf = (event: ValidEvent): AnyRules => {
   switch (event.type) {
     case 'commission.rep.recorded.v1':
-      return repRules as Rules<ValidEvent['data']>
+      return anyRules(repRules)
     case 'commission.period.recorded.v1':
-      return periodRules as Rules<ValidEvent['data']>
+      return anyRules(periodRules)
     case 'commission.payout.calculated.v1':
     case 'commission.payout.recorded.v1':
-      return payoutRules as Rules<ValidEvent['data']>
+      return anyRules(payoutRules)
     case 'commission.payroll.recorded.v1':
-      return paymentRules as Rules<ValidEvent['data']>
+      return anyRules(paymentRules)
     case 'commission.payroll.voided.v1':
-      return voidRules as Rules<ValidEvent['data']>
+      return anyRules(voidRules)
     case 'commission.api_key.created.v1':
-      return keyCreatedRules as Rules<ValidEvent['data']>
+      return anyRules(keyCreatedRules)
     case 'commission.api_key.revoked.v1':
-      return keyRevokedRules as Rules<ValidEvent['data']>
+      return anyRules(keyRevokedRules)
     default:
       return event satisfies never
   }

@@ -4,8 +4,9 @@ import { expect, inject, test } from 'vitest'
 import { BulkAnswer } from '../../projector/bulk-answer.ts'
 import { elasticsearchConfig } from '../../projector/config.ts'
 import { createElasticsearch } from '../../projector/elasticsearch.ts'
-import { changeOf } from '../../projector/state.ts'
-import { render, write } from '../../projector/write.ts'
+import { pack, render } from '../../projector/render.ts'
+import { changeOf, nameOf } from '../../projector/state.ts'
+import { write } from '../../projector/write.ts'
 import { useStore } from '../support/api.ts'
 
 test('a bulk request of which all is written, created and replaced, is read off the text of its answer', async t => {
@@ -19,10 +20,13 @@ test('a bulk request of which all is written, created and replaced, is read off 
   const said: boolean[] = []
   for (const version of [1, 2]) {
     const changes = ['a', 'b'].flatMap(id => [
-      changeOf('statements', `org_a:payout_${id}`, version, { org_id: 'org_a', seq: version, body: {} }),
-      changeOf('chains', `org_a:rep_${id}:period_1`, version, { org_id: 'org_a', body: { payouts: [], payroll: [] } }),
+      changeOf(nameOf('statements', `org_a:payout_${id}`), version, { org_id: 'org_a', seq: version, body: {} }),
+      changeOf(nameOf('chains', `org_a:rep_${id}:period_1`), version, {
+        org_id: 'org_a',
+        body: { payouts: [], payroll: [] },
+      }),
     ])
-    const documents = render(changes, place => `${prefix}-g1-${place}`)
+    const documents = pack(changes.map(render), place => `${prefix}-g1-${place}`)
     await write(documents, {
       request: async request => {
         const answer = await send(request)

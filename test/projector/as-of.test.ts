@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RawRecord } from '../../projector/decode.ts'
 import { Cache } from '../../projector/load.ts'
-import { type Change, type Key, keyOf } from '../../projector/state.ts'
+import type { Change, Key } from '../../projector/state.ts'
 import type { CommissionEvent } from '../../schemas/events.ts'
 import * as examples from '../schemas/examples.ts'
 import { type Decided, Documents, decideOneByOne, projectBatch } from './given.ts'
@@ -144,7 +144,7 @@ const summary = (decided: readonly Decided[]) => {
 const anyDocumentsSince = (from: number, decided: readonly Decided[], chances: Chances): Documents => {
   const states = new Map<Key, Change[]>()
   for (const change of decided.flatMap(({ changes }) => changes)) {
-    const key = keyOf(change.place, change.id)
+    const { key } = change
     states.set(key, [...(states.get(key) ?? []), change])
   }
   const documents = new Documents()

@@ -1,5 +1,6 @@
 import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
+import { AnswerReader } from '../../projector/bulk-answer.ts'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/config.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
 import { projectorSettings, readSettings, SettingsError } from '../../schemas/settings.ts'
@@ -71,6 +72,7 @@ describe('the Elasticsearch client', () => {
       requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
       compression: false,
       sniffOnStart: false,
+      Serializer: AnswerReader,
     })
   })
 

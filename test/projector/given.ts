@@ -8,7 +8,8 @@ import type { RawRecord } from '../../projector/decode.ts'
 import { textOf } from '../../projector/json-text.ts'
 import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
 import { type Projection, project } from '../../projector/project.ts'
-import { type AnyDraft, type Change, type Key, keyOf } from '../../projector/state.ts'
+import { render } from '../../projector/render.ts'
+import type { AnyDraft, Change, Key } from '../../projector/state.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { type Event, eventRecord, judge } from './records.ts'
 
@@ -19,8 +20,7 @@ export class Documents {
   readonly #stored = new Map<Key, Stored>()
 
   write(changes: readonly Change[]): void {
-    for (const { place, id, version, draft } of changes) {
-      const key = keyOf(place, id)
+    for (const { key, version, draft } of changes) {
       const stored = this.#stored.get(key)
       if (stored === undefined || stored.version < version) this.#stored.set(key, { version, draft: copy(draft) })
       else if (stored.version === version && !isDeepStrictEqual(stored.draft, copy(draft))) {
@@ -72,13 +72,13 @@ export const projectBatch = async (
   stream: Stream = 'events',
 ): Promise<Projection & { readonly acknowledged: () => void }> => {
   const judged = records.map(record => judge(record, { stream, partition: 0, partitions: 1 }))
-  const events = judged.flatMap(({ record, verdict }): PlacedEvent[] =>
-    typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: record.timestamp }],
+  const events = judged.flatMap(({ record, verdict, names }): PlacedEvent[] =>
+    typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: record.timestamp }],
   )
   const loaded = await load(events, cache, read)
   if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')
   const projection = project(judged, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
-  return { ...projection, acknowledged: cache.decided(projection.changes) }
+  return { ...projection, acknowledged: cache.decided(projection.changes.map(render)) }
 }
 
 export type Decided = { readonly outcome: string; readonly changes: readonly Change[]; readonly at: number }

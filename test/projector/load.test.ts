@@ -1,16 +1,20 @@
 import { describe, expect, test } from 'vitest'
+import { JsonText, withLists } from '../../projector/json-text.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from '../../projector/limits.ts'
 import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
-import { type AnyDraft, type Change, changeOf, type Key, keyOf, State } from '../../projector/state.ts'
+import { type Rendered, render } from '../../projector/render.ts'
+import { type AnyDraft, changeOf, type Key, nameOf, State } from '../../projector/state.ts'
+import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { Documents, tell } from './given.ts'
 import { type Event, eventRecord, judge } from './records.ts'
 import { payment, payout, period, rep, voided } from './story.ts'
 
-const chain = (seq: number, length = 1): AnyDraft => ({
+const head = (seq: number, length = 1): AnyDraft => ({
   org_id: 'org_1',
-  body: { payouts: Array.from({ length }, () => ({ seq, id: 'payout_1' })), payroll: [] },
+  body: { versions: Array.from({ length }, () => ({ seq, hash: 'x' })) },
 })
-const change = (id: string, version: number, draft = chain(version)): Change => changeOf('chains', id, version, draft)
+const change = (id: string, version: number, draft = head(version)): Rendered =>
+  render(changeOf(nameOf('reps', id), version, draft))
 
 describe('the cache', () => {
   test('gives the latest that was decided, acknowledged or not', () => {
@@ -18,23 +22,23 @@ describe('the cache', () => {
     const [first, second] = [change('a', 1), change('a', 2)]
     const batches = [[first], [second]]
     const pending = batches.map(batch => cache.decided(batch))
-    expect(cache.get('chains/a')).toBe(second.draft)
+    expect(cache.get('reps/a')).toBe(second.draft)
     for (const acknowledged of pending.toReversed()) acknowledged()
-    expect(cache.get('chains/a')).toBe(second.draft)
+    expect(cache.get('reps/a')).toBe(second.draft)
   })
 
   test('knows what there is not, where all that there is was decided here', () => {
     const [all, some] = [new Cache(true), new Cache(false)]
     for (const cache of [all, some]) cache.decided([change('a', 1)])
-    expect(all.get('chains/a')).toEqual(chain(1))
-    expect(all.get('chains/b')).toBeNull()
-    expect(some.get('chains/b')).toBeUndefined()
+    expect(all.get('reps/a')).toEqual(head(1))
+    expect(all.get('reps/b')).toBeNull()
+    expect(some.get('reps/b')).toBeUndefined()
   })
 
   /** More than the cache keeps, read one by one. */
   const readMuch = (cache: Cache): void => {
     const half = CACHE_BYTES_PER_PARTITION / 2 / (150 * 1_000)
-    for (let at = 0; at < 3 * half; at++) cache.keep(`chains/x${at}`, chain(at, 1_000))
+    for (let at = 0; at < 3 * half; at++) cache.keep(`reps/x${at}`, head(at, 1_000))
   }
 
   test('takes an acknowledgement for the very batch that it is of, however often', () => {
@@ -44,7 +48,7 @@ describe('the cache', () => {
     cache.decided([second])
     for (let times = 0; times < 2; times++) acknowledged()
     readMuch(cache)
-    expect(cache.get('chains/a')).toBe(second.draft)
+    expect(cache.get('reps/a')).toBe(second.draft)
   })
 
   test('keeps the latest of what is pending, also where only an earlier state of it is', () => {
@@ -53,33 +57,33 @@ describe('the cache', () => {
     const [firstAcknowledged, secondAcknowledged] = [cache.decided(first), cache.decided(second)]
     secondAcknowledged()
     readMuch(cache)
-    expect(cache.get('chains/a')).toBe(second[0]?.draft)
+    expect(cache.get('reps/a')).toBe(second[0]?.draft)
     firstAcknowledged()
     readMuch(cache)
-    expect(cache.get('chains/a')).toBeUndefined()
+    expect(cache.get('reps/a')).toBeUndefined()
   })
 
   test('prefers what it decided to what was read', () => {
     const cache = new Cache(false)
     const decided = change('a', 2)
     const acknowledged = cache.decided([decided])
-    cache.keep('chains/a', chain(1))
-    expect(cache.get('chains/a')).toBe(decided.draft)
+    cache.keep('reps/a', head(1))
+    expect(cache.get('reps/a')).toBe(decided.draft)
     acknowledged()
-    cache.keep('chains/a', chain(1))
-    expect(cache.get('chains/a')).toBe(decided.draft)
+    cache.keep('reps/a', head(1))
+    expect(cache.get('reps/a')).toBe(decided.draft)
   })
 
   test('never drops what is pending, however much there is', () => {
     const cache = new Cache(false)
-    const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     cache.decided(many)
     readMuch(cache)
-    for (const { id, draft } of many) expect(cache.get(`chains/${id}`)).toBe(draft)
+    for (const { id, draft } of many) expect(cache.get(`reps/${id}`)).toBe(draft)
   })
 
   test('is bounded in what is acknowledged, and drops the oldest first', () => {
-    const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const filled = (): Cache => {
       const cache = new Cache(false)
       for (const one of many) cache.decided([one])()
@@ -94,7 +98,7 @@ describe('the cache', () => {
 
   test('drops what was pending, too, once it is acknowledged and as much again has come', () => {
     const cache = new Cache(false)
-    const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, chain(at, 1_000)))
+    const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     cache.decided(many)()
     readMuch(cache)
     expect(many.filter(({ key }) => cache.get(key) !== undefined)).toEqual([])
@@ -105,21 +109,21 @@ describe('the cache', () => {
     const asked = change('asked', 0)
     cache.decided([asked])()
     for (let at = 0; at < 1_000; at++) {
-      cache.keep(`chains/x${at}`, chain(at, 1_000))
-      expect(cache.get('chains/asked')).toBe(asked.draft)
+      cache.keep(`reps/x${at}`, head(at, 1_000))
+      expect(cache.get('reps/asked')).toBe(asked.draft)
     }
   })
 
   test('forgets an entry that has become too large to keep: an older state of it would be wrong', () => {
     const cache = new Cache(false)
     const small = [change('a', 1)]
-    const large = [change('a', 2, chain(2, CACHE_BYTES_PER_PARTITION / 150))]
+    const large = [change('a', 2, head(2, CACHE_BYTES_PER_PARTITION / 150))]
     for (const batch of [small, large]) {
       const acknowledged = cache.decided(batch)
-      expect(cache.get('chains/a')).toBe(batch[0]?.draft)
+      expect(cache.get('reps/a')).toBe(batch[0]?.draft)
       acknowledged()
     }
-    expect(cache.get('chains/a')).toBeUndefined()
+    expect(cache.get('reps/a')).toBeUndefined()
   })
 
   test('leaves out what no rule ever asks for', () => {
@@ -130,17 +134,35 @@ describe('the cache', () => {
     ])
     expect([cache.get('statements/a'), cache.get('parked/b')]).toEqual([undefined, undefined])
   })
+
+  test('gives payouts and chains as they were decided, and counts them by their length', () => {
+    const cache = new Cache(false)
+    const body = withLists({ id: 'payout_1', note: 'Ä"' }, { line_items: new JsonText('[{"amount":"1.50"}]') })
+    const payout = { org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id: null, body }
+    const chain = { org_id: 'org_1', body: { payouts: [{ seq: 1, id: 'payout_1' }], payroll: [] } }
+    const changes = [
+      changeOf(nameOf('payouts', 'a'), 1, payout as unknown as AnyDraft),
+      changeOf(nameOf('chains', 'a'), 1, chain),
+    ]
+    cache.decided(changes.map(render))()
+    expect(cache.get('payouts/a')).toEqual({ ...payout, body: JSON.parse(body.text) })
+    expect(cache.get('chains/a')).toEqual(chain)
+
+    const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) } }
+    for (const id of ['b', 'c', 'd', 'e', 'f']) cache.decided([render(changeOf(nameOf('chains', id), 2, long))])()
+    expect(['a', 'b', 'e', 'f'].map(id => cache.get(`chains/${id}`) !== undefined)).toEqual([false, false, true, true])
+  })
 })
 
 describe('loading', () => {
   const placed = (events: readonly Event[], from = 100): PlacedEvent[] =>
     events.flatMap((event, at) => {
-      const { record, verdict } = judge(eventRecord(event, from + at), {
+      const { record, verdict, names } = judge(eventRecord(event, from + at), {
         stream: 'events',
         partition: 0,
         partitions: 1,
       })
-      return typeof verdict === 'string' ? [] : [{ event: verdict, seq: record.offset, at: 0 }]
+      return typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: 0 }]
     })
   const reading = (documents: Documents) => {
     const asked: Key[][] = []
@@ -202,7 +224,7 @@ describe('loading', () => {
     // Of the payout's four documents the answer holds one.
     const { state, events: complete } = await load(events, new Cache(false), read)
     expect(complete).toBe(2)
-    expect(state.head('reps', 'org_1:rep_2')).toBeNull()
+    expect(state.head(nameOf('reps', 'org_1:rep_2'))).toBeNull()
     // Alone it takes two answers: half of what an event needs is never decided on.
     expect((await load(events.slice(2, 3), new Cache(false), read)).events).toBe(1)
     expect(asked).toEqual([6, 4, 1])
@@ -231,7 +253,7 @@ describe('loading', () => {
     const cache = new Cache(false)
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
-    cache.decided(pending.map(key => changeOf('reps', key.slice(5), 0, { org_id: 'org_1', body })))
+    cache.decided(pending.map(key => render(changeOf(nameOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))))
     const { asked, read } = reading(new Documents())
     await load(placed([rep()]), cache, read)
     await load([], cache, read)
@@ -241,7 +263,8 @@ describe('loading', () => {
 
 test('a rule that asks for what was not loaded is a defect, not an empty answer', () => {
   const state = new State()
-  expect(() => state.payout('org_1:payout_1')).toThrow('not loaded')
-  state.set(keyOf('payouts', 'org_1:payout_1'), null)
-  expect(state.payout('org_1:payout_1')).toBeNull()
+  const payout = nameOf('payouts', 'org_1:payout_1')
+  expect(() => state.payout(payout)).toThrow('not loaded')
+  state.set(payout.key, null)
+  expect(state.payout(payout)).toBeNull()
 })

@@ -4,6 +4,7 @@ import type { RawRecord } from '../../projector/decode.ts'
 import { decode } from '../../projector/decode.ts'
 import { encodeHeaders } from '../../projector/headers.ts'
 import type { Judged } from '../../projector/project.ts'
+import { rulesOf } from '../../projector/rules/rules.ts'
 import { type Source, validate } from '../../projector/validate.ts'
 import type { EventType } from '../../schemas/events.ts'
 
@@ -51,6 +52,8 @@ export const eventRecord = ({ type, data }: Event, offset = 0, timestamp = 0): R
 /** What can be said of a record without looking at any other: the first steps of the flow. */
 export const judge = (raw: RawRecord, source: Source): Judged => {
   const envelope = decode(raw)
-  if (envelope === 'undecodable') return { record: raw, envelope: undefined, verdict: 'record_undecodable' }
-  return { record: raw, envelope, verdict: validate(envelope, raw, source) }
+  if (envelope === 'undecodable') return { record: raw, envelope: undefined, verdict: 'record_undecodable', names: {} }
+  const verdict = validate(envelope, raw, source)
+  const names = typeof verdict === 'string' ? {} : rulesOf(verdict).names(verdict.data)
+  return { record: raw, envelope, verdict, names }
 }

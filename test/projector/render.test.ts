@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { type Change, changeOf } from '../../projector/state.ts'
-import { render } from '../../projector/write.ts'
+import { pack, render } from '../../projector/render.ts'
+import { type Change, changeOf, nameOf } from '../../projector/state.ts'
 
 const change = (id: string, version: number, body: object): Change =>
-  changeOf('statements', id, version, { org_id: 'org_1', seq: version, body } as Change['draft'])
+  changeOf(nameOf('statements', id), version, { org_id: 'org_1', seq: version, body } as Change['draft'])
 
 /** The two lines of each document, as they are sent. */
 const linesOf = (...changes: Change[]): string[][] =>
-  render(changes, place => `test-${place}`).map(({ all, from, to }) => {
+  pack(changes.map(render), place => `test-${place}`).map(({ all, from, to }) => {
     const lines = all.toString('utf8', from, to).split('\n')
     expect(lines.pop()).toBe('')
     return lines
@@ -35,7 +35,7 @@ test('a document that is not ASCII, before or in its body, moves none of the oth
 })
 
 test('documents go to the index of their place, in the order of the changes', () => {
-  const parked: Change = changeOf('parked', 't:0:1', 1, change('t:0:1', 1, {}).draft)
+  const parked: Change = changeOf(nameOf('parked', 't:0:1'), 1, change('t:0:1', 1, {}).draft)
   const actions = linesOf(change('b', 2, {}), parked, change('a', 3, {})).map(
     ([action = '']) => JSON.parse(action).index,
   )

@@ -3,11 +3,12 @@ import { AnswerReader } from '../../projector/bulk-answer.ts'
 import { type Found, type Request, Unavailable } from '../../projector/elasticsearch.ts'
 import { StopError } from '../../projector/failures.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../projector/limits.ts'
-import { type Change, changeOf } from '../../projector/state.ts'
-import { render, type WriteSteps, write as writeDocuments } from '../../projector/write.ts'
+import { pack, render } from '../../projector/render.ts'
+import { type Change, changeOf, nameOf } from '../../projector/state.ts'
+import { type WriteSteps, write as writeDocuments } from '../../projector/write.ts'
 
 const change = (id: string, version: number, body: unknown = { id }): Change =>
-  changeOf('statements', id, version, { org_id: 'org_1', seq: version, body })
+  changeOf(nameOf('statements', id), version, { org_id: 'org_1', seq: version, body })
 
 type Item = { _index: string; _id: string; version: number; source: string }
 type ItemAnswer = number | { status: number; type?: string }
@@ -15,7 +16,7 @@ type Told = { status: number; body?: unknown }
 
 const write = (changes: readonly Change[], steps: WriteSteps): Promise<void> =>
   writeDocuments(
-    render(changes, place => `test-${place}`),
+    pack(changes.map(render), place => `test-${place}`),
     steps,
   )
 
