@@ -29,7 +29,8 @@ export type Steps = {
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
   /** Room for bytes of records that are decided or written, over all partitions. */
   readonly room: Room
-  readonly write: (documents: readonly Rendered[]) => Promise<void>
+  /** Makes documents into bytes at once, and gives what writes them: while they wait nothing else of them is left. */
+  readonly write: (documents: readonly Rendered[]) => () => Promise<void>
   readonly refresh: Refresh
   /** Ends the wait of a refresh that waits because partitions were far behind. */
   readonly hurry: () => void
@@ -57,7 +58,8 @@ export type Progress = {
 
 type Decided = {
   readonly batch: Batch
-  readonly documents: readonly Rendered[]
+  readonly write: () => Promise<void>
+  readonly places: ReadonlySet<Place>
   readonly at: number
   readonly acknowledged: () => void
 }
@@ -213,18 +215,19 @@ export class PartitionFlow {
     const documents = changes.map(render)
     const acknowledged = this.#cache.decided(documents)
     onProjected(counts, parkedCodes)
-    return { batch, documents, at, acknowledged }
+    const places = new Set(documents.map(({ place }) => place))
+    return { batch, write: this.#steps.write(documents), places, at, acknowledged }
   }
 
-  #startWriting({ batch: { end, records }, documents, at, acknowledged }: Decided): Written {
-    // While it is written nothing here names the records or the documents: they would be copied again and again by the collector.
+  #startWriting({ batch: { end, records }, write, places, at, acknowledged }: Decided): Written {
+    // While it is written nothing here names the records: they would be copied again and again by the collector.
     const bytes = bytesOfAll(records)
-    const writing = this.#steps.write(documents)
+    const writing = write()
     const written: Written = {
       end,
       last: lastOf(records),
       at,
-      places: new Set(documents.map(({ place }) => place)),
+      places,
       done: this.#run(async () => {
         await writing
         acknowledged()

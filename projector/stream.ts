@@ -273,15 +273,16 @@ const createFlowStarter = (
         load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
         write: rendered => {
           const documents = pack(rendered, indexOf)
-          return health.during('elasticsearch write', tell =>
-            write(documents, {
-              request: request => sendWrite(request, signal),
-              multiGet: get,
-              pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
-              count,
-              onRefused: tell,
-            }),
-          )
+          return () =>
+            health.during('elasticsearch write', tell =>
+              write(documents, {
+                request: request => sendWrite(request, signal),
+                multiGet: get,
+                pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
+                count,
+                onRefused: tell,
+              }),
+            )
         },
         refresh: refreshing.refresh,
         hurry: refreshing.hurry,

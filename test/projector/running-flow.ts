@@ -61,7 +61,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
         if (holds.reads) await reads.call(keys)
         return documents.read(keys)
       }),
-    write: async changes => {
+    write: changes => async () => {
       const offsets = changes.map(({ version }) => version)
       story.push(`write ${Math.min(...offsets)}-${Math.max(...offsets)}`)
       if (holds.writes) await writes.call(changes)
