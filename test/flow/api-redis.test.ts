@@ -99,7 +99,10 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
         expect((await ask('/payouts', key)).status).toBe(200)
         expect(alone()).toBe(counted)
       })
-      expect(told).toEqual([true, false, true])
+      // On a machine that is busy just then an answer may be too late once more.
+      expect(told.slice(0, 3)).toEqual([true, false, true])
+      expect(told).toEqual(told.map((_, place) => place % 2 === 0))
+      expect(told.at(-1)).toBe(true)
     },
   )
 
