@@ -91,3 +91,10 @@ export const READY_INTERVAL = 1_000
 /** Bytes of log lines that are written at once, and milliseconds after which they are written at the latest: a write a line costs a tenth of a page. */
 export const LOG_BUFFER_BYTES = 8 * 1024
 export const LOG_FLUSH_INTERVAL = 100
+
+/**
+ * Milliseconds between two looks at the positions of a generation that was made live and is not yet as far as the one before, and how
+ * often it is looked: together less than a request may take.
+ */
+export const SWAP_WAIT = 25
+export const SWAP_WAITS = 60

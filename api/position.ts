@@ -7,6 +7,7 @@
  * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of the
  * event that replaced it, and everything at an offset below `publishedTo` is searchable.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   controlIndexOf,
   type GenerationDocument,
@@ -20,6 +21,7 @@ import { partitionOf } from '../schemas/partition.ts'
 import { type Cut, cutMultiGet, type DocumentName, smallDocument } from './cut-documents.ts'
 import type { MultiGet } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
+import { SWAP_WAIT, SWAP_WAITS } from './limits.ts'
 
 /** Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds. */
 export type Position = { readonly generation: Generation; readonly publishedTo: number; readonly time: number }
@@ -59,13 +61,15 @@ export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
 export type ReadAt = { readonly position: Position; readonly documents: readonly (Cut | undefined)[] }
 
 export type Reached = { readonly publishedTo: number; readonly time: number }
-const NOTHING_REACHED: Reached = { publishedTo: -1, time: 0 }
+/** The furthest that was read of a partition, and of which generation. */
+type Furthest = Reached & { readonly by: string }
+const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, by: '' }
 
 export const createPositionReader = (prefix: string, multiGet: MultiGet): PositionReader => {
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
-  const reached = new Map<string, Reached>()
+  const reached = new Map<string, Furthest>()
   let live: Generation | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
@@ -86,21 +90,24 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
   }
 
   /** What has been read, unless it lies behind what this process had read before the request asked. */
-  const reach = (generation: Generation, partition: number, before: Reached, now: Reached): Reached => {
+  const reach = (generation: Generation, partition: number, before: Furthest, now: Reached): Reached => {
     if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
     const place = placeOf(generation, partition)
     const highest = reached.get(place) ?? NOTHING_REACHED
     const time = Math.max(before.time, now.time)
+    const isFurther = now.publishedTo >= highest.publishedTo
     reached.set(place, {
-      publishedTo: Math.max(highest.publishedTo, now.publishedTo),
+      publishedTo: isFurther ? now.publishedTo : highest.publishedTo,
       time: Math.max(highest.time, time),
+      by: isFurther ? generation.name : highest.by,
     })
     return { publishedTo: now.publishedTo, time }
   }
 
   const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
     let generation = live ?? (await liveGeneration(signal))
-    for (let attempt = 0; attempt < 2; attempt++) {
+    let waits = 0
+    for (let attempt = 0; attempt < 2; ) {
       const partition = partitionOf(org, generation.partitions)
       const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
       const names = documents(generation)
@@ -111,14 +118,20 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
       const name = liveName(liveNow)
       if (name !== generation.name) {
         generation = await generationNamed(name, signal)
+        attempt++
         continue
       }
       live = generation
-      const now = reach(generation, partition, before, asPosition(positionNow))
+      const published = asPosition(positionNow)
+      if (isYetBehind(generation, before, published) && waits++ < SWAP_WAITS) {
+        await pause(signal)
+        continue
+      }
+      const now = reach(generation, partition, before, published)
       const position = { generation, publishedTo: now.publishedTo, time: now.time }
-      // One multi-get reads its documents in any order. Where the position has moved since this process last read it, a
-      // document may have been read before what the position covers was written: it is read again.
-      const moved = now.publishedTo !== before.publishedTo
+      // One multi-get reads its documents in any order. Where the position has moved since this process last read it, or
+      // is another generation's, a document may have been read before what it covers was written: it is read again.
+      const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name
       const again = moved && freshness === 'at-position' && names.length > 0
       return { position, documents: again ? await read(names, signal) : found }
     }
@@ -127,14 +140,16 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
 
   const readAll = async (generation: Generation, signal: AbortSignal): Promise<Reached[]> => {
     const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
-    const before = partitions.map(partition => reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED)
-    const found = await read(
-      partitions.map(partition => control(positionId(generation.name, partition))),
-      signal,
-    )
-    return partitions.map(partition =>
-      reach(generation, partition, before[partition] ?? NOTHING_REACHED, asPosition(found[partition])),
-    )
+    const names = partitions.map(partition => control(positionId(generation.name, partition)))
+    for (let waits = 0; ; waits++) {
+      const before = partitions.map(partition => reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED)
+      const published = (await read(names, signal)).map(asPosition)
+      const pairs = partitions.map(partition => {
+        return [before[partition] ?? NOTHING_REACHED, published[partition] ?? NOTHING_REACHED] as const
+      })
+      if (waits < SWAP_WAITS && pairs.some(([was, now]) => isYetBehind(generation, was, now))) await pause(signal)
+      else return pairs.map(([was, now], partition) => reach(generation, partition, was, now))
+    }
   }
 
   const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
@@ -146,6 +161,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
   }
 
   return { readAt, oldestTime, lookAtPositions }
+}
+
+/** Made live a moment ago, it has yet to reach what was read of the one before: that takes milliseconds. */
+const isYetBehind = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
+  now.publishedTo < before.publishedTo && before.by !== name
+
+const pause = async (signal: AbortSignal): Promise<void> => {
+  await sleep(SWAP_WAIT, undefined, { signal }).catch(() => signal.throwIfAborted())
 }
 
 /** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */

@@ -22,3 +22,12 @@ export const SHOWN_CHARACTERS = 4_000
 export const SHOWN_BYTES = 512
 /** Characters of an event's own words in a column of a table. */
 export const COLUMN_CHARACTERS = 40
+/** Documents of one page of a scan: with a margin for large ones, an answer that fits into memory. */
+export const SCAN_DOCUMENTS = 500
+/** Records that differ, shown of two generations. */
+export const DIFFERENCES_SHOWN = 10
+/** Milliseconds to wait until a generation is as far as the live one, and until projectors have let one go. */
+export const SWAP_WAIT_MS = 60_000
+export const DROP_WAIT_MS = 60_000
+/** Milliseconds between two lines that say how far a rebuild is, where nobody looks at a terminal. */
+export const REBUILD_TOLD_MS = 10_000

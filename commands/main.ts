@@ -1,16 +1,29 @@
-/** `npm run parked` and `npm run keys`: reads the command line and the settings, builds the clients, carries one command out, chooses the exit code. */
+/** `npm run parked`, `keys` and `projection`: reads the command line and the settings, builds the clients, carries one command out, chooses the exit code. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
+import { registerCodecs } from '../projector/codecs.ts'
 import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
+import { hearConnections } from '../projector/connections.ts'
 import { createElasticsearch } from '../projector/elasticsearch.ts'
-import { elasticsearchSettings, kafkaSettings, type Read, readSettings } from '../schemas/settings.ts'
+import {
+  elasticsearchSettings,
+  kafkaSettings,
+  projectorSettings,
+  type Read,
+  readSettings,
+} from '../schemas/settings.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
 import { exitCodes, messageOf } from './failures.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
+import { list as listGenerations } from './projection/generations.ts'
+import { type RebuildSteps, rebuild } from './projection/rebuild.ts'
+import { status } from './projection/status.ts'
+import { drop, rollback, swap } from './projection/swap.ts'
+import { verify } from './projection/verify.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
@@ -23,13 +36,31 @@ const main = async (args: readonly string[]): Promise<number> => {
     stack.defer(() => client.close())
     return { out, say, send: createElasticsearch(client).send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX }
   }
+  const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const publishing = (settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env)) => ({
     ...reading(settings),
+    ...time,
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
-    sleep: (milliseconds: number) => sleep(milliseconds),
-    now: Date.now,
   })
+  const rebuilding = (settings = readSettings(projectorSettings, process.env)): RebuildSteps => {
+    registerCodecs()
+    const stopping = new AbortController()
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
+    const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
+    const client = new Client(elasticsearchConfig(settings, readFileSync))
+    stack.defer(() => client.close())
+    return {
+      ...publishing(settings),
+      client,
+      kafkaHeard: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
+      patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
+      signal: stopping.signal,
+      groupId: settings.KAFKA_GROUP_ID,
+      shards: settings.ELASTICSEARCH_SHARDS,
+      draw: process.stderr.isTTY ? line => void process.stderr.write(`\r\u001b[K${line}`) : undefined,
+    }
+  }
   // Awaited here: what returns before it ends closes the clients under it.
   return await runProgram(
     args,
@@ -41,6 +72,13 @@ const main = async (args: readonly string[]): Promise<number> => {
       createKey: async options => createKey(options, publishing()),
       listKeys: async options => listKeys(options, reading()),
       revokeKey: async options => revokeKey(options, publishing()),
+      listGenerations: async options => listGenerations(options, reading()),
+      status: async options => status(options, publishing()),
+      rebuild: async options => rebuild(options, rebuilding()),
+      verify: async options => verify(options, reading()),
+      swap: async options => swap(options, { ...reading(), ...time }),
+      rollback: async () => rollback({ ...reading(), ...time }),
+      drop: async options => drop(options, publishing(), readSettings(projectorSettings, process.env).KAFKA_GROUP_ID),
     },
     { out, error: text => void process.stderr.write(text) },
   )

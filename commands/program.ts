@@ -11,6 +11,10 @@ import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys
 import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
 import type { Filter, Position } from './parked/find.ts'
 import type { again, count, list, show } from './parked/parked.ts'
+import type { RebuildOptions } from './projection/rebuild.ts'
+import type { StatusOptions } from './projection/status.ts'
+import type { SwapOptions } from './projection/swap.ts'
+import type { VerifyOptions } from './projection/verify.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
@@ -23,6 +27,13 @@ export type Actions = {
   readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
   readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
   readonly revokeKey: (options: RevokeKeyOptions) => Promise<ExitCode>
+  readonly listGenerations: (options: { readonly json: boolean }) => Promise<ExitCode>
+  readonly status: (options: StatusOptions) => Promise<ExitCode>
+  readonly rebuild: (options: RebuildOptions) => Promise<ExitCode>
+  readonly verify: (options: VerifyOptions) => Promise<ExitCode>
+  readonly swap: (options: SwapOptions) => Promise<ExitCode>
+  readonly rollback: () => Promise<ExitCode>
+  readonly drop: (options: { readonly generation: string }) => Promise<ExitCode>
 }
 
 export type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
@@ -42,6 +53,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
     .showHelpAfterError('(--help says what there is)')
   addParked(program, actions, does)
   addKeys(program, actions, does)
+  addProjection(program, actions, does)
   try {
     await program.parseAsync(args, { from: 'user' })
     return code
@@ -162,6 +174,68 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
     )
 }
 
+const addProjection = (program: Command, actions: Actions, does: Does): void => {
+  const projection = program
+    .command('projection')
+    .description('Makes the projection anew beside the one that is live, proves it equal, and swaps them.')
+    .addHelpText('after', projectionHelp)
+
+  projection
+    .command('list')
+    .description('lists the generations there are')
+    .option('--json', 'a line of JSON each')
+    .action(does(({ json = false }: { json?: boolean }) => actions.listGenerations({ json })))
+
+  projection
+    .command('status')
+    .description('says how far a generation is, by partition, and what was parked')
+    .addOption(new Option('--generation <name>', 'of this one; of the live one by default').argParser(generation))
+    .addOption(new Option('--org <id>', 'of this organization: its partition and its records').argParser(organization))
+    .option('--json', 'as JSON')
+    .action(
+      does((options: { generation?: string; org?: string; json?: boolean }) =>
+        actions.status({ generation: options.generation, org: options.org, json: options.json ?? false }),
+      ),
+    )
+
+  projection
+    .command('rebuild')
+    .description('makes a generation from the first record on, beside the live one; goes on with one that was begun')
+    .addOption(wholeNumber('--max-rate <records>', 'a second, at most: gentle on what is live', 1, 1_000_000))
+    .option('--json', 'the name of what was made, as JSON')
+    .action(
+      does((options: { maxRate?: number; json?: boolean }) =>
+        actions.rebuild({ maxRate: options.maxRate ?? Number.POSITIVE_INFINITY, json: options.json ?? false }),
+      ),
+    )
+
+  projection
+    .command('verify')
+    .description('compares two generations as of where both are: every document of every organization')
+    .argument('<a>', 'the one that is trusted', generation)
+    .argument('<b>', 'the other', generation)
+    .option('--json', 'a line of JSON for each organization, and for each difference')
+    .action(does((a: string, b: string, { json = false }: { json?: boolean }) => actions.verify({ a, b, json })))
+
+  projection
+    .command('swap')
+    .description('makes a generation the live one, once it is as far; the one before is kept up, to go back to')
+    .argument('<generation>', 'one that was found equal to the live one', generation)
+    .addOption(new Option('--force <reason>', 'also one that was not'))
+    .action(does((name: string, { force }: { force?: string }) => actions.swap({ generation: name, force })))
+
+  projection
+    .command('rollback')
+    .description('makes the one live again that was live before')
+    .action(does(() => actions.rollback()))
+
+  projection
+    .command('drop')
+    .description('lets a generation go that is not live: its indices are deleted')
+    .argument('<generation>', 'its name', generation)
+    .action(does((name: string) => actions.drop({ generation: name })))
+}
+
 type ListFlags = { readonly newest?: true; readonly limit: number; readonly json?: true }
 type AgainFlags = Filter & {
   readonly all?: true
@@ -179,6 +253,11 @@ For a script: npm run -s, and --json. Exit codes: 0 done; 1 it could not be done
 const keysHelp = `
 Kafka and Elasticsearch are found by the settings of the projector, in the environment. The key is the only thing on standard output:
 KEY=$(npm run -s keys -- create --org org_1 --name Payroll). Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
+
+const projectionHelp = `
+Kafka and Elasticsearch are found by the settings of the projector, in the environment; KAFKA_GROUP_ID is the projector's too. Nothing of
+this needs a restart: projectors keep up every generation that is not dropped, and the API reads the live one with its next request.
+Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the command line is wrong.`
 
 const published = `
 What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes
@@ -203,6 +282,11 @@ const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
 const organization = (text: string): string => {
   if (isId('org', text)) return text
   throw new InvalidArgumentError('Expected org_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+const generation = (text: string): string => {
+  if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected the name of a generation, as list has it.')
 }
 
 const keyId = (text: string): string => {

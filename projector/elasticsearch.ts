@@ -23,7 +23,7 @@ export class AnswerTooLong extends Error {
 
 export type Answer = { readonly status: number; readonly body: unknown }
 export type Request = {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
   readonly query?: Record<string, string | number | boolean>
   readonly body?: object | string

@@ -1,6 +1,4 @@
 /** Whether the projector can do its work now, and what is in the way. Says each change once, in the log and on /readyz. */
-import type { Logger } from 'pino'
-
 export type Health = {
   /** What a part still does before it works for the first time, or again: that is no trouble. */
   readonly prepare: (part: string, what: string) => void
@@ -17,7 +15,11 @@ export type Tell = (reason: string | undefined) => void
 
 type Task = { readonly part: string; readonly slowAt: number }
 
-export const createHealth = (log: Pick<Logger, 'warn' | 'info'>, now: () => number): Health => {
+/** What is told of each change. */
+export type HealthLog = Readonly<Record<'warn' | 'info', (details: Told, message: string) => void>>
+type Told = { readonly part: string; readonly reason?: string; readonly what?: string }
+
+export const createHealth = (log: HealthLog, now: () => number): Health => {
   const preparing = new Map<string, string>()
   const told = new Map<string, Map<unknown, string>>()
   const running = new Set<Task>()

@@ -97,6 +97,12 @@ export const WATCHDOG_GAP_MS = 2_000
 export const STUCK_MS = 60_000
 /** Milliseconds after which a look at the ends of the partitions that is not answered means that Kafka does not answer. */
 export const ENDS_LATE_MS = 5_000
+/** Milliseconds between two looks at which generations are to be kept up. */
+export const FOLLOW_MS = 2_000
+/** Milliseconds between two looks at how far a rebuild is. */
+export const REBUILD_LOOK_MS = 250
+/** Milliseconds: a rebuild has caught up when all that was in the topic so long ago, or less, is published. */
+export const CAUGHT_UP_MS = 5_000
 /** Milliseconds between two lines that say where each partition stands. */
 export const REPORT_INTERVAL_MS = 30_000
 /** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */

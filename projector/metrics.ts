@@ -6,6 +6,7 @@ import type { Projection } from './project.ts'
 
 /** Where a partition stands: next offsets, each named for what has reached it. */
 export type StreamStatus = {
+  readonly generation: string
   readonly topic: string
   readonly partition: number
   readonly readTo: number
@@ -46,13 +47,14 @@ export const createMetrics = (partitions: () => readonly StreamStatus[]) => {
   new Gauge({
     name: 'commission_position',
     help: 'Next offset of a partition, by what has reached it',
-    labelNames: ['topic', 'partition', 'reached'],
+    labelNames: ['generation', 'topic', 'partition', 'reached'],
     registers,
     collect() {
       this.reset()
-      for (const { topic, partition, readTo, writtenTo, searchableTo, committedTo, end } of partitions()) {
-        const reached = { readTo, writtenTo, searchableTo, committedTo, end }
-        for (const [name, offset] of Object.entries(reached)) this.set({ topic, partition, reached: name }, offset)
+      for (const { generation, topic, partition, ...reached } of partitions()) {
+        for (const [name, offset] of Object.entries(reached)) {
+          this.set({ generation, topic, partition, reached: name }, offset)
+        }
       }
     },
   })

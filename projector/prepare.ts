@@ -51,27 +51,29 @@ export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<
   for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
 }
 
-/** Which generation is live; undefined before the first start. */
-export const readLive = async ({ request, prefix }: PrepareSteps): Promise<string | undefined> =>
-  (await readControl<LiveDocument>(LIVE_ID, request, prefix))?.generation
+/** What a generation was projected from, and under which rules; undefined where there is none of that name. */
+export const readGeneration = (
+  generation: string,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<Identity | undefined> => readControl<GenerationDocument>(generationId(generation), request, prefix)
+
+type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
 
 /**
- * A projection of a source under the present rules, with a position for every partition.
+ * A projection of a source under the present rules, with a position for every partition. One that is not there is made.
  * @param indexed whether it has indices of its own (the stream of API keys has not)
  * @throws StopError `source_changed`, `rules_changed`, `index_missing`, `index_unsuitable`
  */
 export const prepareGeneration = async (
   generation: string,
-  source: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>,
+  source: Source,
   ends: Ends,
   indexed: boolean,
   steps: PrepareSteps,
 ): Promise<Identity> => {
   const { request, prefix, shards } = steps
   const indices = indexed ? generationIndices(prefix, generation, shards) : {}
-  let identity = await readControl<GenerationDocument>(generationId(generation), request, prefix)
-
-  if (identity === undefined) {
+  if ((await readGeneration(generation, steps)) === undefined) {
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
       // API keys are served once the position is where the topic ended now: an older revocation must not be missed.
@@ -85,18 +87,31 @@ export const prepareGeneration = async (
     // After its positions: a generation that is there has them all.
     const body = { generation, ...source, rules_version: RULES_VERSION }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
-    identity = await readControl<GenerationDocument>(generationId(generation), request, prefix)
   }
+  return openGeneration(generation, source, indexed, steps)
+}
+
+/** One that must be there. @throws StopError as `prepareGeneration` */
+export const openGeneration = async (
+  generation: string,
+  source: Source,
+  indexed: boolean,
+  steps: PrepareSteps,
+): Promise<Identity> => {
+  const { request, prefix, shards } = steps
+  const identity = await readGeneration(generation, steps)
   if (identity === undefined)
     throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
-
   assertSameSource(identity, source)
-  if (identity.rules_version !== RULES_VERSION) {
-    const detail = `generation ${generation} has version ${identity.rules_version}, this program ${RULES_VERSION}; rebuild it`
-    throw new StopError('rules_changed', detail)
-  }
+  if (identity.rules_version !== RULES_VERSION) throw rulesChanged(identity)
+  const indices = indexed ? generationIndices(prefix, generation, shards) : {}
   for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
   return identity
+}
+
+export const rulesChanged = ({ generation, rules_version }: Identity): StopError => {
+  const versions = `generation ${generation} has version ${rules_version}, this program ${RULES_VERSION}`
+  return new StopError('rules_changed', `${versions}; make one of this version: npm run projection -- rebuild`)
 }
 
 /** Makes a generation the live one, if none is. */

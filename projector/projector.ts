@@ -2,7 +2,7 @@
  * The whole projector, from two reachable services to two streams that flow: commission events and API keys.
  *
  * The live generation is looked up or, at a first start, created; each stream then runs by itself until the signal, or
- * until something stops both.
+ * until something stops all. Generations that come to be kept up, or no longer are, are followed while it runs.
  */
 import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
@@ -19,11 +19,21 @@ import type { projectorSettings, Read } from '../schemas/settings.ts'
 import { startAdmin } from './admin.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
+import { readGenerations } from './generations.ts'
 import { createHealth, type Health } from './health.ts'
-import { DISCONNECT_TIMEOUT_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
+import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
-import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration, readLive } from './prepare.ts'
+import {
+  makeFirstLive,
+  openGeneration,
+  type PrepareSteps,
+  prepareCommon,
+  prepareGeneration,
+  readGeneration,
+  rulesChanged,
+} from './prepare.ts'
 import { readPosition } from './publish.ts'
+import { RULES_VERSION } from './rules/rules.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './source.ts'
 import { readStatus } from './status.ts'
 import { type RunningStream, type StreamContext, type StreamOptions, startStream, type Tampering } from './stream.ts'
@@ -48,9 +58,11 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
   const health = createHealth(log, now)
-  const streams: RunningStream[] = []
-  let prepared: readonly { readonly identity: Identity; readonly parkedIndex: string }[] = []
-  const metrics = createMetrics(() => streams.flatMap(stream => stream.status()))
+  /** By generation. */
+  const streams = new Map<string, RunningStream>()
+  let prepared: readonly StreamOptions[] = []
+  const statuses = () => [...streams.values()].flatMap(stream => stream.status())
+  const metrics = createMetrics(statuses)
 
   // What stops us must not be held up by what may be the reason.
   const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
@@ -73,10 +85,28 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   stack.defer(() => disconnect(admin))
 
   const work = async (): Promise<void> => {
-    const both = await prepare(settings, admin, health, context)
-    // Both at once: a status of one topic only would look as if the other had nothing to wait for.
-    prepared = both.map(({ identity, indexOf }) => ({ identity, parkedIndex: indexOf('parked') }))
-    for (const options of both) {
+    const look = await prepare(settings, admin, health, context)
+    await follow(await look())
+    health.set('start', undefined)
+    log.info('projecting')
+    while (!signal.aborted) {
+      await patience.sleep(FOLLOW_MS, signal)
+      await follow(await look())
+    }
+  }
+  const follow = async (wanted: readonly StreamOptions[]): Promise<void> => {
+    // All at once: a status of one topic only would look as if the other had nothing to wait for.
+    prepared = wanted
+    const names = new Set(wanted.map(({ identity }) => identity.generation))
+    for (const [name, stream] of streams) {
+      if (names.has(name)) continue
+      log.info({ generation: name }, 'no longer kept up')
+      streams.delete(name)
+      await stream.stop()
+    }
+    for (const options of wanted) {
+      const { generation } = options.identity
+      if (streams.has(generation)) continue
       if (signal.aborted) return
       // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
       const streamAdmin = kafka.admin()
@@ -93,20 +123,15 @@ export const runProjector = async (settings: Settings, context: Context): Promis
         fail: failure.reject,
         ...tampering,
       })
-      streams.push(stream)
+      streams.set(generation, stream)
+      log.info({ generation }, 'kept up')
     }
-    health.set('start', undefined)
-    log.info('projecting')
   }
   const ended = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => ended.resolve(), { once: true })
 
   const report = setInterval(() => {
-    for (const { topic, partition, readTo, writtenTo, searchableTo, committedTo, end } of streams.flatMap(s =>
-      s.status(),
-    )) {
-      log.info({ topic, partition, readTo, writtenTo, searchableTo, committedTo, lag: end - searchableTo }, 'position')
-    }
+    for (const { end, ...status } of statuses()) log.info({ ...status, lag: end - status.searchableTo }, 'position')
   }, REPORT_INTERVAL_MS)
   stack.defer(() => clearInterval(report))
 
@@ -116,23 +141,30 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   try {
     await Promise.race([working.then(() => ended.promise), ended.promise, failure.promise])
   } catch (error) {
-    await Promise.allSettled(streams.map(stream => stream.abandon()))
+    await Promise.allSettled([...streams.values()].map(stream => stream.abandon()))
     throw error
   }
   // A stream that is joining its group now is waited for: left half-way, it keeps a place there until its session ends.
-  const begun = streams.length
-  const stopAll = (from: number): Promise<unknown> => Promise.all(streams.slice(from).map(stream => stream.stop()))
-  const stopped = Promise.all([stopAll(0), working.then(() => stopAll(begun))])
+  const begun = new Set(streams.values())
+  const stopped = Promise.all([
+    ...[...begun].map(stream => stream.stop()),
+    working.then(() =>
+      Promise.all([...streams.values()].filter(stream => !begun.has(stream)).map(stream => stream.stop())),
+    ),
+  ])
   await Promise.race([stopped, patience.sleep(STREAMS_STOP_TIMEOUT_MS, new AbortController().signal)])
 }
 
-/** Everything that must be so before the first record, for both streams. Waits for Kafka and Elasticsearch to be there. */
+/**
+ * Everything that must be so before the first record, for both streams. Waits for Kafka and Elasticsearch to be there. Gives what tells
+ * the streams that are to be kept up, each time it is asked.
+ */
 export const prepare = async (
   settings: Settings,
   admin: SourceAdmin & { connect(): Promise<void> },
   health: Health,
   context: Context,
-): Promise<StreamOptions[]> => {
+): Promise<() => Promise<StreamOptions[]>> => {
   const { elasticsearch, patience, signal, log } = context
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
   const ask: PrepareSteps['request'] = request =>
@@ -157,40 +189,69 @@ export const prepare = async (
   }
 
   await prepareCommon(steps)
-  const generation = (await readLive(steps)) ?? FIRST_GENERATION
-  const eventsIdentity = await prepareGeneration(generation, events.source, events.ends, true, steps)
+  if ((await readGenerations(steps)) === undefined) {
+    await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
+  }
   const keysIdentity = await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
-  await makeFirstLive(generation, steps)
+  await makeFirstLive(FIRST_GENERATION, steps)
 
   const controlIndex = controlIndexOf(prefix)
   // Keys that were revoked while nobody read are not served as valid: first up to where the topic ends now.
   const keysPosition = await readPosition(0, { index: controlIndex, generation: API_KEYS_GENERATION, request: ask })
   await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
 
-  const searchedKinds: ReadonlySet<string> = new Set(listKinds)
-  return [
-    {
-      stream: 'api-keys',
-      identity: keysIdentity,
-      groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
-      controlIndex,
-      indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
-      // Keys are looked up by id only.
-      searched: () => [],
-    },
-    {
-      stream: 'events',
-      identity: eventsIdentity,
-      groupId: `${settings.KAFKA_GROUP_ID}-${generation}`,
-      controlIndex,
-      indexOf: place => (place === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, place)),
-      searched: places =>
-        [...places].flatMap(place =>
-          searchedKinds.has(place) && place !== 'api-keys' ? [indexOf(prefix, generation, place)] : [],
-        ),
-    },
-  ]
+  const keys: StreamOptions = {
+    stream: 'api-keys',
+    identity: keysIdentity,
+    groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
+    controlIndex,
+    indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
+    // Keys are looked up by id only.
+    searched: () => [],
+  }
+  const opened = new Map<string, StreamOptions>()
+  return async () => {
+    const generations = await readGenerations(steps)
+    if (generations === undefined) throw new StopError('index_missing', `the live generation in ${controlIndex}`)
+    // A name may come again, for another one.
+    for (const name of opened.keys()) if (!generations.kept.includes(name)) opened.delete(name)
+    const kept: StreamOptions[] = []
+    const others: Identity[] = []
+    for (const generation of generations.kept) {
+      const known = opened.get(generation)
+      const identity = known?.identity ?? (await readGeneration(generation, steps))
+      if (identity !== undefined && identity.rules_version !== RULES_VERSION) others.push(identity)
+      else {
+        const options =
+          known ??
+          eventsOptions(await openGeneration(generation, events.source, true, steps), settings.KAFKA_GROUP_ID, prefix)
+        opened.set(generation, options)
+        kept.push(options)
+      }
+    }
+    // Those of another version are kept up by another program. Without one of ours there is nothing for us to do.
+    const [other] = others
+    if (kept.length === 0 && other !== undefined) throw rulesChanged(other)
+    return [keys, ...kept]
+  }
 }
+
+/** What the stream of a generation is started with. */
+export const eventsOptions = (identity: Identity, groupId: string, prefix: string): StreamOptions => {
+  const { generation } = identity
+  return {
+    stream: 'events',
+    identity,
+    groupId: `${groupId}-${generation}`,
+    controlIndex: controlIndexOf(prefix),
+    indexOf: place => (place === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, place)),
+    searched: places =>
+      [...places].flatMap(place =>
+        searchedKinds.has(place) && place !== 'api-keys' ? [indexOf(prefix, generation, place)] : [],
+      ),
+  }
+}
+const searchedKinds: ReadonlySet<string> = new Set(listKinds)
 
 /** Asks Kafka until it answers. @throws StopError for what no patience helps against */
 const kafkaAnswers = <Result>(
@@ -212,7 +273,7 @@ const asUnavailable = (error: unknown): never => {
 }
 
 const statusOfAll = async (
-  prepared: readonly { readonly identity: Identity; readonly parkedIndex: string }[],
+  prepared: readonly StreamOptions[],
   prefix: string,
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
@@ -220,7 +281,7 @@ const statusOfAll = async (
   if (prepared.length === 0) return undefined
   try {
     const all = await Promise.all(
-      prepared.map(({ identity, parkedIndex }) => readStatus(identity, parkedIndex, prefix, admin, elasticsearch)),
+      prepared.map(({ identity, indexOf }) => readStatus(identity, indexOf('parked'), prefix, admin, elasticsearch)),
     )
     return all.flat()
   } catch {

@@ -5,6 +5,7 @@ import { fetchEnds, type Identity, type SourceAdmin } from './source.ts'
 
 /** Next offsets; `searchable_to` and `end` are equal when the partition is caught up. */
 export type PartitionStatus = {
+  readonly generation: string
   readonly topic: string
   readonly partition: number
   readonly searchable_to: number
@@ -32,7 +33,7 @@ export const readStatus = async (
     .map(({ partition, end }, place) => {
       const searchable_to = (positions[place]?._source as PositionDocument | undefined)?.body.position ?? 0
       const lag = Math.max(0, end - searchable_to)
-      return { topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
+      return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
     })
     .sort((a, b) => a.partition - b.partition)
 }

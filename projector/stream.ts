@@ -83,7 +83,8 @@ export type RunningStream = {
 }
 
 export const startStream = async (options: StreamOptions, given: StreamContext): Promise<RunningStream> => {
-  const { identity, groupId, stream } = options
+  const { identity, groupId } = options
+  const part = `${identity.generation} consumer`
   const watchdog = new Watchdog(given.stuckMs ?? STUCK_MS)
   const health = disturbing(watchdog, given.health)
   const context = { ...given, health }
@@ -110,7 +111,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   })
 
   const kafka = context.kafkaHeard(() => assignment.reconnected())
-  health.prepare(`${stream} consumer`, 'joining the group')
+  health.prepare(part, 'joining the group')
   // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
   const joined = Promise.withResolvers<void>()
   consumption = await keepTrying(
@@ -122,7 +123,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
           sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),
           onRebalancing: () => assignment.rebalancing(),
           onTrouble: name => {
-            health.set(`${stream} consumer`, name)
+            health.set(part, name)
             assignment.close()
           },
           onStopped: error => context.fail(new StopError('consumer_stopped', nameOf(error), { topic: identity.topic })),
@@ -132,11 +133,11 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       }
     },
     stopping.signal,
-    { ...context.patience, onTrouble: trouble => health.set(`${stream} consumer`, trouble && 'Kafka does not answer') },
+    { ...context.patience, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
   )
   joined.resolve()
 
-  const watched = { identity, part: `${stream} consumer`, assignment, committer, watchdog }
+  const watched = { identity, part, assignment, committer, watchdog }
   const watching = watch(watched, context, stopping.signal)
   const leave = async (): Promise<void> => {
     stopping.abort()
@@ -148,7 +149,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const within = (milliseconds: number, left: Promise<void>): Promise<void> =>
     Promise.race([left, context.patience.sleep(milliseconds, new AbortController().signal)])
   return {
-    status: () => statusOf(assignment, identity.topic, committer.committedTo),
+    status: () => statusOf(assignment, identity, committer.committedTo),
     abandon: () => within(LEAVE_TIMEOUT_MS, leave()),
     stop: async () => {
       draining = true
@@ -164,10 +165,14 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   }
 }
 
-const statusOf = (assignment: Assignment, topic: string, committedTo: (partition: number) => number): StreamStatus[] =>
+const statusOf = (
+  assignment: Assignment,
+  { generation, topic }: Identity,
+  committedTo: (partition: number) => number,
+): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {
     const { readTo, writtenTo, searchableTo, end } = flow.progress
-    return { topic, partition, readTo, writtenTo, searchableTo, committedTo: committedTo(partition), end }
+    return { generation, topic, partition, readTo, writtenTo, searchableTo, committedTo: committedTo(partition), end }
   })
 
 /** The published position of a partition, once its source is identified. */

@@ -134,8 +134,21 @@ export type ApiKeyHeadDocument = {
 
 // --- documents of the control index: `kind` and a body that is not indexed
 
-/** Which generation the API reads. */
-export type LiveDocument = { kind: 'live'; body: { generation: string } }
+/** Which generation the API reads, and which others there are: absent is none. */
+export type LiveDocument = {
+  kind: 'live'
+  body: {
+    generation: string
+    /** All that projectors keep up, the live one included. */
+    kept?: string[]
+    /** One that a rebuild is making. */
+    building?: string | null
+    /** What was live before: to go back to. */
+    previous?: string | null
+    /** Those that were found equal to another, by name. */
+    verified?: Record<string, string>
+  }
+}
 
 /** What a generation was projected from, and under which rules. */
 export type GenerationDocument = {

@@ -61,6 +61,38 @@ describe('the position of a request', () => {
     expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
   })
 
+  test('waits for a generation that was made live a moment before it is as far as the one before', async () => {
+    const { documents, asked, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(9, 900)
+    const reading = reader.readAt('org_a', () => [], 'known-before', signal)
+    await expect.poll(() => asked.filter(ids => ids.includes('position:g2:0')).length).toBeGreaterThan(2)
+    documents['position:g2:0'] = positionText(10, 900)
+    expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10, time: 1_000 })
+  })
+
+  test('is unavailable where a generation that was made live stays behind the one before', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(9, 900)
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+  })
+
+  test('a document is read again where the position is that of another generation', async () => {
+    const { documents, asked, reader } = control({})
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(10, 1_000)
+    asked.length = 0
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    expect(asked.at(-1)).toEqual(['org_a:payout_1'])
+  })
+
   test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable where %s is missing', async id => {
     const { documents, reader } = control({})
     delete documents[id]

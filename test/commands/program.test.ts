@@ -20,6 +20,13 @@ const said = async (...args: string[]) => {
       createKey: action('createKey'),
       listKeys: action('listKeys'),
       revokeKey: action('revokeKey'),
+      listGenerations: action('listGenerations'),
+      status: action('status'),
+      rebuild: action('rebuild'),
+      verify: action('verify'),
+      swap: action('swap'),
+      rollback: async () => action('rollback')(undefined),
+      drop: action('drop'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )
@@ -115,4 +122,22 @@ test('help is no mistake, needs no setting, and says how npm passes arguments on
   expect([code, called]).toEqual([exitCodes.done, []])
   expect(out).toContain('Usage: npm run parked -- list [options]')
   expect((await said('parked', '--help')).out).toContain('Exit codes: 0 done')
+})
+
+test('what is done with generations has its options, and no others', async () => {
+  expect((await said('projection', 'list', '--json')).called).toEqual(['listGenerations', { json: true }])
+  expect((await said('projection', 'status')).called).toEqual([
+    'status',
+    { generation: undefined, org: undefined, json: false },
+  ])
+  expect((await said('projection', 'rebuild')).called).toEqual(['rebuild', { maxRate: Infinity, json: false }])
+  expect((await said('projection', 'rebuild', '--max-rate', '200')).called).toMatchObject(['rebuild', { maxRate: 200 }])
+  expect((await said('projection', 'verify', 'g1', 'g2')).called).toEqual(['verify', { a: 'g1', b: 'g2', json: false }])
+  expect((await said('projection', 'swap', 'g2')).called).toEqual(['swap', { generation: 'g2', force: undefined }])
+  expect((await said('projection', 'swap', 'g2', '--force', 'why')).called).toMatchObject(['swap', { force: 'why' }])
+  expect((await said('projection', 'rollback')).called).toEqual(['rollback', undefined])
+  expect((await said('projection', 'drop', 'g1')).called).toEqual(['drop', { generation: 'g1' }])
+  for (const wrong of [['drop'], ['drop', '../x'], ['verify', 'g1'], ['rebuild', '--max-rate', '0'], ['swap', 'G1']]) {
+    expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
 })

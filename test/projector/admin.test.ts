@@ -32,7 +32,7 @@ test('it is alive as long as it answers, ready when nothing is in the way, and e
 })
 
 test('its status is that of every partition, or 503 when that is not known', async () => {
-  const partition = { topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, parked: 0 }
+  const partition = { generation: 'g1', topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, parked: 0 }
   const { ask } = await start({ status: async () => [partition] })
   expect(await ask('/status')).toEqual({ status: 200, body: JSON.stringify({ partitions: [partition] }) })
   server?.close()

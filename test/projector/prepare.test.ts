@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer, Request } from '../../projector/elasticsearch.ts'
-import {
-  makeFirstLive,
-  type PrepareSteps,
-  prepareCommon,
-  prepareGeneration,
-  readLive,
-} from '../../projector/prepare.ts'
+import { readGenerations } from '../../projector/generations.ts'
+import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration } from '../../projector/prepare.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../schemas/documents.ts'
 
@@ -61,7 +56,7 @@ const stepsOf = (elasticsearch: Elasticsearch): PrepareSteps => ({
 })
 const start = async (elasticsearch: Elasticsearch, steps = stepsOf(elasticsearch)): Promise<string> => {
   await prepareCommon(steps)
-  const generation = (await readLive(steps)) ?? 'g1'
+  const generation = (await readGenerations(steps))?.live ?? 'g1'
   await prepareGeneration(generation, source, ends, true, steps)
   await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)
   await makeFirstLive(generation, steps)
@@ -164,7 +159,7 @@ describe('a later start', () => {
   test('goes on with the generation that is live', async () => {
     const elasticsearch = await started()
     elasticsearch.documents.set('test-control/live', { kind: 'live', body: { generation: 'g2' } })
-    expect(await readLive(stepsOf(elasticsearch))).toBe('g2')
+    expect(await readGenerations(stepsOf(elasticsearch))).toMatchObject({ live: 'g2', kept: ['g2'] })
   })
 
   test.each(Object.keys(all))(

@@ -11,7 +11,7 @@ import { createTopics } from '../support/topics.ts'
 
 test('a projector that is stopped while it joins its groups leaves nobody behind in them', async t => {
   const topics = await createTopics(t)
-  for (const part of ['api-keys consumer', 'events consumer']) {
+  for (const part of ['api-keys consumer', 'g1 consumer']) {
     const prefix = createPrefix(t)
     const projector = await startProjector(t, { topics, prefix })
     await eventually(() => expect(projector.lines().map(line => line.part)).toContain(part), { every: 1 })

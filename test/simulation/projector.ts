@@ -67,7 +67,8 @@ export class Projector {
     const kafkaHeard = () => this.#kafka
     const shared = { kafkaHeard, elasticsearch: this.link, patience, now: clock.now }
     const context = { ...shared, kafka: this.#kafka, signal, log } as unknown as Parameters<typeof prepare>[3]
-    for (const options of await prepare(settings, this.#kafka.admin(), health, context)) {
+    const look = await prepare(settings, this.#kafka.admin(), health, context)
+    for (const options of await look()) {
       if (signal.aborted) return
       this.#streams.push(
         await startStream(options, { ...shared, admin: this.#kafka.admin(), health, metrics: silent, fail }),

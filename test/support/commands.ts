@@ -64,11 +64,23 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
       createKey: () => Promise.reject(new Error('needs Kafka')),
       listKeys: options => listKeys(options, context),
       revokeKey: () => Promise.reject(new Error('needs Kafka')),
+      ...notHere,
     },
     { out: context.out, error: context.say },
   )
   await client.close()
   return { code, out: Buffer.concat(out), said }
+}
+
+const elsewhere = () => Promise.reject(new Error('is run as a process'))
+const notHere = {
+  listGenerations: elsewhere,
+  status: elsewhere,
+  rebuild: elsewhere,
+  verify: elsewhere,
+  swap: elsewhere,
+  rollback: elsewhere,
+  drop: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

@@ -38,7 +38,12 @@ export type RunningProcess = {
 
 export const startProcess = (
   scope: Scope,
-  file: 'projector/main.ts' | 'projector/topics.ts' | 'api/main.ts' | 'test/support/crashing-projector.ts',
+  file:
+    | 'projector/main.ts'
+    | 'projector/topics.ts'
+    | 'api/main.ts'
+    | 'commands/main.ts'
+    | 'test/support/crashing-projector.ts',
   settings: Readonly<Record<string, string | undefined>>,
   {
     parameters = [],

@@ -1,0 +1,99 @@
+/**
+ * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has caught up. It can be
+ * stopped at any time and goes on where its positions are; several at once share the partitions.
+ */
+import type { Elasticsearch, Patience } from './elasticsearch.ts'
+import { createHealth, type HealthLog } from './health.ts'
+import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
+import { createMetrics } from './metrics.ts'
+import { type Ends, fetchEnds, type SourceAdmin } from './source.ts'
+import { type StreamContext, type StreamOptions, startStream } from './stream.ts'
+
+export type RebuildContext = {
+  readonly kafkaHeard: StreamContext['kafkaHeard']
+  readonly admin: SourceAdmin
+  readonly elasticsearch: Elasticsearch
+  readonly patience: Omit<Patience, 'onTrouble'>
+  readonly now: () => number
+  /** Told what does not work, and that it works again. */
+  readonly say: (line: string) => void
+  readonly onProgress: (progress: RebuildProgress) => void
+  /** The published position of every partition, in order. */
+  readonly positions: () => Promise<readonly number[]>
+  readonly signal: AbortSignal
+}
+
+/** Records published and to be published, over all partitions. */
+export type RebuildProgress = { readonly done: number; readonly total: number }
+
+/**
+ * Resolves once all that was in the topic a moment ago is published, or with `stopped` when the signal came before.
+ * @param maxRate records a second, over all partitions
+ * @throws StopError, or whatever else ends a stream
+ */
+export const rebuild = async (
+  options: StreamOptions,
+  maxRate: number,
+  context: RebuildContext,
+): Promise<'caught up' | 'stopped'> => {
+  const { kafkaHeard, admin, elasticsearch, patience, now, say, signal } = context
+  const failure = Promise.withResolvers<never>()
+  failure.promise.catch(() => undefined)
+  const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
+  const paced = createPace(maxRate, now, patience.sleep, signal)
+  const stream = await startStream(options, {
+    kafkaHeard,
+    admin,
+    elasticsearch,
+    patience,
+    now,
+    health: createHealth({ warn: tell, info: () => undefined }, now),
+    metrics: createMetrics(() => []).of(options.stream),
+    fail: failure.reject,
+    wrapSteps: steps => ({
+      ...steps,
+      load: async (events, cache) => {
+        const loaded = await steps.load(events, cache)
+        await paced(loaded.events)
+        return loaded
+      },
+    }),
+  })
+  try {
+    const caughtUp = await Promise.race([untilCaughtUp(options.identity.topic, context), failure.promise])
+    await stream.stop()
+    return caughtUp ? 'caught up' : 'stopped'
+  } catch (error) {
+    await stream.abandon()
+    throw error
+  }
+}
+
+/** Whether everything that was there a moment ago is published; false when it is stopped. */
+const untilCaughtUp = async (topic: string, context: RebuildContext): Promise<boolean> => {
+  const { admin, positions, onProgress, now, patience, signal } = context
+  for (;;) {
+    const seen = now()
+    const ends: Ends = await fetchEnds(admin, topic)
+    const total = ends.reduce((sum, { end }) => sum + end, 0)
+    for (let done = -1; done < total; ) {
+      if (signal.aborted) return false
+      const reached = await positions()
+      done = ends.reduce((sum, { partition, end }) => sum + Math.min(end, reached[partition] ?? 0), 0)
+      onProgress({ done, total })
+      if (done < total) await patience.sleep(REBUILD_LOOK_MS, signal).catch(() => undefined)
+    }
+    if (now() - seen < CAUGHT_UP_MS) return true
+  }
+}
+
+/** Waits so that no more than so many a second come through. */
+const createPace = (perSecond: number, now: () => number, sleep: Patience['sleep'], signal: AbortSignal) => {
+  let next = now()
+  return async (count: number): Promise<void> => {
+    if (!Number.isFinite(perSecond)) return
+    next = Math.max(next, now()) + (count * 1_000) / perSecond
+    const wait = next - now()
+    if (wait > 0) await sleep(wait, signal).catch(() => undefined)
+  }
+}

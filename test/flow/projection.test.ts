@@ -1,0 +1,160 @@
+/**
+ * `npm run projection`, as an operator runs it, beside a projector, an API and its clients. The tests stand in the order of an operator's
+ * day.
+ */
+import { beforeAll, expect, test } from 'vitest'
+import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
+import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
+import { createModel, type Model } from '../support/model.ts'
+import { type Api, caughtUp, type Projector, startApi, startProcess, startProjector } from '../support/processes.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import { allStored, call, createPrefix } from '../support/stored.ts'
+import { createStream, organizationsIn } from '../support/streams.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
+import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
+
+const PARTITIONS = 3
+const file = fileScope()
+const seed = seedOfRun()
+console.log(`seed ${seed}`)
+const random = createRandom(seed)
+const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
+const keys = new Map(organizations.map(org => [org, newKeyText()]))
+const model: Model = createModel(PARTITIONS)
+const stream = createStream(random, organizations, PARTITIONS, { reps: 4, periods: 4 })
+let topics: Topics
+let prefix: string
+let projector: Projector
+let api: Api
+
+const publish = async (records: readonly Outgoing[]): Promise<void> => {
+  for (const record of await topics.publish(records)) model.take(record.stream, record.partition, record)
+}
+
+beforeAll(async () => {
+  topics = await createTopics(file, { partitions: PARTITIONS })
+  prefix = createPrefix(file)
+  projector = await startProjector(file, { topics, prefix })
+  await publish([...keys].map(([org_id, text]) => keyCreated({ org_id, id: 'key_walks', text })))
+  await publish(stream.take(600))
+  await caughtUp(projector)
+  api = await startApi(file, prefix)
+})
+
+const settings = (): Record<string, string> => ({ ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix })
+const projection = (...args: string[]): Promise<Ran> => runCommand(['projection', ...args], settings())
+const roles = async (): Promise<Record<string, unknown>> =>
+  Object.fromEntries(jsonLines(await projection('list', '--json')).map(({ generation, roles }) => [generation, roles]))
+
+const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked']
+const everything = async (generation: string) =>
+  Object.fromEntries(
+    await Promise.all(kinds.map(async kind => [kind, await allStored(`${prefix}-${generation}-${kind}`)] as const)),
+  )
+
+test('there is one generation at first: its status says how far each partition is, and what was parked', async () => {
+  expect(await roles()).toEqual({ g1: ['live'] })
+  const [status] = jsonLines(await projection('status', '--json'))
+  const partitions = status?.partitions as { position: number; end: number; lag: number; included_up_to: string }[]
+  expect(partitions).toHaveLength(PARTITIONS)
+  for (const { position, end, lag, included_up_to } of partitions) {
+    expect([lag, position]).toEqual([0, end])
+    expect(Date.parse(included_up_to)).toBeGreaterThan(Date.now() - 60_000)
+  }
+  const parked = Object.values(status?.parked as Record<string, number>).reduce((sum, count) => sum + count, 0)
+  expect(parked).toBe((await allStored(`${prefix}-g1-parked`)).length)
+  const [org = ''] = organizations
+  const [ofOne] = jsonLines(await projection('status', '--org', org, '--json'))
+  expect(ofOne?.partitions).toHaveLength(1)
+  expect(ofOne?.records).toMatchObject({ payouts: model.view(org).everyPayout.length })
+  expect((await projection('status', '--generation', 'g9')).said).toContain('there is no generation g9')
+})
+
+test('a rebuild that is killed goes on where it was, and ends with the very same documents', async () => {
+  const slow = startProcess(file, 'commands/main.ts', settings(), {
+    parameters: ['projection', 'rebuild', '--max-rate', '100'],
+  })
+  const positions = async () =>
+    (
+      await Promise.all([0, 1, 2].map(partition => call('GET', `/${prefix}-control/_doc/position:g2:${partition}`)))
+    ).map(({ text }) => (JSON.parse(text) as { _source?: { body: { position: number } } })._source?.body.position ?? 0)
+  await eventually(async () => expect(Math.max(...(await positions()))).toBeGreaterThan(20), { within: 60_000 })
+  await slow.kill()
+  expect(await roles()).toEqual({ g1: ['live'], g2: ['building'] })
+  expect((await projection('swap', 'g2')).said).toContain('still being made')
+
+  await publish(stream.take(100))
+  const ran = await projection('rebuild', '--json')
+  expect(ran, ran.said).toMatchObject({ code: 0, said: expect.stringContaining('going on with g2') })
+  expect(jsonLines(ran)).toEqual([{ generation: 'g2', live: 'g1' }])
+  await eventually(() =>
+    expect(projector.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
+  )
+  await publish(stream.take(100))
+  await caughtUp(projector)
+  expect(await roles()).toEqual({ g1: ['live'], g2: ['kept up'] })
+  expect(await everything('g2')).toEqual(await everything('g1'))
+})
+
+test('what was not found equal is not made live; a wrong document is found, by its id and field', async () => {
+  expect(await projection('swap', 'g2')).toMatchObject({ code: 1, said: expect.stringContaining('verify g1 g2') })
+  const [payout] = await allStored(`${prefix}-g2-payouts`)
+  const { id = '', version = 0, source = {} } = payout ?? {}
+  const wrong = { ...source, body: { ...(source.body as object), net_amount: '0.01' } }
+  const put = (document: object) =>
+    call('PUT', `/${prefix}-g2-payouts/_doc/${id}?version=${version}&version_type=external_gte&refresh=true`, document)
+  await put(wrong)
+  const found = await projection('verify', 'g1', 'g2')
+  expect(found.code).toBe(1)
+  expect(found.out.toString()).toContain(`payouts ${id}: body.net_amount is`)
+  expect(await projection('swap', 'g2')).toMatchObject({ code: 1 })
+  await put(source)
+  const equal = await projection('verify', 'g1', 'g2', '--json')
+  expect(equal, equal.said).toMatchObject({ code: 0, said: expect.stringContaining('equal: ') })
+  for (const line of jsonLines(equal)) expect(line).toMatchObject({ equal: true })
+})
+
+test('walkers notice nothing of a swap and of a rollback, while recalculations come', async () => {
+  const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 6, every: 5 })
+  let publishing = true
+  const published = (async () => {
+    while (publishing) await publish(stream.take(10))
+  })()
+  const walksSince = async (count: number) => {
+    const from = walkers.soFar().walks.length
+    await eventually(() => expect(walkers.soFar().walks.length).toBeGreaterThan(from + count))
+  }
+  await walksSince(5)
+  for (const [command, live] of [
+    ['swap g2', 'g2'],
+    ['rollback', 'g1'],
+    ['swap g2 --force again', 'g2'],
+  ] as const) {
+    const ran = await projection(...command.split(' '))
+    expect(ran, ran.said).toMatchObject({ code: 0 })
+    expect((await roles())[live]).toContain('live')
+    await walksSince(5)
+  }
+  publishing = false
+  await published
+  await caughtUp(projector)
+  const walked = await walkers.stop()
+  expectWalkedAsModelled(walked, model)
+  expect(walked.unavailable).toBe(0)
+  expect(await everything('g2')).toEqual(await everything('g1'))
+})
+
+test('what is live cannot be dropped; what is dropped is gone, and nobody minds', async () => {
+  expect(await projection('drop', 'g2')).toMatchObject({ code: 1, said: expect.stringContaining('g2 is live') })
+  const ran = await projection('drop', 'g1')
+  expect(ran, ran.said).toMatchObject({ code: 0 })
+  expect(await roles()).toEqual({ g2: ['live'] })
+  for (const kind of kinds) expect((await call('HEAD', `/${prefix}-g1-${kind}`)).status).toBe(404)
+  await publish(stream.take(50))
+  await caughtUp(projector)
+  expect(projector.exit()).toBeUndefined()
+  expect((await projection('rollback')).said).toContain('nothing to go back to')
+  const next = await startProjector(file, { topics, prefix })
+  await caughtUp(next)
+})

@@ -1,0 +1,84 @@
+/**
+ * The golden log: some hundred events as they once were published, of every type, with every reason to refuse one and with long chains,
+ * and beside it the documents they came to under one version of the rules. A line of `log.ndjson` is a record, in base64 what is bytes;
+ * a line of `documents.ndjson` a document: where it lies, the offset of the event that wrote it last, and itself.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { decode, type RawRecord } from '../../projector/decode.ts'
+import { encodeHeaders } from '../../projector/headers.ts'
+import { judge } from '../../projector/judge.ts'
+import { Cache, load, type PlacedEvent } from '../../projector/load.ts'
+import { project } from '../../projector/project.ts'
+import { type Rendered, render } from '../../projector/render.ts'
+import type { Stream } from '../../schemas/events.ts'
+
+export const PARTITIONS = 6
+
+export type GoldenRecord = {
+  readonly stream: Stream
+  readonly partition: number
+  readonly timestamp: number
+  readonly key: string | null
+  readonly headers: readonly (readonly [name: string, value: string | null])[]
+  readonly value: string | null
+}
+
+const fileOf = (name: string): string => join(import.meta.dirname, name)
+export const LOG = fileOf('log.ndjson')
+export const DOCUMENTS = fileOf('documents.ndjson')
+export const linesIn = (file: string): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
+
+/** What the log comes to under the present rules: the lines of `documents.ndjson`, and what became of each record. */
+export const projectLog = async (log: readonly GoldenRecord[]) => {
+  const documents = new Map<string, string>()
+  const outcomes: string[] = []
+  for (const stream of ['events', 'api-keys'] as const) {
+    for (let partition = 0; partition < (stream === 'events' ? PARTITIONS : 1); partition++) {
+      const records = log.filter(record => record.stream === stream && record.partition === partition)
+      for await (const { rendered, outcome } of projectPartition(records, stream, partition)) {
+        outcomes.push(outcome)
+        for (const { key, version, line } of rendered) {
+          documents.set(`${stream}/${key}`, `${JSON.stringify([stream, key, version]).slice(0, -1)},${line.trimEnd()}]`)
+        }
+      }
+    }
+  }
+  const lines = [...documents].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, line]) => line)
+  return { lines, outcomes }
+}
+
+/** One record after the other: everything that was decided before is in the cache. */
+async function* projectPartition(
+  records: readonly GoldenRecord[],
+  stream: Stream,
+  partition: number,
+): AsyncGenerator<{ rendered: readonly Rendered[]; outcome: string }> {
+  const cache = new Cache(true)
+  const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1 }
+  const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
+  let atBefore = 0
+  for (const [offset, record] of records.entries()) {
+    const judged = judge(rawOf(record, offset), { decode, source })
+    const { verdict, names } = judged
+    const events: PlacedEvent[] =
+      typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: offset, at: record.timestamp }]
+    const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
+    const { changes, counts, parkedCodes, at } = project([judged], state, { topic, partition }, atBefore)
+    atBefore = at
+    const rendered = changes.map(render)
+    cache.decided(rendered)
+    const type = typeof verdict === 'string' ? '' : `${verdict.type} `
+    yield { rendered, outcome: `${type}${parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate')}` }
+  }
+}
+
+const rawOf = ({ timestamp, key, headers, value }: GoldenRecord, offset: number): RawRecord => ({
+  offset,
+  timestamp,
+  key: bytes(key),
+  value: bytes(value),
+  headers: encodeHeaders(headers.map(([name, header]) => [name, bytes(header)])),
+})
+
+const bytes = (base64: string | null): Buffer | null => (base64 === null ? null : Buffer.from(base64, 'base64'))

@@ -1,0 +1,67 @@
+/**
+ * `npm run golden`: writes the documents of the golden log anew, under the version of the rules as it is now; with `--log` the log too.
+ * To be run when the rules were changed on purpose and their version was raised, and never otherwise.
+ */
+import { writeFileSync } from 'node:fs'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { makeBad } from '../support/bad-event.ts'
+import { refused } from '../support/bad-events.ts'
+import { type Outgoing, periodRecorded, repRecorded } from '../support/events.ts'
+import { applied, duplicates } from '../support/good-events.ts'
+import { createRandom } from '../support/random.ts'
+import { createStream, organizationsIn } from '../support/streams.ts'
+import { place } from '../support/topics.ts'
+import { DOCUMENTS, type GoldenRecord, LOG, linesIn, PARTITIONS, projectLog } from './golden.ts'
+
+/** Records of more bytes are tested elsewhere: the log is read by people, too. */
+const BYTES_MAX = 4_000
+const FIRST_TIME = 1_790_000_000_000
+
+const newLog = (): GoldenRecord[] => {
+  const random = createRandom(20_261_122)
+  const stream = createStream(random, organizationsIn(random, [0, 1, 1, 5], PARTITIONS), PARTITIONS).take(160)
+  let number = 0
+  const alone = (make: (org: string) => readonly Outgoing[]): Outgoing[] => {
+    const org = `org_g${++number}`
+    return [repRecorded({ org_id: org }), periodRecorded({ org_id: org }), ...make(org)]
+  }
+  const odd = [
+    ...Object.values(applied).map(make => (org: string) => [make(org)]),
+    ...Object.values(duplicates),
+    // Two of each reason.
+    ...Object.values(refused).flatMap(makes =>
+      Object.values(makes)
+        .slice(0, 2)
+        .map(make => (org: string) => {
+          const { before, bad } = makeBad(make, org, PARTITIONS)
+          return [...before, bad]
+        }),
+    ),
+  ].flatMap(alone)
+  return [...stream, ...odd]
+    .map(record => place(record, PARTITIONS))
+    .filter(({ value }) => (value?.length ?? 0) <= BYTES_MAX)
+    .map(({ stream, partition, key, headers, value }, at) => ({
+      stream,
+      partition,
+      timestamp: FIRST_TIME + at * 1_000,
+      key: base64(key),
+      headers: Object.entries(headers).flatMap(([name, values]) =>
+        [values].flat().map(one => [name, base64(one ?? null)] as const),
+      ),
+      value: base64(value),
+    }))
+}
+
+const base64 = (bytes: string | Buffer | null): string | null =>
+  bytes === null ? null : Buffer.from(bytes as string).toString('base64')
+
+const write = (file: string, lines: readonly string[]): void => writeFileSync(file, `${lines.join('\n')}\n`)
+
+if (process.argv.includes('--log'))
+  write(
+    LOG,
+    newLog().map(record => JSON.stringify(record)),
+  )
+const { lines } = await projectLog(linesIn(LOG).map(line => JSON.parse(line)))
+write(DOCUMENTS, [JSON.stringify({ rules_version: RULES_VERSION }), ...lines])

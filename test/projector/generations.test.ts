@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import type { Request } from '../../projector/elasticsearch.ts'
+import { changeGenerations, type Generations, readGenerations } from '../../projector/generations.ts'
+
+/** A control index that others may change between any two requests. */
+const control = (body: object | undefined) => {
+  const state = { body, seqNo: 7 }
+  const between: (() => void)[] = []
+  const request = async ({ method, body, query }: Request) => {
+    if (method === 'GET') {
+      if (state.body === undefined) return { status: 404, body: { found: false } }
+      const answer = { _source: { kind: 'live', body: state.body }, _seq_no: state.seqNo, _primary_term: 1 }
+      return { status: 200, body: answer }
+    }
+    between.shift()?.()
+    if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
+    state.body = (body as { body: object }).body
+    state.seqNo++
+    return { status: 200, body: {} }
+  }
+  return { state, between, steps: { request, prefix: 'p' } }
+}
+
+const keep =
+  (name: string) =>
+  (now: Generations): Generations => ({ ...now, kept: [...now.kept, name] })
+
+test('before the first start there is none; a live one that says no more is the only one kept up', async () => {
+  expect(await readGenerations(control(undefined).steps)).toBeUndefined()
+  expect(await readGenerations(control({ generation: 'g1' }).steps)).toEqual({
+    live: 'g1',
+    kept: ['g1'],
+    building: null,
+    previous: null,
+    verified: {},
+  })
+  await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
+    expect.objectContaining({ code: 'index_missing' }),
+  )
+})
+
+test('a change is made to what is there then, whoever was first', async () => {
+  const { state, between, steps } = control({ generation: 'g1' })
+  between.push(() => {
+    state.body = { generation: 'g1', kept: ['g1', 'g7'] }
+    state.seqNo++
+  })
+  await changeGenerations(steps, keep('g2'))
+  expect(state.body).toMatchObject({ generation: 'g1', kept: ['g1', 'g7', 'g2'] })
+})
+
+test('a change that is given up changes nothing', async () => {
+  const { state, steps } = control({ generation: 'g1' })
+  const refuse = (): never => {
+    throw new Error('meanwhile')
+  }
+  await expect(changeGenerations(steps, refuse)).rejects.toThrow('meanwhile')
+  expect(state).toEqual({ body: { generation: 'g1' }, seqNo: 7 })
+})
