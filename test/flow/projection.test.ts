@@ -125,7 +125,7 @@ test('walkers notice nothing of a swap and of a rollback, while recalculations c
     const from = walkers.soFar().walks.length
     await eventually(() => expect(walkers.soFar().walks.length).toBeGreaterThan(from + count))
   }
-  await walksSince(5)
+  await walksSince(3)
   for (const [command, live] of [
     ['swap g2', 'g2'],
     ['rollback', 'g1'],
@@ -134,7 +134,7 @@ test('walkers notice nothing of a swap and of a rollback, while recalculations c
     const ran = await projection(...command.split(' '))
     expect(ran, ran.said).toMatchObject({ code: 0 })
     expect((await roles())[live]).toContain('live')
-    await walksSince(5)
+    await walksSince(3)
   }
   publishing = false
   await published

@@ -80,9 +80,22 @@ export const apiMutants: readonly Mutant[] = [
     replace: '  if (revoked === undefined) return undefined\n',
   },
   {
+    name: 'what was read of the generation before is good enough for the one that is live now',
+    file: 'api/position.ts',
+    find: ' || before.by !== generation.name\n      const again',
+    replace: '\n      const again',
+  },
+  {
+    name: 'a generation that is made live is served before it is as far',
+    file: 'api/position.ts',
+    find: "    if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')",
+    replace:
+      "    if (now.publishedTo < before.publishedTo && before.by === generation.name) throw unavailable('position_went_back')",
+  },
+  {
     name: 'a read waits for no position: what was read before is good enough',
     file: 'api/position.ts',
-    find: "      const moved = now.publishedTo !== before.publishedTo\n      const again = moved && freshness === 'at-position' && names.length > 0",
+    find: "      const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name\n      const again = moved && freshness === 'at-position' && names.length > 0",
     replace:
       "      const again = now.publishedTo < before.publishedTo && freshness === 'at-position' && names.length > 0",
   },

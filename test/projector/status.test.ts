@@ -27,8 +27,8 @@ test('the status is of every partition, whoever owns it: published, end, lag and
     return { status: 200, body: { aggregations: { partitions: { buckets: [{ key: 1, doc_count: 4 }] } } } }
   }
   expect(await readStatus(identity, 'commission-g1-parked', 'commission', admin, { send })).toEqual([
-    { topic: 'commission.events', partition: 0, searchable_to: 12, end: 12, lag: 0, parked: 0 },
-    { topic: 'commission.events', partition: 1, searchable_to: 25, end: 30, lag: 5, parked: 4 },
+    { generation: 'g1', topic: 'commission.events', partition: 0, searchable_to: 12, end: 12, lag: 0, parked: 0 },
+    { generation: 'g1', topic: 'commission.events', partition: 1, searchable_to: 25, end: 30, lag: 5, parked: 4 },
   ])
   expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'POST /_mget',
