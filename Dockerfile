@@ -6,6 +6,7 @@ COPY package.json package-lock.json .npmrc ./
 # and not needed: Node itself, which is in the base image. Nor are types and source maps, half of the rest.
 RUN npm ci --omit=dev --ignore-scripts \
  && rm -rf node_modules/.bin node_modules/.package-lock.json node_modules/node-linux-* \
+ && find node_modules/swagger-ui-dist -type f ! -name swagger-ui-bundle.js ! -name swagger-ui.css ! -name package.json ! -name 'LICENSE*' ! -name NOTICE -delete \
  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 
 FROM node:24.21-slim

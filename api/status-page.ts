@@ -13,7 +13,7 @@ export const statusPage = ({ notReady, positions }: Readiness, now: number): str
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="${REFRESH_SECONDS}">
-<title>API: ${notReady.length === 0 ? 'ready' : 'not ready'}</title>
+<title>Commission API: ${notReady.length === 0 ? 'ready' : 'not ready'}</title>
 <link rel="icon" href="data:,">
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c; }
@@ -26,7 +26,7 @@ th { font-weight: 600; }
 </style>
 </head>
 <body>
-${notReady.length === 0 ? '<h1 class="ready">Ready</h1>' : `<h1 class="not-ready">Not ready: ${asText(notReady.join(', '))}</h1>`}
+${notReady.length === 0 ? '<h1 class="ready">Commission API: ready</h1>' : `<h1 class="not-ready">Commission API, not ready: ${asText(notReady.join(', '))}</h1>`}
 ${positions === undefined ? '<p>How far the projection is cannot be read now.</p>' : projectionOf(positions, now)}
 <p><a href="reference">Reference</a> · <a href="openapi.json">OpenAPI</a> · <a href="metrics">Metrics</a> · <a href="readyz">Readiness</a></p>
 </body>
@@ -34,7 +34,7 @@ ${positions === undefined ? '<p>How far the projection is cannot be read now.</p
 `
 
 const projectionOf = ({ generation, partitions }: LivePositions, now: number): string => `
-<p>Generation ${asText(generation.name)}, rules version ${generation.rules}. Everything published up to the time of its partition is included.</p>
+<p>What the API answers includes everything that was published up to the times below. An organization is in one partition. (Generation ${asText(generation.name)}, rules version ${generation.rules}.)</p>
 <table>
 <tr><th>Partition</th><th>Published to offset</th><th>Included up to</th><th>Age</th></tr>
 ${partitions.map(({ publishedTo, time }, partition) => row([partition, publishedTo, instant(time), age(now - time, time)])).join('\n')}

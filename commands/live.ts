@@ -43,7 +43,9 @@ export const readLive = async (send: Elasticsearch['send'], prefix: string): Pro
       throw error
     })
     if (found?.found) return (found._source as Document).body
-    throw new CommandError(`nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}: ${control} has no ${id}`)
+    throw new CommandError(
+      `nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}: ${control} has no document "${id}"`,
+    )
   }
   const { generation } = await bodyOf<LiveDocument>(LIVE_ID)
   return {

@@ -164,7 +164,7 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
     .action(does(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
 
   ofOrganization(keys.command('revoke'))
-    .description('revokes a key for ever: within seconds no API takes it any more')
+    .description('revokes a key for ever: within 5 s no API takes it any more')
     .addOption(new Option('--id <key>', 'its id, as list has it').argParser(keyId).makeOptionMandatory())
     .addOption(wait())
     .action(
@@ -252,7 +252,7 @@ For a script: npm run -s, and --json. Exit codes: 0 done; 1 it could not be done
 
 const keysHelp = `
 Kafka and Elasticsearch are found by the settings of the projector, in the environment. The key is the only thing on standard output:
-KEY=$(npm run -s keys -- create --org org_1 --name Payroll). Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
+KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke it later its id is needed: --json has both. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
 
 const projectionHelp = `
 Kafka and Elasticsearch are found by the settings of the projector, in the environment; KAFKA_GROUP_ID is the projector's too. Nothing of

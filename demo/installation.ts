@@ -43,7 +43,7 @@ export type Installation = {
   readonly apiAdmin: string
   readonly projectorAdmin: string
   readonly folder: string
-  /** What the shell needs before a command that looks at this installation. */
+  /** What the shell needs before the commands of an operator: names and values, for `export`. */
   readonly settings: string
   /** Settles when projector or API ends without having been asked to. */
   readonly died: Promise<Error>
@@ -79,7 +79,7 @@ export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<
     apiAdmin: at(ports.apiAdmin),
     projectorAdmin: at(ports.projectorAdmin),
     folder,
-    settings: `ELASTICSEARCH_URL=${environment.ELASTICSEARCH_URL} ELASTICSEARCH_INDEX_PREFIX=${names.prefix}`,
+    settings: commandSettings(environment),
     died: Promise.race(deaths),
   }
 }
@@ -101,6 +101,18 @@ const settingsOf = ({ topics, prefix, group }: Names, partitions: number, ports:
   // The demo asks more in a minute than one key may by default.
   RATE_LIMIT_REQUESTS: '1000000',
 })
+
+const commandSettings = (environment: Environment): string =>
+  [
+    'KAFKA_BROKERS',
+    'KAFKA_EVENTS_TOPIC',
+    'KAFKA_API_KEYS_TOPIC',
+    'KAFKA_GROUP_ID',
+    'ELASTICSEARCH_URL',
+    'ELASTICSEARCH_INDEX_PREFIX',
+  ]
+    .map(name => `${name}='${environment[name]}'`)
+    .join(' ')
 
 const openFolder = (stack: AsyncDisposableStack): string => {
   const folder = mkdtempSync(join(tmpdir(), 'commission-demo-'))

@@ -239,9 +239,9 @@ export const openapi = {
     title: 'API',
     version: '1.0.0',
     description:
-      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items, statements with the whole calculation trace, and payroll records. Amounts are decimal strings; parse them into a decimal type. HEAD is answered like GET, without the body.',
+      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items, statements with the whole calculation trace, and payroll records. Amounts are decimal strings; parse them into a decimal type. Every request but that for this document has a key: `Authorization: Bearer <key>`. HEAD is answered like GET, without the body.',
   },
-  servers: [{ url: '/api/v1' }],
+  servers: [{ url: '/api/v1', description: 'At the address of the API.' }],
   security,
   tags: [...lists.map(([path]) => ({ name: path })), { name: 'statements' }, { name: 'openapi' }],
   paths,

@@ -57,7 +57,7 @@ export const revokeKey = async (
   }
   const revoked_at = new Date(context.now()).toISOString()
   await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds)
-  context.say(`revoked ${id} of ${org}. In 2 s no API takes it any more.`)
+  context.say(`revoked ${id} of ${org}. Within 5 s no API takes it any more.`)
   return exitCodes.done
 }
 

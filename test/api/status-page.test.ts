@@ -22,8 +22,8 @@ test('a projector whose clock is ahead makes no age below nothing', () => {
 test('whatever a reason or a generation is called, it is text on the page', () => {
   const named = { ...generation, name: '<b>' }
   const page = statusPage({ notReady: ['<script>', '"&'], positions: { generation: named, partitions: [] } }, 0)
-  expect(page).toContain('Not ready: &#60;script&#62;, &#34;&#38;')
-  expect(page).toContain('Generation &#60;b&#62;')
+  expect(page).toContain('not ready: &#60;script&#62;, &#34;&#38;')
+  expect(page).toContain('(Generation &#60;b&#62;')
   expect(page).not.toMatch(/<script|<b>/)
 })
 

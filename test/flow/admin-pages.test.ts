@@ -47,8 +47,8 @@ const operations = Object.entries(openapi.paths).map(([path, { get }]) => ({ pat
 describe.skipIf(browserProgram === undefined)('in a browser', () => {
   test('the status page says that the API is ready, and how far every partition is', async () => {
     const { page, wrong } = await open('/')
-    expect(await page.title()).toBe('API: ready')
-    expect(await page.locator('h1').innerText()).toBe('Ready')
+    expect(await page.title()).toBe('Commission API: ready')
+    expect(await page.locator('h1').innerText()).toBe('Commission API: ready')
     const rows = await page.locator('tr').allInnerTexts()
     expect(rows).toHaveLength(7)
     expect(rows.slice(1).map(row => row.split('\t')[0])).toEqual(['0', '1', '2', '3', '4', '5'])
@@ -63,7 +63,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     const { store, api } = await shared()
     const { page, wrong } = await open('/')
     await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
-    await page.getByRole('heading', { name: 'Not ready: no_position' }).waitFor({ timeout: 30_000 })
+    await page.getByRole('heading', { name: 'Commission API, not ready: no_position' }).waitFor({ timeout: 30_000 })
     expect(await page.locator('body').innerText()).toContain('How far the projection is cannot be read now.')
     await keep(page, 'not-ready')
     expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
