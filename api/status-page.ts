@@ -34,7 +34,7 @@ ${positions === undefined ? '<p>How far the projection is cannot be read now.</p
 `
 
 const projectionOf = ({ generation, partitions }: LivePositions, now: number): string => `
-<p>What the API answers includes everything that was published up to the times below. An organization is in one partition. (Generation ${asText(generation.name)}, rules version ${generation.rules}.)</p>
+<p>What the API answers includes everything that was published up to the times below. An organization is in one partition. (Generation ${asText(generation.name)}, rules version ${asText(String(generation.rules))}.)</p>
 <table>
 <tr><th>Partition</th><th>Published to offset</th><th>Included up to</th><th>Age</th></tr>
 ${partitions.map(({ publishedTo, time }, partition) => row([partition, publishedTo, instant(time), age(now - time, time)])).join('\n')}

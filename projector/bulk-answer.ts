@@ -16,8 +16,17 @@ export class BulkAnswer {
 
   /** @throws Unavailable when it is no JSON */
   get items(): unknown {
+    return this.#parsed.items
+  }
+
+  /** What an answer that is none has beside. @throws Unavailable when it is no JSON */
+  get error(): unknown {
+    return this.#parsed.error
+  }
+
+  get #parsed(): { readonly items?: unknown; readonly error?: unknown } {
     try {
-      return JSON.parse(this.text).items
+      return JSON.parse(this.text)
     } catch {
       throw new Unavailable(0)
     }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AnswerReader, BulkAnswer } from '../../projector/bulk-answer.ts'
-import { Unavailable } from '../../projector/elasticsearch.ts'
+import { isForNow, Unavailable } from '../../projector/elasticsearch.ts'
 
 const reader = new AnswerReader()
 const read = (text: string): unknown => reader.deserialize(text)
@@ -59,6 +59,12 @@ test('it says so of no other text than one that is parsed to it', () => {
 describe('what is not that is read as ever', () => {
   test('items of a bulk answer, once asked for', () => {
     expect(read(written)).toHaveProperty('items', JSON.parse(written).items)
+  })
+
+  test('an error, wherever it stands: a block must not pass for refused credentials', () => {
+    const blocked = read('{"items":[],"error":{"type":"cluster_block_exception"},"status":403}')
+    expect(isForNow(403, blocked)).toBe(true)
+    expect(isForNow(403, read('{"items":[]}'))).toBe(false)
   })
 
   test('any other answer', () => {

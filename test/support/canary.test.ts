@@ -8,7 +8,9 @@ test.each([
   ['payout:org_a:rep_b:period_c', ['id: org_a', 'id: rep_b', 'id: period_c']],
   ['{"header":"bearer x"}', ['key: bearer']],
   ['"ck_0123456789abc"', ['key: ck_0123456789abc']],
-  ['{"net_amount":"-12.50"}', ['amount: "-12.50"']],
+  ['{"net_amount":"-12.50"}', ['amount: "-12.50"', 'field: net_amount']],
+  ['{"message":"x {\\"net_amount\\":\\"12.50\\"}"}', ['amount: \\"12.50\\"', 'field: net_amount']],
+  ['{"path":"payouts%2Forg_1"}', ['id: org_1']],
   ['GET /api/v1/payouts?limit=3', ['address: /api/v1/payouts?']],
   ['{"email":"a@example.com"}', ['name: @example']],
 ] as const)('in the log %s there is %j that must not be', (log, expected) => expect(contentIn(log)).toEqual(expected))

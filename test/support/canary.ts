@@ -11,10 +11,11 @@ const ours = new Set<string>([...parkCodes, ...Object.keys(refusals), 'payroll_f
 
 const content: Readonly<Record<string, RegExp>> = {
   // A key's id may be logged.
-  id: new RegExp(`(?<![0-9A-Za-z])(?:${idPrefixes.filter(prefix => prefix !== 'key').join('|')})_[0-9A-Za-z_]+`, 'g'),
+  id: new RegExp(`(?:${idPrefixes.filter(prefix => prefix !== 'key').join('|')})_[0-9A-Za-z_]+`, 'g'),
   key: /ck_[0-9A-Za-z_-]{10,}|Bearer/gi,
   // A setting that is wrong is shown as it is.
-  amount: /(?<!got )"-?\d+\.\d+"/g,
+  amount: /(?<!got )\\?"-?\d+\.\d+\\?"/g,
+  field: /(?:net|earned|output)_amount|line_items|calculation_trace/g,
   address: /\/api\/v1[^"]*[?]|starting_after/g,
   name: /canary|@example/gi,
 }

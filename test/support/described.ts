@@ -32,6 +32,7 @@ export const createDescription = async (definition: object): Promise<Describe> =
     const operation = described.matchOperation(asked)
     if (operation?.operationId === undefined) return { what: undefined, violations: [] }
     const what = `${operation.operationId} ${status}`
+    const isEmpty = status === 304 || given.method === 'HEAD'
     const body = text === '' ? undefined : JSON.parse(text)
     const checks = [
       status === 200 && described.validateRequest(asked, operation),
@@ -47,6 +48,9 @@ export const createDescription = async (definition: object): Promise<Describe> =
       what,
       violations: [
         ...(errors.length > 0 ? [`${what}: ${JSON.stringify(errors)}`] : []),
+        ...(isEmpty === (text === '') ? [] : [`${what} ${isEmpty ? 'has a' : 'has no'} body`]),
+        ...(isEmpty || isJson(headers) ? [] : [`${what} is ${headers.get('content-type')}`]),
+        ...(status !== 429 || headers.has('retry-after') ? [] : [`${what} does not say when to come again`]),
         ...(String(status) in (operation.responses ?? {}) ? [] : [`${what} is not described`]),
       ],
     }
@@ -59,12 +63,20 @@ let ours: Promise<Describe> | undefined
 export const requireDescribed = async (asked: Asked, answered: Answered): Promise<void> => {
   ours ??= createDescription(JSON.parse(JSON.stringify(openapi)))
   const { what, violations } = (await ours)(asked, answered)
-  const wrong = what === undefined ? isRefusal(answered) : violations
+  const wrong = what === undefined ? notRefused(asked, answered) : violations
   if (wrong.length > 0) throw new Error(`${asked.method} ${asked.path}: ${wrong.join('; ')}`)
 }
 
-const isRefusal = ({ status, text }: Answered): string[] => {
-  const code = text === '' ? undefined : JSON.parse(text)?.error?.code
-  const fits = text === '' ? status >= 400 : refusals[code as keyof typeof refusals] === status
-  return fits ? [] : [`answered ${status} ${code}, which is no refusal`]
+const isJson = (headers: Headers): boolean => headers.get('content-type') === 'application/json; charset=utf-8'
+
+/** Why it is not a refusal in the one shape: what nothing is described for must be one. */
+const notRefused = ({ method }: Asked, { status, headers, text }: Answered): string[] => {
+  const { error, ...others } = text === '' ? { error: {} } : JSON.parse(text)
+  const { code, message, ...more } = error ?? {}
+  const fits =
+    method === 'HEAD'
+      ? status >= 400 && text === ''
+      : refusals[code as keyof typeof refusals] === status && typeof message === 'string'
+  const alone = Object.keys(others).length === 0 && Object.keys(more).length === 0
+  return fits && alone && isJson(headers) && headers.has('x-request-id') ? [] : [`answered ${status}: ${text}`]
 }
