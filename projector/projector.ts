@@ -189,30 +189,11 @@ export const prepare = async (
   }
 
   await prepareCommon(steps)
-  if ((await readGenerations(steps)) === undefined) {
-    await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
-  }
-  const keysIdentity = await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
-  await makeFirstLive(FIRST_GENERATION, steps)
-
-  const controlIndex = controlIndexOf(prefix)
-  // Keys that were revoked while nobody read are not served as valid: first up to where the topic ends now.
-  const keysPosition = await readPosition(0, { index: controlIndex, generation: API_KEYS_GENERATION, request: ask })
-  await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
-
-  const keys: StreamOptions = {
-    stream: 'api-keys',
-    identity: keysIdentity,
-    groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
-    controlIndex,
-    indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
-    // Keys are looked up by id only.
-    searched: () => [],
-  }
   const opened = new Map<string, StreamOptions>()
-  return async () => {
+  const openKept = async (): Promise<StreamOptions[]> => {
     const generations = await readGenerations(steps)
-    if (generations === undefined) throw new StopError('index_missing', `the live generation in ${controlIndex}`)
+    if (generations === undefined)
+      throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
     // A name may come again, for another one.
     for (const name of opened.keys()) if (!generations.kept.includes(name)) opened.delete(name)
     const kept: StreamOptions[] = []
@@ -232,8 +213,29 @@ export const prepare = async (
     // Those of another version are kept up by another program. Without one of ours there is nothing for us to do.
     const [other] = others
     if (kept.length === 0 && other !== undefined) throw rulesChanged(other)
-    return [keys, ...kept]
+    return kept
   }
+  // Before anything is written: what was projected must be of this source.
+  if ((await readGenerations(steps)) !== undefined) await openKept()
+  else await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
+  const keysIdentity = await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
+  await makeFirstLive(FIRST_GENERATION, steps)
+
+  const controlIndex = controlIndexOf(prefix)
+  // Keys that were revoked while nobody read are not served as valid: first up to where the topic ends now.
+  const keysPosition = await readPosition(0, { index: controlIndex, generation: API_KEYS_GENERATION, request: ask })
+  await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
+
+  const keys: StreamOptions = {
+    stream: 'api-keys',
+    identity: keysIdentity,
+    groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
+    controlIndex,
+    indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
+    // Keys are looked up by id only.
+    searched: () => [],
+  }
+  return async () => [keys, ...(await openKept())]
 }
 
 /** What the stream of a generation is started with. */

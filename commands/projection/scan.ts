@@ -1,4 +1,4 @@
-/** Goes through all documents of an index, of one organization or of all, however many there are, as they are at one moment. */
+/** Goes through all documents of an index, of one organization (of none, where that is empty) or of all, however many there are, as they are at one moment. */
 import type { Elasticsearch } from '../../projector/elasticsearch.ts'
 import { CommandError } from '../failures.ts'
 import { SCAN_DOCUMENTS } from '../limits.ts'
@@ -34,7 +34,7 @@ export async function* scan(
         size: SCAN_DOCUMENTS,
         track_total_hits: false,
         pit: { id: pit, keep_alive: KEEP_ALIVE },
-        query: org === undefined ? { match_all: {} } : { term: { org_id: org } },
+        query: queryOf(org),
         sort: [{ _shard_doc: 'asc' }],
         ...(after && { search_after: after }),
       },
@@ -48,4 +48,10 @@ export async function* scan(
     after = page.hits.hits.at(-1)?.sort
     if (page.hits.hits.length < SCAN_DOCUMENTS) return
   }
+}
+
+/** What was parked may be of no organization. */
+const queryOf = (org: string | undefined): object => {
+  if (org === undefined) return { match_all: {} }
+  return org === '' ? { bool: { must_not: { exists: { field: 'org_id' } } } } : { term: { org_id: org } }
 }
