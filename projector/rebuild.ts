@@ -50,14 +50,7 @@ export const rebuild = async (
     health: createHealth({ warn: tell, info: () => undefined }, now),
     metrics: createMetrics(() => []).of(options.stream),
     fail: failure.reject,
-    wrapSteps: steps => ({
-      ...steps,
-      load: async (events, cache) => {
-        const loaded = await steps.load(events, cache)
-        await paced(loaded.events)
-        return loaded
-      },
-    }),
+    pace: paced,
   })
   try {
     const caughtUp = await Promise.race([untilCaughtUp(options.identity.topic, context), failure.promise])

@@ -65,6 +65,8 @@ export type StreamContext = {
   readonly health: Health
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
+  /** Waits before so many more records are decided, where a stream must not be as fast as it can. */
+  readonly pace?: (records: number) => Promise<void>
 } & Tampering
 
 /** What tests change, to stop a projector at a step or to see it stuck sooner. Nothing else does. */
@@ -248,7 +250,7 @@ const createFlowStarter = (
   consumption: () => Consumption | undefined,
 ) => {
   const { stream, identity, indexOf, searched } = options
-  const { metrics, now, patience, elasticsearch, health, wrapSteps = steps => steps } = context
+  const { metrics, now, patience, elasticsearch, health, pace, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
   const room = createRoom(DECIDED_BYTES)
   const sendRead = createGather(multiGets, elasticsearch.send)
@@ -275,7 +277,11 @@ const createFlowStarter = (
         source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
         decode,
         room,
-        load: (events, cache) => load(events, cache, readDocuments(getAndTell, indexOf)),
+        load: async (events, cache) => {
+          const loaded = await load(events, cache, readDocuments(getAndTell, indexOf))
+          await pace?.(loaded.events)
+          return loaded
+        },
         write: rendered => {
           const documents = pack(rendered, indexOf)
           return () =>
