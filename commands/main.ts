@@ -48,11 +48,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     const stopping = new AbortController()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
-    const client = new Client(elasticsearchConfig(settings, readFileSync))
-    stack.defer(() => client.close())
     return {
       ...publishing(settings),
-      client,
       kafkaHeard: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
       patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
       signal: stopping.signal,

@@ -40,7 +40,6 @@ export const rebuild = async (
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
-  const paced = createPace(maxRate, now, patience.sleep, signal)
   const stream = await startStream(options, {
     kafkaHeard,
     admin,
@@ -50,7 +49,7 @@ export const rebuild = async (
     health: createHealth({ warn: tell, info: () => undefined }, now),
     metrics: createMetrics(() => []).of(options.stream),
     fail: failure.reject,
-    pace: paced,
+    pace: createPace(maxRate, now, patience.sleep, signal),
   })
   try {
     const caughtUp = await Promise.race([untilCaughtUp(options.identity.topic, context), failure.promise])

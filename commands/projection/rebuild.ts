@@ -1,5 +1,4 @@
 /** `npm run projection -- rebuild`: makes a generation beside the live one, or goes on with one that was begun. */
-import { createElasticsearch } from '../../projector/elasticsearch.ts'
 import { changeGenerations } from '../../projector/generations.ts'
 import { prepareGeneration, readGeneration } from '../../projector/prepare.ts'
 import { eventsOptions } from '../../projector/projector.ts'
@@ -15,7 +14,6 @@ export type RebuildOptions = { readonly maxRate: number; readonly json: boolean 
 
 export type RebuildSteps = KafkaContext &
   Pick<RebuildContext, 'kafkaHeard' | 'patience' | 'signal'> & {
-    readonly client: Parameters<typeof createElasticsearch>[0]
     readonly groupId: string
     readonly shards: number
     /** Shows how far it is, over and over in one place; undefined where nobody looks at a terminal. */
@@ -53,7 +51,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
     kafkaHeard: context.kafkaHeard,
     admin,
-    elasticsearch: createElasticsearch(context.client),
+    elasticsearch: { send },
     patience: context.patience,
     now,
     say,

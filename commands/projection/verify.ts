@@ -44,10 +44,11 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   } else for (const org of organizations) context.out(`${lineOf(org, left.get(org), right.get(org))}\n`)
 
   if (differing.length > 0) {
-    let shown = 0
+    let yetToShow = DIFFERENCES_SHOWN
     for (const org of differing) {
-      for (const difference of await differencesOf(org, a, b, positions, context)) {
-        if (shown++ >= DIFFERENCES_SHOWN) break
+      if (yetToShow === 0) break
+      for (const difference of (await differencesOf(org, a, b, positions, context)).slice(0, yetToShow)) {
+        yetToShow--
         context.out(json ? `${JSON.stringify(difference)}\n` : `${inWords(difference, a, b)}\n`)
       }
     }
