@@ -30,7 +30,12 @@ export type Generation = {
   readonly source: string
   readonly partitions: number
   readonly rules: number
+  /** It decides by itself only from where it was made live on: see `Live`. */
+  readonly isFollower?: boolean
 }
+
+/** What is live, and the positions from which on it decides by itself, where it followed another generation before. */
+type Live = { readonly name: string; readonly from: readonly number[] | undefined }
 
 /** Made before `publishedTo`, whether replaced since or not. */
 export const isVisible = (seq: number, position: Position): boolean => seq < position.publishedTo
@@ -86,7 +91,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
 
   const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
     const [document] = await read([control(LIVE_ID)], signal)
-    return generationNamed(liveName(document), signal)
+    return generationNamed(asLive(document).name, signal)
   }
 
   /** What has been read, unless it lies behind what this process had read before the request asked. */
@@ -115,7 +120,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
         [control(LIVE_ID), control(positionId(generation.name, partition)), ...names],
         signal,
       )
-      const name = liveName(liveNow)
+      const { name, from } = asLive(liveNow)
       if (name !== generation.name) {
         generation = await generationNamed(name, signal)
         attempt++
@@ -123,10 +128,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
       }
       live = generation
       const published = asPosition(positionNow)
-      if (isYetBehind(generation, before, published) && waits++ < SWAP_WAITS) {
+      const isYetToTakeOver =
+        generation.isFollower && published.publishedTo < (from?.[partition] ?? Number.POSITIVE_INFINITY)
+      if ((isYetToTakeOver || isYetBehind(generation, before, published)) && waits++ < SWAP_WAITS) {
         await pause(signal)
         continue
       }
+      // Another process may have shown more of the one before.
+      if (isYetToTakeOver) throw unavailable('position_went_back')
       const now = reach(generation, partition, before, published)
       const position = { generation, publishedTo: now.publishedTo, time: now.time }
       // One multi-get reads its documents in any order. Where the position has moved since this process last read it, or
@@ -174,10 +183,10 @@ const pause = async (signal: AbortSignal): Promise<void> => {
 /** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */
 const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
-const liveName = (document: Cut | undefined): string => {
-  const name = document && (smallDocument(document) as Partial<LiveDocument>).body?.generation
-  if (typeof name !== 'string') throw unavailable('no_live_generation')
-  return name
+const asLive = (document: Cut | undefined): Live => {
+  const body = document && (smallDocument(document) as Partial<LiveDocument>).body
+  if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
+  return { name: body.generation, from: body.alone?.[body.generation] }
 }
 
 const asGeneration = (name: string, document: Cut | undefined): Generation => {
@@ -190,6 +199,7 @@ const asGeneration = (name: string, document: Cut | undefined): Generation => {
     source: `${body.cluster_id}/${body.topic}/${body.partitions}`,
     partitions: body.partitions,
     rules: body.rules_version,
+    ...(body.follows !== undefined && { isFollower: true }),
   }
 }
 

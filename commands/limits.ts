@@ -24,10 +24,16 @@ export const SHOWN_BYTES = 512
 export const COLUMN_CHARACTERS = 40
 /** Documents of one page of a scan: with a margin for large ones, an answer that fits into memory. */
 export const SCAN_DOCUMENTS = 500
-/** Records that differ, shown of two generations. */
+/** Records that differ, and positions that would no longer be parked, shown of two generations. */
 export const DIFFERENCES_SHOWN = 10
 /** Milliseconds to wait until a generation is as far as the live one, and until projectors have let one go. */
 export const SWAP_WAIT_MS = 60_000
+/**
+ * Milliseconds that a generation may lie behind the one it follows when it is made live: it can never be as far at one look. Readers wait
+ * for so long, and no longer than 1,500 (`api/limits.ts`).
+ */
+export const SWAP_NEAR_MS = 400
+export const NEAR_LOOK_MS = 10
 export const DROP_WAIT_MS = 60_000
 /** Milliseconds between two lines that say how far a rebuild is, where nobody looks at a terminal. */
 export const REBUILD_TOLD_MS = 10_000

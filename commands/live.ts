@@ -5,7 +5,7 @@
 import type { Admin } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../projector/elasticsearch.ts'
 import { StopError } from '../projector/failures.ts'
-import { RULES_VERSION } from '../projector/rules/rules.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from '../projector/rules/rules.ts'
 import { assertSameSource, describeSource, type Identity } from '../projector/source.ts'
 import type { Place } from '../projector/state.ts'
 import {
@@ -70,8 +70,9 @@ export const assertRightPlace = async (
   { admin, topics }: { readonly admin: Admin; readonly topics: Readonly<Record<Stream, string>> },
 ): Promise<void> => {
   assertSameSource(identity, await describeSource(admin, topics[stream]))
-  if (identity.rules_version === RULES_VERSION) return
-  const detail = `the projection has version ${identity.rules_version}, this program ${RULES_VERSION}`
+  const ours = stream === 'events' ? RULES_VERSION : KEY_RULES_VERSION
+  if (identity.rules_version === ours) return
+  const detail = `the projection has version ${identity.rules_version}, this program ${ours}`
   throw new StopError('rules_changed', detail)
 }
 

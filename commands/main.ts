@@ -74,7 +74,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       rebuild: async options => rebuild(options, rebuilding()),
       verify: async options => verify(options, reading()),
       swap: async options => swap(options, { ...reading(), ...time }),
-      rollback: async () => rollback({ ...reading(), ...time }),
+      rollback: async options => rollback(options, { ...reading(), ...time }),
       drop: async options => drop(options, publishing(), readSettings(projectorSettings, process.env).KAFKA_GROUP_ID),
     },
     { out, error: text => void process.stderr.write(text) },

@@ -32,7 +32,7 @@ export type Actions = {
   readonly rebuild: (options: RebuildOptions) => Promise<ExitCode>
   readonly verify: (options: VerifyOptions) => Promise<ExitCode>
   readonly swap: (options: SwapOptions) => Promise<ExitCode>
-  readonly rollback: () => Promise<ExitCode>
+  readonly rollback: (options: { readonly force: string | undefined }) => Promise<ExitCode>
   readonly drop: (options: { readonly generation: string }) => Promise<ExitCode>
 }
 
@@ -227,7 +227,8 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
   projection
     .command('rollback')
     .description('makes the one live again that was live before')
-    .action(does(() => actions.rollback()))
+    .addOption(new Option('--force <reason>', 'also where that undoes what was parked since'))
+    .action(does(({ force }: { force?: string }) => actions.rollback({ force })))
 
   projection
     .command('drop')

@@ -10,6 +10,7 @@
  */
 import type { ParkCode } from '../schemas/errors.ts'
 import type { Envelope, RawRecord } from './decode.ts'
+import { type ParkedThere, parkedAsThere } from './follow.ts'
 import { judge } from './judge.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
 import { Cache, type Loaded, type PlacedEvent } from './load.ts'
@@ -27,6 +28,8 @@ export type Steps = {
   readonly source: Source & { readonly topic: string }
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
+  /** Of a generation that follows another: waits until that one has decided these records, and gives what it parked of them. */
+  readonly follow?: ((batch: Batch) => Promise<ParkedThere>) | undefined
   /** Room for bytes of records that are decided or written, over all partitions. */
   readonly room: Room
   /** Makes documents into bytes at once, and gives what writes them: while they wait nothing else of them is left. */
@@ -195,7 +198,8 @@ export class PartitionFlow {
   /** Decides a batch, or the first part of one that needs more than is loaded at once; the rest comes next. */
   async #decide(taken: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
-    const judged = taken.records.map(record => judge(record, this.#steps))
+    const parkedThere = await this.#steps.follow?.(taken)
+    const judged = taken.records.map(record => parkedAsThere(judge(record, this.#steps), parkedThere))
     const events = judged.flatMap(({ record, verdict, names }): PlacedEvent[] =>
       typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: record.timestamp }],
     )

@@ -14,6 +14,8 @@ export type Generations = {
   readonly previous: string | null
   /** Those that were found equal to another, by name. */
   readonly verified: Readonly<Record<string, string>>
+  /** Of those that followed another and were made live: the positions from which on they decide by themselves, by name. */
+  readonly alone: Readonly<Record<string, readonly number[]>>
 }
 
 /** Undefined before the first start. */
@@ -43,6 +45,21 @@ export const changeGenerations = async (
   }
 }
 
+/**
+ * Says from where on a generation that followed another decides by itself, now that it is live: from the positions of the other one, read
+ * after the swap. No reader has seen more of it, and nothing it parks later counts. Who says so first, says so for ever.
+ */
+export const settle = async (generation: string, followed: Positions, steps: Steps): Promise<void> => {
+  const isToBe = ({ live, alone }: Generations): boolean => live === generation && alone[generation] === undefined
+  const seen = await readGenerations(steps)
+  if (seen === undefined || !isToBe(seen)) return
+  const from = await followed()
+  await changeGenerations(steps, now => (isToBe(now) ? { ...now, alone: { ...now.alone, [generation]: from } } : now))
+}
+
+/** The published position of every partition, in order. */
+export type Positions = () => Promise<readonly number[]>
+
 type Steps = Pick<PrepareSteps, 'request' | 'prefix'>
 
 const pathOf = ({ prefix }: Steps): string => `/${controlIndexOf(prefix)}/_doc/${LIVE_ID}`
@@ -52,9 +69,13 @@ const find = async (steps: Steps) => {
   if (status === 404 && (body as { found?: boolean }).found === false) return undefined
   if (status !== 200) throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while reading`, { status })
   const { _source, _seq_no, _primary_term } = body as Found
-  const { generation, kept = [generation], building = null, previous = null, verified = {} } = _source.body
-  const generations: Generations = { live: generation, kept, building, previous, verified }
-  return { generations, seqNo: _seq_no, primaryTerm: _primary_term }
+  return { generations: generationsIn(_source), seqNo: _seq_no, primaryTerm: _primary_term }
+}
+
+/** What the document says. */
+export const generationsIn = ({ body }: LiveDocument): Generations => {
+  const { generation, kept = [generation], building = null, previous = null, verified = {}, alone = {} } = body
+  return { live: generation, kept, building, previous, verified, alone }
 }
 
 type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

@@ -99,6 +99,11 @@ export const STUCK_MS = 60_000
 export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two looks at which generations are to be kept up. */
 export const FOLLOW_MS = 2_000
+/** Milliseconds between two looks at how far the generation is that another one follows: doubled each time, from the first to the last. */
+export const FOLLOWED_LOOK_FIRST_MS = 10
+export const FOLLOWED_LOOK_LAST_MS = 200
+/** Milliseconds after which it is said that one waits for the other. */
+export const FOLLOWED_LATE_MS = 5_000
 /** Milliseconds between two looks at how far a rebuild is. */
 export const REBUILD_LOOK_MS = 250
 /** Milliseconds: a rebuild has caught up when all that was in the topic so long ago, or less, is published. */

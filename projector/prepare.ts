@@ -21,7 +21,7 @@ import {
 } from '../schemas/documents.ts'
 import type { Answer, Request } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
-import { RULES_VERSION } from './rules/rules.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from './rules/rules.ts'
 import { assertSameSource, type Ends, type Identity } from './source.ts'
 
 export type PrepareSteps = {
@@ -29,6 +29,8 @@ export type PrepareSteps = {
   readonly request: (request: Request) => Promise<Answer>
   readonly prefix: string
   readonly shards: number
+  /** Another than that of this program, where a test has other rules. */
+  readonly rulesVersion?: number | undefined
 }
 
 /** The template that keeps Elasticsearch from creating an index by itself, and the indices all generations share. */
@@ -62,6 +64,7 @@ type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
 /**
  * A projection of a source under the present rules, with a position for every partition. One that is not there is made.
  * @param indexed whether it has indices of its own (the stream of API keys has not)
+ * @param follows the one that is live, where that is under other rules
  * @throws StopError `source_changed`, `rules_changed`, `index_missing`, `index_unsuitable`
  */
 export const prepareGeneration = async (
@@ -70,6 +73,7 @@ export const prepareGeneration = async (
   ends: Ends,
   indexed: boolean,
   steps: PrepareSteps,
+  follows?: string,
 ): Promise<Identity> => {
   const { request, prefix, shards } = steps
   const indices = indexed ? generationIndices(prefix, generation, shards) : {}
@@ -85,7 +89,8 @@ export const prepareGeneration = async (
       )
     }
     // After its positions: a generation that is there has them all.
-    const body = { generation, ...source, rules_version: RULES_VERSION }
+    const rules_version = versionOf(indexed, steps)
+    const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }) }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
   return openGeneration(generation, source, indexed, steps)
@@ -103,14 +108,19 @@ export const openGeneration = async (
   if (identity === undefined)
     throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
   assertSameSource(identity, source)
-  if (identity.rules_version !== RULES_VERSION) throw rulesChanged(identity)
+  const version = versionOf(indexed, steps)
+  if (identity.rules_version !== version) throw rulesChanged(identity, version)
   const indices = indexed ? generationIndices(prefix, generation, shards) : {}
   for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
   return identity
 }
 
-export const rulesChanged = ({ generation, rules_version }: Identity): StopError => {
-  const versions = `generation ${generation} has version ${rules_version}, this program ${RULES_VERSION}`
+/** The version of the rules a program decides by: of API keys, or of commission events. */
+const versionOf = (indexed: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
+  indexed ? rulesVersion : KEY_RULES_VERSION
+
+export const rulesChanged = ({ generation, rules_version }: Identity, ours: number): StopError => {
+  const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
   return new StopError('rules_changed', `${versions}; make one of this version: npm run projection -- rebuild`)
 }
 

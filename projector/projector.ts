@@ -172,7 +172,8 @@ export const prepare = async (
       ...patience,
       onTrouble: trouble => health.set('elasticsearch', trouble?.message),
     })
-  const steps: PrepareSteps = { request: ask, prefix, shards: settings.ELASTICSEARCH_SHARDS }
+  const { rulesVersion = RULES_VERSION } = context
+  const steps: PrepareSteps = { request: ask, prefix, shards: settings.ELASTICSEARCH_SHARDS, rulesVersion }
   const ready = <Result>(attempt: () => Promise<Result>): Promise<Result> => kafkaAnswers(attempt, health, context)
 
   await ready(() => admin.connect())
@@ -201,7 +202,7 @@ export const prepare = async (
     for (const generation of generations.kept) {
       const known = opened.get(generation)
       const identity = known?.identity ?? (await readGeneration(generation, steps))
-      if (identity !== undefined && identity.rules_version !== RULES_VERSION) others.push(identity)
+      if (identity !== undefined && identity.rules_version !== rulesVersion) others.push(identity)
       else {
         const options =
           known ??
@@ -212,7 +213,7 @@ export const prepare = async (
     }
     // Those of another version are kept up by another program. Without one of ours there is nothing for us to do.
     const [other] = others
-    if (kept.length === 0 && other !== undefined) throw rulesChanged(other)
+    if (kept.length === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
     return kept
   }
   // Before anything is written: what was projected must be of this source.
@@ -230,6 +231,7 @@ export const prepare = async (
     stream: 'api-keys',
     identity: keysIdentity,
     groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
+    prefix,
     controlIndex,
     indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
     // Keys are looked up by id only.
@@ -245,6 +247,7 @@ export const eventsOptions = (identity: Identity, groupId: string, prefix: strin
     stream: 'events',
     identity,
     groupId: `${groupId}-${generation}`,
+    prefix,
     controlIndex: controlIndexOf(prefix),
     indexOf: place => (place === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, place)),
     searched: places =>

@@ -3,11 +3,12 @@
  * stopped at any time and goes on where its positions are; several at once share the partitions.
  */
 import type { Elasticsearch, Patience } from './elasticsearch.ts'
+import type { Positions } from './generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
-import { type Ends, fetchEnds, type SourceAdmin } from './source.ts'
-import { type StreamContext, type StreamOptions, startStream } from './stream.ts'
+import type { Ends, SourceAdmin } from './source.ts'
+import { type StreamContext, type StreamOptions, startStream, type Tampering } from './stream.ts'
 
 export type RebuildContext = {
   readonly kafkaHeard: StreamContext['kafkaHeard']
@@ -19,9 +20,11 @@ export type RebuildContext = {
   readonly say: (line: string) => void
   readonly onProgress: (progress: RebuildProgress) => void
   /** The published position of every partition, in order. */
-  readonly positions: () => Promise<readonly number[]>
+  readonly positions: Positions
+  /** What is to be reached: where the topic ends or, of one that follows another, where that one is. */
+  readonly ends: () => Promise<readonly Pick<Ends[number], 'partition' | 'end'>[]>
   readonly signal: AbortSignal
-}
+} & Pick<Tampering, 'wrapSteps'>
 
 /** Records published and to be published, over all partitions. */
 export type RebuildProgress = { readonly done: number; readonly total: number }
@@ -36,7 +39,7 @@ export const rebuild = async (
   maxRate: number,
   context: RebuildContext,
 ): Promise<'caught up' | 'stopped'> => {
-  const { kafkaHeard, admin, elasticsearch, patience, now, say, signal } = context
+  const { kafkaHeard, admin, elasticsearch, patience, now, say, signal, wrapSteps } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
@@ -50,9 +53,10 @@ export const rebuild = async (
     metrics: createMetrics(() => []).of(options.stream),
     fail: failure.reject,
     pace: createPace(maxRate, now, patience.sleep, signal),
+    ...(wrapSteps && { wrapSteps }),
   })
   try {
-    const caughtUp = await Promise.race([untilCaughtUp(options.identity.topic, context), failure.promise])
+    const caughtUp = await Promise.race([untilCaughtUp(context), failure.promise])
     await stream.stop()
     return caughtUp ? 'caught up' : 'stopped'
   } catch (error) {
@@ -62,11 +66,11 @@ export const rebuild = async (
 }
 
 /** Whether everything that was there a moment ago is published; false when it is stopped. */
-const untilCaughtUp = async (topic: string, context: RebuildContext): Promise<boolean> => {
-  const { admin, positions, onProgress, now, patience, signal } = context
+const untilCaughtUp = async (context: RebuildContext): Promise<boolean> => {
+  const { ends: wanted, positions, onProgress, now, patience, signal } = context
   for (;;) {
     const seen = now()
-    const ends: Ends = await fetchEnds(admin, topic)
+    const ends = await wanted()
     const total = ends.reduce((sum, { end }) => sum + end, 0)
     for (let done = -1; done < total; ) {
       if (signal.aborted) return false

@@ -40,3 +40,14 @@ export const createSlots = (places: number): (<Result>(task: () => Promise<Resul
     }
   }
 }
+
+/** Who asks while an answer is on its way gets that one: all partitions are assigned at once, and the topic is the same. */
+export const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) => {
+  let running: Promise<Result> | undefined
+  return () => {
+    running ??= task().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+}

@@ -21,6 +21,7 @@ import {
 } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow, type Steps } from './flow.ts'
+import { createFollow } from './follow.ts'
 import { bulks, createGather, multiGets, replacements } from './gather.ts'
 import type { Health } from './health.ts'
 import {
@@ -39,7 +40,7 @@ import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh, type Refreshing } from './refresh.ts'
 import { pack } from './render.ts'
-import { createRoom, createSlots } from './slots.ts'
+import { createRoom, createSlots, shared } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
 import { endsOf, identify, watch } from './watch.ts'
@@ -50,6 +51,7 @@ export type StreamOptions = {
   readonly stream: Stream
   readonly identity: Identity
   readonly groupId: string
+  readonly prefix: string
   readonly controlIndex: string
   readonly indexOf: (place: Place) => string
   readonly searched: (places: ReadonlySet<Place>) => string[]
@@ -73,6 +75,7 @@ export type StreamContext = {
 export type Tampering = {
   readonly wrapSteps?: (steps: Steps) => Steps
   readonly stuckMs?: number
+  readonly rulesVersion?: number
 }
 
 export type RunningStream = {
@@ -200,17 +203,6 @@ const identifiedPosition = async (
   return published
 }
 
-/** Who asks while an answer is on its way gets that one: all partitions are assigned at once, and the topic is the same. */
-const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) => {
-  let running: Promise<Result> | undefined
-  return () => {
-    running ??= task().finally(() => {
-      running = undefined
-    })
-    return running
-  }
-}
-
 /** Waits for Kafka, and says so. */
 const kafkaPatience = ({ patience, health }: StreamContext): Patience => ({
   ...patience,
@@ -277,6 +269,12 @@ const createFlowStarter = (
         source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
         decode,
         room,
+        follow: createFollow(options, partition, {
+          multiGet: getAndTell,
+          request: request => patiently('publish', signal, context, () => elasticsearch.send(request, signal)),
+          sleep: milliseconds => patience.sleep(milliseconds, signal),
+          during: health.during,
+        }),
         load: async (events, cache) => {
           const loaded = await load(events, cache, readDocuments(getAndTell, indexOf))
           await pace?.(loaded.events)

@@ -147,13 +147,23 @@ export type LiveDocument = {
     previous?: string | null
     /** Those that were found equal to another, by name. */
     verified?: Record<string, string>
+    /** Of those that followed another and were made live: the positions from which on they decide by themselves, by name. */
+    alone?: Record<string, readonly number[]>
   }
 }
 
 /** What a generation was projected from, and under which rules. */
 export type GenerationDocument = {
   kind: 'generation'
-  body: { generation: string; topic: string; cluster_id: string; partitions: number; rules_version: number }
+  body: {
+    generation: string
+    topic: string
+    cluster_id: string
+    partitions: number
+    rules_version: number
+    /** The generation that was live when this one was begun under other rules: what that one parked stays parked here. */
+    follows?: string
+  }
 }
 
 /**

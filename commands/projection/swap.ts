@@ -3,13 +3,15 @@
  * one that has reached what the live one has published, so that no reader's position goes back; only one that was found equal, unless it
  * is forced, with a reason.
  */
-import { changeGenerations, type Generations } from '../../projector/generations.ts'
+import { changeGenerations, type Generations, settle } from '../../projector/generations.ts'
+import type { Identity } from '../../projector/source.ts'
 import { controlIndexOf, generationId, indexOf, kinds, positionId } from '../../schemas/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
-import { DROP_WAIT_MS, LOOK_MS, SWAP_WAIT_MS } from '../limits.ts'
-import { identityOf, positionsOf, readAll } from './generations.ts'
+import { DROP_WAIT_MS, LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
+import { identityOf, namesOf, positionsOf, readAll } from './generations.ts'
+import { refuseUnparked } from './unparked.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined }
 type Waiting = CommandContext & Pick<KafkaContext, 'sleep' | 'now'>
@@ -28,40 +30,72 @@ export const swap = async ({ generation, force }: SwapOptions, context: Waiting)
     const how = `npm run projection -- verify ${now.live} ${generation}`
     throw new CommandError(`${generation} was not found equal to ${now.live}: ${how}, or --force with a reason`)
   }
-  await makeLive(generation, now.live, context)
+  await makeLive(generation, now.live, force, context)
   context.say(
     `${generation} is live${force === undefined ? '' : ` (forced: ${force})`}; ${now.live} is kept up, to go back to`,
   )
   return exitCodes.done
 }
 
-export const rollback = async (context: Waiting): Promise<ExitCode> => {
+export const rollback = async (
+  { force }: { readonly force: string | undefined },
+  context: Waiting,
+): Promise<ExitCode> => {
   const { live, previous, kept } = await readAll(context)
   if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
   if (!kept.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
-  await makeLive(previous, live, context)
+  await makeLive(previous, live, force, context)
   context.say(`${previous} is live again; ${live} is kept up`)
   return exitCodes.done
 }
 
 /** @throws CommandError when somebody else changed what is live meanwhile */
-const makeLive = async (generation: string, before: string, context: Waiting): Promise<void> => {
-  await untilAsFar(generation, before, context)
-  await changeGenerations({ request: context.send, prefix: context.prefix }, now => {
+const makeLive = async (
+  generation: string,
+  before: string,
+  force: string | undefined,
+  context: Waiting,
+): Promise<void> => {
+  const steps = { request: context.send, prefix: context.prefix }
+  const [identity, other] = [await identityOf(generation, context), await identityOf(before, context)]
+  const { alone } = await readAll(context)
+  const isFollowing = identity.follows !== undefined && alone[generation] === undefined
+  if (isFollowing && identity.follows !== before) {
+    const what = `${generation} takes over what ${identity.follows} parked, which is not live any more`
+    throw new CommandError(`${what}: drop it, and make one beside ${before}`)
+  }
+  await settleLive(other, context)
+  const looked = await refuseUnparked(identity, other, undefined, force, context)
+  await untilAsFar(identity, other, isFollowing ? SWAP_NEAR_MS : 0, context)
+  await refuseUnparked(identity, other, looked, force, context)
+  await changeGenerations(steps, now => {
     if (now.live === generation) return now
     if (now.live !== before || !now.kept.includes(generation)) {
       throw new CommandError(`meanwhile ${now.live} was made live, or ${generation} was dropped: nothing is changed`)
     }
     return { ...now, live: generation, previous: before }
   })
+  await settleLive(identity, context)
 }
 
-/** Waits until every position of one has reached that of the other, all at one look. */
-const untilAsFar = async (generation: string, before: string, context: Waiting): Promise<void> => {
-  const [identity, other] = [await identityOf(generation, context), await identityOf(before, context)]
-  for (const until = context.now() + SWAP_WAIT_MS; ; ) {
-    // The live one first: what it publishes between the two looks the other one may have, too.
-    const wanted = await positionsOf(other, context)
+/** Says from where on the live one decides by itself, where it followed another; a projector of it does, too. */
+const settleLive = async ({ generation, follows }: Identity, context: Waiting): Promise<void> => {
+  if (follows === undefined) return
+  const followed = async () =>
+    (await positionsOf(await identityOf(follows, context), context)).map(({ position }) => position)
+  await settle(generation, followed, { request: context.send, prefix: context.prefix })
+}
+
+/**
+ * Waits until every position of one has reached that of the other: all at one look or, of one that follows the other, those of a look that
+ * is no older than `near` milliseconds.
+ */
+const untilAsFar = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
+  const { generation } = identity
+  const before = other.generation
+  let wanted = await positionsOf(other, context)
+  let since = context.now()
+  for (const until = since + SWAP_WAIT_MS; ; ) {
     const reached = await positionsOf(identity, context)
     const behind = wanted.reduce(
       (sum, { position }, partition) => sum + Math.max(0, position - (reached[partition]?.position ?? 0)),
@@ -71,7 +105,12 @@ const untilAsFar = async (generation: string, before: string, context: Waiting):
     if (context.now() > until) {
       throw new CommandError(`${generation} is ${behind} records behind ${before}: is a projector running?`)
     }
-    await context.sleep(LOOK_MS)
+    await context.sleep(near === 0 ? LOOK_MS : NEAR_LOOK_MS)
+    // The live one first: what it publishes between the two looks the other one may have, too.
+    if (context.now() - since >= near) {
+      since = context.now()
+      wanted = await positionsOf(other, context)
+    }
   }
 }
 
@@ -80,6 +119,7 @@ export const drop = async ({ generation }: { readonly generation: string }, cont
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const { partitions } = await identityOf(generation, context)
+  await refuseFollowed(generation, context)
   await changeGenerations({ request: send, prefix }, now => without(generation, now))
   // A projector that still writes would find its indices gone, and end.
   const group = `${groupId}-${generation}`
@@ -103,6 +143,19 @@ export const drop = async ({ generation }: { readonly generation: string }, cont
   return exitCodes.done
 }
 
+/** @throws CommandError while another one takes over what this one parked */
+const refuseFollowed = async (generation: string, context: CommandContext): Promise<void> => {
+  const all = await readAll(context)
+  for (const name of namesOf(all)) {
+    const identity = await identityOf(name, context).catch(() => undefined)
+    if (identity?.follows !== generation) continue
+    const from = all.alone[name]
+    const positions = await positionsOf(identity, context)
+    if (from !== undefined && positions.every(({ position }, partition) => position >= (from[partition] ?? 0))) continue
+    throw new CommandError(`${name} takes over what ${generation} parked: drop ${name} first, or make it live`)
+  }
+}
+
 /** @throws CommandError for the live one */
 const without = (generation: string, now: Generations): Generations => {
   if (now.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)
@@ -110,7 +163,8 @@ const without = (generation: string, now: Generations): Generations => {
     Object.entries(now.verified).filter(([name, other]) => name !== generation && other !== generation),
   )
   return {
-    live: now.live,
+    ...now,
+    alone: Object.fromEntries(Object.entries(now.alone).filter(([name]) => name !== generation)),
     kept: now.kept.filter(name => name !== generation),
     building: now.building === generation ? null : now.building,
     previous: now.previous === generation ? null : now.previous,

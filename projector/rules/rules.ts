@@ -6,8 +6,10 @@ import { payoutRules } from './payouts.ts'
 import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
-/** Raised with every change that decides any record otherwise or writes any document otherwise. */
+/** Raised with every change that decides any commission event otherwise or writes any document of it otherwise. */
 export const RULES_VERSION = 1
+/** The same of API keys. They have no generations: with another version they are projected again under a new prefix. */
+export const KEY_RULES_VERSION = 1
 
 type AnyRules = Rules<ValidEvent['data']>
 const anyRules = <Data, Needed>(rules: Rules<Data, Needed>): AnyRules => rules as unknown as AnyRules

@@ -82,6 +82,26 @@ describe('the position of a request', () => {
     expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
   })
 
+  test('waits for one that followed another until it has reached all that readers of any process may have seen', async () => {
+    const body = { generation: 'g2', topic: 'commission.events', cluster_id: 'c', partitions: 1, rules_version: 2 }
+    const live = (alone: object) => JSON.stringify({ kind: 'live', body: { generation: 'g2', alone } })
+    const { documents, asked, reader } = control({
+      live: live({}),
+      'generation:g2': JSON.stringify({ kind: 'generation', body: { ...body, follows: 'g1' } }),
+      'position:g2:0': positionText(9, 900),
+    })
+    const reading = reader.readAt('org_a', () => [], 'known-before', signal)
+    const looks = () => asked.filter(ids => ids.includes('position:g2:0')).length
+    await expect.poll(looks).toBeGreaterThan(2)
+    documents.live = live({ g2: [10] })
+    const before = looks()
+    await expect.poll(looks).toBeGreaterThan(before + 2)
+    documents['position:g2:0'] = positionText(10, 900)
+    expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10 })
+    documents.live = live({ g2: [11] })
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+  })
+
   test('a document is read again where the position is that of another generation', async () => {
     const { documents, asked, reader } = control({})
     await reader.readAt('org_a', payout, 'at-position', signal)

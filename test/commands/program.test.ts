@@ -25,7 +25,7 @@ const said = async (...args: string[]) => {
       rebuild: action('rebuild'),
       verify: action('verify'),
       swap: action('swap'),
-      rollback: async () => action('rollback')(undefined),
+      rollback: action('rollback'),
       drop: action('drop'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
@@ -135,7 +135,7 @@ test('what is done with generations has its options, and no others', async () =>
   expect((await said('projection', 'verify', 'g1', 'g2')).called).toEqual(['verify', { a: 'g1', b: 'g2', json: false }])
   expect((await said('projection', 'swap', 'g2')).called).toEqual(['swap', { generation: 'g2', force: undefined }])
   expect((await said('projection', 'swap', 'g2', '--force', 'why')).called).toMatchObject(['swap', { force: 'why' }])
-  expect((await said('projection', 'rollback')).called).toEqual(['rollback', undefined])
+  expect((await said('projection', 'rollback')).called).toEqual(['rollback', { force: undefined }])
   expect((await said('projection', 'drop', 'g1')).called).toEqual(['drop', { generation: 'g1' }])
   for (const wrong of [['drop'], ['drop', '../x'], ['verify', 'g1'], ['rebuild', '--max-rate', '0'], ['swap', 'G1']]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })

@@ -26,7 +26,7 @@ const vitest = (project: string, ...rest: string[]): string[] => [
   '--bail=1',
   ...rest,
 ]
-const unit: Check = { name: 'unit tests', args: vitest('unit', 'test/projector', 'test/api') }
+const unit: Check = { name: 'unit tests', args: vitest('unit', 'test/projector', 'test/api', 'test/commands') }
 const simulation = (seeds: string): Check => ({
   name: 'simulation',
   args: ['test/simulation/main.ts', '--seeds', seeds],

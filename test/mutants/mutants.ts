@@ -5,6 +5,7 @@
  */
 
 import { apiMutants } from './api-mutants.ts'
+import { generationMutants } from './generation-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
 export const mutants: readonly Mutant[] = [
@@ -253,4 +254,5 @@ export const mutants: readonly Mutant[] = [
   },
 
   ...apiMutants,
+  ...generationMutants,
 ]

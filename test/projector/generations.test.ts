@@ -33,6 +33,7 @@ test('before the first start there is none; a live one that says no more is the 
     building: null,
     previous: null,
     verified: {},
+    alone: {},
   })
   await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
     expect.objectContaining({ code: 'index_missing' }),

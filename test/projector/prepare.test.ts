@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Answer, Request } from '../../projector/elasticsearch.ts'
 import { readGenerations } from '../../projector/generations.ts'
 import { makeFirstLive, type PrepareSteps, prepareCommon, prepareGeneration } from '../../projector/prepare.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from '../../projector/rules/rules.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../schemas/documents.ts'
 
 type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
@@ -89,7 +89,7 @@ describe('a first start', () => {
       'test-control/position:api-keys:0': { kind: 'position', body: { ...position, serve_from: 5 } },
       'test-control/generation:api-keys': {
         kind: 'generation',
-        body: { generation: 'api-keys', ...source, partitions: 1, rules_version: RULES_VERSION },
+        body: { generation: 'api-keys', ...source, partitions: 1, rules_version: KEY_RULES_VERSION },
       },
       'test-control/live': { kind: 'live', body: { generation: 'g1' } },
     })
@@ -203,5 +203,14 @@ describe('a later start', () => {
     const body = { generation: 'g1', ...source, rules_version: RULES_VERSION + 1 }
     elasticsearch.documents.set('test-control/generation:g1', { kind: 'generation', body })
     await expect(start(elasticsearch)).rejects.toThrow(stops('rules_changed'))
+  })
+
+  test('is that of API keys also where the rules of commission events have another version', async () => {
+    const elasticsearch = await started()
+    const steps = { ...stepsOf(elasticsearch), rulesVersion: RULES_VERSION + 1 }
+    const keys = await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)
+    expect(keys.rules_version).toBe(KEY_RULES_VERSION)
+    const made = await prepareGeneration('g2', source, ends, true, steps, 'g1')
+    expect(made).toMatchObject({ generation: 'g2', rules_version: RULES_VERSION + 1, follows: 'g1' })
   })
 })

@@ -43,7 +43,8 @@ export const startProcess = (
     | 'projector/topics.ts'
     | 'api/main.ts'
     | 'commands/main.ts'
-    | 'test/support/crashing-projector.ts',
+    | 'test/support/crashing-projector.ts'
+    | 'test/support/other-rules.ts',
   settings: Readonly<Record<string, string | undefined>>,
   {
     parameters = [],

@@ -1,0 +1,108 @@
+/**
+ * A generation under other rules follows the one that was live when it was begun: what readers were told is parked stays parked for ever,
+ * because a corrected event has taken a later position since, and both of them would be paid. Once it is made live itself it decides alone,
+ * from the positions that the other one had reached: those are written down once, so that whoever decides a record again decides the same.
+ * In: a batch that is about to be decided. Out: what the other one parked of it, by offset.
+ * Promises: nothing is decided before the other one has published past it, as long as that is the live one.
+ * Can go wrong: the other one does not move on (waited for, and said); it is gone (stops).
+ */
+import { controlIndexOf, indexOf, LIVE_ID, type LiveDocument, parkedId, positionId } from '../schemas/documents.ts'
+import type { ParkCode } from '../schemas/errors.ts'
+import type { Answer, Found, Place, Request } from './elasticsearch.ts'
+import { StopError } from './failures.ts'
+import { generationsIn, settle } from './generations.ts'
+import type { Health } from './health.ts'
+import { FOLLOWED_LATE_MS, FOLLOWED_LOOK_FIRST_MS, FOLLOWED_LOOK_LAST_MS } from './limits.ts'
+import type { Judged } from './project.ts'
+import type { Batch } from './queue.ts'
+import type { Identity } from './source.ts'
+
+/** The code of each record that the followed generation parked, by offset. */
+export type ParkedThere = ReadonlyMap<number, ParkCode>
+
+export type FollowSteps = {
+  /** Realtime; as many of the first as one answer holds. Tries until it is answered. */
+  readonly multiGet: (docs: readonly Place[]) => Promise<Found[]>
+  /** Tries until it is answered. */
+  readonly request: (request: Request) => Promise<Answer>
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly during: Health['during']
+}
+
+type Following = { readonly identity: Identity; readonly prefix: string }
+
+/** Undefined for a generation that follows none: it asks nobody. */
+export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {
+  const { generation, follows, topic, partitions } = identity
+  if (follows === undefined) return undefined
+  const { multiGet, request, sleep, during } = steps
+  const _index = controlIndexOf(prefix)
+  const positionOf = (number: number): Place => ({ _index, _id: positionId(follows, number) })
+  const reachedIn = (found: Found | undefined): number => {
+    if (found?.found) return (found._source as { body: { position: number } }).body.position
+    throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
+  }
+  const everyPosition = async (): Promise<number[]> => {
+    const docs = Array.from({ length: partitions }, (_, number) => positionOf(number))
+    return (await multiGet(docs)).map(reachedIn)
+  }
+  /** Up to where the followed one has decided, as far as we know; and from where on it does not matter what it decides. */
+  let reached = 0
+  let alone: number | undefined
+
+  const look = async (): Promise<void> => {
+    // One after the other: with a swap in between, the position would be one that the other reached while it was live no more.
+    const [position] = await multiGet([positionOf(partition)])
+    const [live] = await multiGet([{ _index, _id: LIVE_ID }])
+    if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
+    const generations = generationsIn(live._source as LiveDocument)
+    alone = generations.alone[generation]?.[partition]
+    if (alone !== undefined) return
+    if (generations.live === generation) await settle(generation, everyPosition, { request, prefix })
+    else reached = reachedIn(position)
+  }
+
+  const untilDecided = ({ end }: Batch): Promise<void> =>
+    during(`${generation} following ${follows}`, async tell => {
+      let waited = 0
+      for (let pause = FOLLOWED_LOOK_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_LOOK_LAST_MS)) {
+        await look()
+        if (alone !== undefined || reached >= end) return
+        if (waited >= FOLLOWED_LATE_MS) tell(`waits for ${follows}, which has yet to decide what comes next`)
+        await sleep(pause)
+        waited += pause
+      }
+    })
+
+  const parkedOf = async (offsets: readonly number[]): Promise<ParkedThere> => {
+    const parked = new Map<number, ParkCode>()
+    const place = indexOf(prefix, follows, 'parked')
+    for (let waiting = offsets; waiting.length > 0; ) {
+      const docs = waiting.map(offset => ({
+        _index: place,
+        _id: parkedId(topic, partition, offset),
+        _source: ['code'],
+      }))
+      const found = await multiGet(docs)
+      for (const [at, { found: isParked, _source }] of found.entries()) {
+        const offset = waiting[at]
+        if (isParked && offset !== undefined) parked.set(offset, (_source as { code: ParkCode }).code)
+      }
+      waiting = waiting.slice(found.length)
+    }
+    return parked
+  }
+
+  return async (batch: Batch): Promise<ParkedThere> => {
+    // Read before what it parked: all of that was written before its position moved past it.
+    if (alone === undefined && reached < batch.end) await untilDecided(batch)
+    const until = alone ?? batch.end
+    return parkedOf(batch.records.flatMap(({ offset }) => (offset < until ? [offset] : [])))
+  }
+}
+
+/** What was parked there is parked here, for the same reason, whatever these rules would say. */
+export const parkedAsThere = (judged: Judged, parked: ParkedThere | undefined): Judged => {
+  const code = parked?.get(judged.record.offset)
+  return code === undefined ? judged : { ...judged, verdict: code, names: {} }
+}

@@ -1,0 +1,130 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
+/** Bugs that somebody could make in rebuilding, comparing and swapping generations: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const GENERATIONS = 'test/flow/projection.test.ts'
+const CHANGE = 'test/flow/change-of-rules.test.ts'
+
+export const generationMutants: readonly Mutant[] = [
+  {
+    name: 'a generation under other rules decides for itself from the beginning',
+    file: 'projector/follow.ts',
+    find: '  if (follows === undefined) return undefined\n',
+    replace: '  if (follows === undefined || follows !== undefined) return undefined\n',
+    flow: CHANGE,
+  },
+  {
+    name: 'a generation under other rules does not wait for the one it follows',
+    file: 'projector/follow.ts',
+    find: '    if (alone === undefined && reached < batch.end) await untilDecided(batch)\n',
+    replace: '    if (alone === undefined && reached < 0) await untilDecided(batch)\n',
+    flow: CHANGE,
+  },
+  {
+    name: 'a generation that follows another is past what that one has only begun to decide',
+    file: 'projector/follow.ts',
+    find: 'if (alone !== undefined || reached >= end) return',
+    replace: 'if (alone !== undefined || reached > 0) return',
+  },
+  {
+    name: 'what was parked is taken over for ever, also what the other one parks after the swap',
+    file: 'projector/follow.ts',
+    find: '    const until = alone ?? batch.end\n',
+    replace: '    const until = alone === undefined ? batch.end : batch.end\n',
+  },
+  {
+    name: 'the position of the followed one is read after what is live',
+    file: 'projector/follow.ts',
+    find: '    const [position] = await multiGet([positionOf(partition)])\n    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n',
+    replace:
+      '    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n    const [position] = await multiGet([positionOf(partition)])\n',
+  },
+  {
+    name: 'where a generation begins to decide by itself is written down anew each time',
+    file: 'projector/generations.ts',
+    find: 'live === generation && alone[generation] === undefined',
+    replace: 'live === generation && alone !== undefined',
+  },
+  {
+    name: 'parked there, a record is judged here first',
+    file: 'projector/follow.ts',
+    find: '  return code === undefined ? judged :',
+    replace: "  return code === undefined || typeof judged.verdict !== 'string' ? judged :",
+    flow: CHANGE,
+  },
+  {
+    name: 'a generation beside one that took positions over asks nobody',
+    file: 'commands/projection/rebuild.ts',
+    find: 'live.rules_version === rulesVersion && live.follows === undefined ? undefined',
+    replace: 'live.rules_version === rulesVersion ? undefined',
+    flow: CHANGE,
+  },
+  {
+    name: 'going back does not look at what would no longer be parked',
+    file: 'commands/projection/unparked.ts',
+    find: '  if (count === 0) return reached\n',
+    replace: '  if (count >= 0) return reached\n',
+    flow: CHANGE,
+  },
+  {
+    name: 'an API process shows less of a new generation than another one showed of the one before',
+    file: 'api/position.ts',
+    find: '(from?.[partition] ?? Number.POSITIVE_INFINITY)',
+    replace: '(from?.[partition] ?? 0)',
+  },
+  {
+    name: 'a swap does not wait for the generation that is made live',
+    file: 'commands/projection/swap.ts',
+    find: '    if (behind === 0) return\n',
+    replace: '    if (behind >= 0) return\n',
+    flow: GENERATIONS,
+  },
+  {
+    name: 'what was not compared is made live',
+    file: 'commands/projection/swap.ts',
+    find: '  if (force === undefined && now.verified[generation] !== now.live) {',
+    replace: '  if (force === undefined && now.verified[generation] === now.live) {',
+    flow: GENERATIONS,
+  },
+  {
+    name: 'the one that was live before is not kept up after a swap',
+    file: 'commands/projection/swap.ts',
+    find: '    return { ...now, live: generation, previous: before }\n',
+    replace: '    return { ...now, live: generation, kept: [generation], previous: before }\n',
+    flow: GENERATIONS,
+  },
+  {
+    name: 'the live one can be dropped',
+    file: 'commands/projection/swap.ts',
+    find: '  if (now.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)\n',
+    replace: '',
+    flow: GENERATIONS,
+  },
+  {
+    name: 'generations are compared by what is in them, not by their documents',
+    file: 'commands/projection/verify.ts',
+    find: '.update(`${kind}\\n${id}\\n${JSON.stringify(source)}`)',
+    replace: '.update(`${kind}\\n${id}`)',
+    flow: GENERATIONS,
+  },
+  {
+    name: 'generations are compared without what only the second one has',
+    file: 'commands/projection/verify.ts',
+    find: '[...new Set([...left.keys(), ...right.keys()])].sort()\n  const differing',
+    replace: '[...new Set(left.keys())].sort()\n  const differing',
+    flow: CHANGE,
+  },
+  {
+    name: 'what came after a comparison began counts as a difference',
+    file: 'commands/projection/as-of.ts',
+    find: "  const current = { until_seq: UNTIL_FOREVER, ...('superseded_by_id' in fields && { superseded_by_id: null }) }\n",
+    replace: '  const current = {}\n',
+  },
+  {
+    name: 'a rebuild that was stopped begins anew beside what it made',
+    file: 'commands/projection/rebuild.ts',
+    find: 'building: before.building ?? free',
+    replace: 'building: free',
+    flow: GENERATIONS,
+  },
+]

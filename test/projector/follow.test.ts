@@ -1,0 +1,181 @@
+/** A generation that follows another one, on a control index and a parked index that a test changes. */
+import { describe, expect, test } from 'vitest'
+import type { Place, Request } from '../../projector/elasticsearch.ts'
+import { createFollow, parkedAsThere } from '../../projector/follow.ts'
+import { FOLLOWED_LATE_MS } from '../../projector/limits.ts'
+import type { Identity } from '../../projector/source.ts'
+import { TOPIC } from './given.ts'
+import { everythingRuns } from './held.ts'
+import { batchOf, startFlow } from './running-flow.ts'
+import { payout, period, rep } from './story.ts'
+
+const identity: Identity = {
+  generation: 'g2',
+  topic: 'events',
+  cluster_id: 'c',
+  partitions: 2,
+  rules_version: 2,
+  follows: 'g1',
+}
+
+/** `positions` are those of g1, by partition; `parked` its parked records. */
+const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string, string> } = {}) => {
+  const state = { live, positions, parked, alone: {} as Record<string, readonly number[]>, seqNo: 1 }
+  const asked: string[] = []
+  const told: (string | undefined)[] = []
+  /** What happens after each read, once each. */
+  const after: (() => void)[] = []
+  const sourceOf = ({ _index, _id }: Place): unknown => {
+    if (_index.endsWith('-parked')) return state.parked[_id] && { code: state.parked[_id] }
+    if (_id === 'live') return { kind: 'live', body: { generation: state.live, alone: state.alone } }
+    const position = state.positions[Number(_id.split(':')[2])]
+    return position === undefined ? undefined : { kind: 'position', body: { position } }
+  }
+  const multiGet = async (docs: readonly Place[]) => {
+    asked.push(docs.map(({ _id }) => _id).join())
+    const found = docs.map(doc => {
+      const _source = sourceOf(doc)
+      return { _id: doc._id, found: _source !== undefined, _version: 1, _source }
+    })
+    after.shift()?.()
+    return found
+  }
+  const request = async ({ method, body, query }: Request) => {
+    if (method === 'GET') {
+      const _source = { kind: 'live', body: { generation: state.live, alone: state.alone } }
+      return { status: 200, body: { _source, _seq_no: state.seqNo, _primary_term: 1 } }
+    }
+    if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
+    state.seqNo++
+    state.alone = (body as { body: { alone: typeof state.alone } }).body.alone
+    return { status: 200, body: {} }
+  }
+  let slept = 0
+  const sleep = async (milliseconds: number): Promise<void> => {
+    slept += milliseconds
+    await everythingRuns()
+  }
+  const follow = createFollow({ identity, prefix: 'p' }, 0, {
+    multiGet,
+    request,
+    sleep,
+    during: async (_, task) => task(reason => told.push(reason)),
+  })
+  if (follow === undefined) throw new Error('it follows nobody')
+  return { state, asked, told, after, follow, slept: () => slept }
+}
+
+const reps = (from: number, count: number) =>
+  batchOf(
+    from,
+    Array.from({ length: count }, () => rep()),
+  )
+
+test('a generation that follows none asks nobody', () => {
+  const { follows: _, ...others } = identity
+  expect(createFollow({ identity: others, prefix: 'p' }, 0, {} as never)).toBeUndefined()
+})
+
+describe('a generation that follows another', () => {
+  test('decides a record once the other one has published past it, and parks what that one parked', async () => {
+    const { state, follow } = control({ positions: [2, 9], parked: { 'events:0:1': 'rep_unknown' } })
+    expect(await follow(reps(0, 2))).toEqual(new Map([[1, 'rep_unknown']]))
+    let isDecided = false
+    const deciding = follow(reps(2, 2)).then(parked => {
+      isDecided = true
+      return parked
+    })
+    state.positions = [3, 9]
+    for (let round = 0; round < 5; round++) await everythingRuns()
+    expect(isDecided).toBe(false)
+    state.parked['events:0:3'] = 'id_reused'
+    state.positions = [4, 9]
+    expect(await deciding).toEqual(new Map([[3, 'id_reused']]))
+  })
+
+  test('reads what was parked only after the position that says it is all there', async () => {
+    const { state, after, follow } = control({ positions: [2, 2] })
+    after.push(() => {
+      state.parked['events:0:1'] = 'id_reused'
+    })
+    expect(await follow(reps(0, 2))).toEqual(new Map([[1, 'id_reused']]))
+  })
+
+  test('asks for no position that it knows is passed', async () => {
+    const { asked, follow } = control({ positions: [100, 100] })
+    await follow(reps(0, 2))
+    asked.length = 0
+    await follow(reps(2, 1))
+    expect(asked).toEqual(['events:0:2'])
+  })
+
+  test('says that it waits once that takes long, and goes on by itself', async () => {
+    const { state, told, follow, slept } = control({ positions: [1, 1] })
+    const deciding = follow(reps(0, 2))
+    while (slept() <= FOLLOWED_LATE_MS + 1_000) await everythingRuns()
+    expect(told[0]).toContain('g1')
+    state.positions = [2, 1]
+    expect(await deciding).toEqual(new Map())
+  })
+
+  test('stops where the one it follows is gone', async () => {
+    const { follow } = control({ positions: [] })
+    await expect(follow(reps(0, 1))).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
+  })
+})
+
+describe('made live, it', () => {
+  test('takes over what the other one had parked until then, and says where it decides by itself', async () => {
+    const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
+    const { state, follow } = control({ live: 'g2', positions: [2, 7], parked })
+    expect(await follow(reps(0, 4))).toEqual(new Map([[1, 'rep_unknown']]))
+    expect(state.alone).toEqual({ g2: [2, 7] })
+  })
+
+  test('goes by the positions that were written down first', async () => {
+    const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
+    const { state, follow } = control({ live: 'g2', positions: [9, 9], parked })
+    state.alone = { g2: [2, 2] }
+    expect(await follow(reps(0, 4))).toEqual(new Map([[1, 'rep_unknown']]))
+    expect(state.alone).toEqual({ g2: [2, 2] })
+  })
+
+  test('asks nothing any more, also when it is live no longer and the other one is gone', async () => {
+    const { state, asked, follow } = control({ live: 'g1', positions: [] })
+    state.alone = { g2: [2, 2] }
+    expect(await follow(reps(2, 2))).toEqual(new Map())
+    asked.length = 0
+    expect(await follow(reps(4, 2))).toEqual(new Map())
+    expect(asked).toEqual([])
+  })
+
+  test('takes no position for one of a live generation that it reached after the swap', async () => {
+    const { state, after, follow } = control({ live: 'g1', positions: [1, 1], parked: { 'events:0:1': 'id_reused' } })
+    // Between two looks: swapped, written down, and the other one goes on by itself.
+    after.push(() => {
+      state.live = 'g2'
+      state.alone = { g2: [1, 1] }
+      state.positions = [2, 2]
+    })
+    expect(await follow(reps(0, 2))).toEqual(new Map())
+  })
+})
+
+test('a record that the followed one parked is parked with its code, and the rules are not asked', async () => {
+  const { steps, documents, take, published } = startFlow()
+  Object.assign(steps, { follow: async () => new Map([[2, 'payout_mismatch']]) })
+  await take(batchOf(0, [rep(), period(), payout('payout_1')]))
+  expect(published().position).toBe(3)
+  const keys = documents.all().map(([key]) => key)
+  expect(keys.filter(key => /payouts|chains|parked/.test(key))).toEqual([`parked/${TOPIC}:0:2`])
+})
+
+test('what is parked there keeps all that is known of it', () => {
+  const judged = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', names: {} } as never
+  expect(parkedAsThere(judged, undefined)).toBe(judged)
+  expect(parkedAsThere(judged, new Map([[8, 'id_reused']]))).toBe(judged)
+  expect(parkedAsThere(judged, new Map([[7, 'id_reused']]))).toMatchObject({
+    verdict: 'id_reused',
+    envelope: { id: 'e' },
+  })
+})

@@ -1,0 +1,45 @@
+/** How a projector or a rebuild of another version of the rules is started. */
+import {
+  type Exit,
+  type Projector,
+  type ProjectorOptions,
+  projectorSettings,
+  type RunningProcess,
+  startProcess,
+  withAdminPort,
+} from './processes.ts'
+import type { Scope } from './scope.ts'
+
+export type OtherRules = {
+  readonly runs: 'projector' | 'rebuild'
+  readonly version: number
+  /** Records whose value fits this expression are parked as `record_undecodable`. */
+  readonly parks?: string
+  readonly maxRate?: number
+}
+export type Rules = Omit<OtherRules, 'runs' | 'maxRate'>
+
+const start = (scope: Scope, options: ProjectorOptions, rules: OtherRules): RunningProcess =>
+  startProcess(scope, 'test/support/other-rules.ts', projectorSettings(options), {
+    parameters: [JSON.stringify(rules)],
+  })
+
+/** Starts a projector of these rules and waits until its admin port answers. */
+export const startProjectorOf = (scope: Scope, options: ProjectorOptions, rules: Rules): Promise<Projector> =>
+  withAdminPort(start(scope, options, { runs: 'projector', ...rules }))
+
+export const startRebuildOf = (
+  scope: Scope,
+  options: ProjectorOptions,
+  rules: Omit<OtherRules, 'runs'>,
+): RunningProcess => start(scope, options, { runs: 'rebuild', ...rules })
+
+/** Runs one to its end. */
+export const rebuildUnder = async (
+  scope: Scope,
+  options: ProjectorOptions,
+  rules: Rules,
+): Promise<Exit & { log: string }> => {
+  const running = startRebuildOf(scope, options, rules)
+  return { ...(await running.exited), log: running.log() }
+}

@@ -1,0 +1,77 @@
+/**
+ * A projector, or a rebuild, of another version of the rules: one that cannot decode what names certain ids. It is wired like
+ * `projector/main.ts` and `commands/main.ts`, from the same parts; the product has no way to ask for it.
+ *
+ * Its one argument are `OtherRules` as JSON; its settings are the projector's.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { pino } from 'pino'
+import { rebuild } from '../../commands/projection/rebuild.ts'
+import { registerCodecs } from '../../projector/codecs.ts'
+import { elasticsearchConfig, kafkaConfig } from '../../projector/config.ts'
+import { hearConnections } from '../../projector/connections.ts'
+import { createElasticsearch } from '../../projector/elasticsearch.ts'
+import { StopError } from '../../projector/failures.ts'
+import type { Steps } from '../../projector/flow.ts'
+import { runProjector } from '../../projector/projector.ts'
+import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import type { OtherRules } from './other-rules-processes.ts'
+
+const { runs, version, parks, maxRate = Number.POSITIVE_INFINITY }: OtherRules = JSON.parse(process.argv[2] ?? '')
+const parked = parks === undefined ? undefined : new RegExp(parks)
+const settings = readSettings(projectorSettings, process.env)
+const log = pino({ level: 'info', base: { process: 'projector' } })
+const stopping = new AbortController()
+process.once('SIGTERM', () => stopping.abort())
+registerCodecs()
+const noFiles = (): Buffer => {
+  throw new Error('tests have no certificates')
+}
+const options = kafkaConfig(settings, 'commission-projector', noFiles)
+const kafka = new kafkajs.Kafka(options)
+const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
+
+const wrapSteps = (steps: Steps): Steps => ({
+  ...steps,
+  decode: record => (parked?.test(String(record.value)) ? 'undecodable' : steps.decode(record)),
+})
+const common = {
+  kafka,
+  kafkaHeard: (onConnected: () => void) =>
+    new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
+  now: Date.now,
+  patience: {
+    sleep: (milliseconds: number, signal: AbortSignal) => sleep(milliseconds, undefined, { signal }),
+    random: Math.random,
+  },
+  signal: stopping.signal,
+  wrapSteps,
+  rulesVersion: version,
+}
+try {
+  if (runs === 'projector') await runProjector(settings, { ...common, elasticsearch, log })
+  else {
+    process.exitCode = await rebuild(
+      { maxRate, json: false },
+      {
+        ...common,
+        out: text => void process.stdout.write(text),
+        say: line => void process.stdout.write(`${line}\n`),
+        send: elasticsearch.send,
+        prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
+        shards: 1,
+        groupId: settings.KAFKA_GROUP_ID,
+        topics: { events: settings.KAFKA_EVENTS_TOPIC, 'api-keys': settings.KAFKA_API_KEYS_TOPIC },
+        sleep: milliseconds => sleep(milliseconds),
+        draw: undefined,
+      },
+    )
+  }
+} catch (error) {
+  process.exitCode = 1
+  if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)
+  else log.fatal({ code: 'defect', frames: error instanceof Error ? error.stack : '' }, 'stopped by a defect')
+}
+process.exit()
