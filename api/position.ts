@@ -30,12 +30,10 @@ export type Generation = {
   readonly source: string
   readonly partitions: number
   readonly rules: number
-  /** It decides by itself only from where it was made live on: see `Live`. */
-  readonly isFollower?: boolean
 }
 
-/** What is live, and the positions from which on it decides by itself, where it followed another generation before. */
-type Live = { readonly name: string; readonly from: readonly number[] | undefined }
+/** What is live, and what readers may have seen of the one before: undefined where there was none, null while it is found out. */
+type Live = { readonly name: string; readonly floor: readonly number[] | null | undefined }
 
 /** Made before `publishedTo`, whether replaced since or not. */
 export const isVisible = (seq: number, position: Position): boolean => seq < position.publishedTo
@@ -116,11 +114,12 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
       const partition = partitionOf(org, generation.partitions)
       const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
       const names = documents(generation)
-      const [liveNow, positionNow, ...found] = await read(
-        [control(LIVE_ID), control(positionId(generation.name, partition)), ...names],
+      // In this order: the documents of one shard are read one after the other, and what was live after a position was read was so before.
+      const [positionNow, liveNow, ...found] = await read(
+        [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],
         signal,
       )
-      const { name, from } = asLive(liveNow)
+      const { name, floor } = asLive(liveNow)
       if (name !== generation.name) {
         generation = await generationNamed(name, signal)
         attempt++
@@ -128,14 +127,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
       }
       live = generation
       const published = asPosition(positionNow)
-      const isYetToTakeOver =
-        generation.isFollower && published.publishedTo < (from?.[partition] ?? Number.POSITIVE_INFINITY)
-      if ((isYetToTakeOver || isYetBehind(generation, before, published)) && waits++ < SWAP_WAITS) {
+      const isBelowFloor =
+        published.publishedTo < (floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))
+      if ((isBelowFloor || isYetBehind(generation, before, published)) && waits++ < SWAP_WAITS) {
         await pause(signal)
         continue
       }
       // Another process may have shown more of the one before.
-      if (isYetToTakeOver) throw unavailable('position_went_back')
+      if (isBelowFloor) throw unavailable('position_went_back')
       const now = reach(generation, partition, before, published)
       const position = { generation, publishedTo: now.publishedTo, time: now.time }
       // One multi-get reads its documents in any order. Where the position has moved since this process last read it, or
@@ -186,7 +185,7 @@ const placeOf = (generation: Generation, partition: number): string => `${genera
 const asLive = (document: Cut | undefined): Live => {
   const body = document && (smallDocument(document) as Partial<LiveDocument>).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
-  return { name: body.generation, from: body.alone?.[body.generation] }
+  return { name: body.generation, floor: body.floor }
 }
 
 const asGeneration = (name: string, document: Cut | undefined): Generation => {
@@ -199,7 +198,6 @@ const asGeneration = (name: string, document: Cut | undefined): Generation => {
     source: `${body.cluster_id}/${body.topic}/${body.partitions}`,
     partitions: body.partitions,
     rules: body.rules_version,
-    ...(body.follows !== undefined && { isFollower: true }),
   }
 }
 

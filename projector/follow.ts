@@ -33,18 +33,13 @@ type Following = { readonly identity: Identity; readonly prefix: string }
 
 /** Undefined for a generation that follows none: it asks nobody. */
 export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {
-  const { generation, follows, topic, partitions } = identity
+  const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
   const { multiGet, request, sleep, during } = steps
   const _index = controlIndexOf(prefix)
-  const positionOf = (number: number): Place => ({ _index, _id: positionId(follows, number) })
   const reachedIn = (found: Found | undefined): number => {
     if (found?.found) return (found._source as { body: { position: number } }).body.position
     throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
-  }
-  const everyPosition = async (): Promise<number[]> => {
-    const docs = Array.from({ length: partitions }, (_, number) => positionOf(number))
-    return (await multiGet(docs)).map(reachedIn)
   }
   /** Up to where the followed one has decided, as far as we know; and from where on it does not matter what it decides. */
   let reached = 0
@@ -52,13 +47,13 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const look = async (): Promise<void> => {
     // One after the other: with a swap in between, the position would be one that the other reached while it was live no more.
-    const [position] = await multiGet([positionOf(partition)])
+    const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])
     const [live] = await multiGet([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
     const generations = generationsIn(live._source as LiveDocument)
     alone = generations.alone[generation]?.[partition]
     if (alone !== undefined) return
-    if (generations.live === generation) await settle(generation, everyPosition, { request, prefix })
+    if (generations.live === generation) await settle({ request, prefix })
     else reached = reachedIn(position)
   }
 

@@ -2,9 +2,9 @@
  * Which generations there are: the one the API reads, those that projectors keep up, one that is being made, one to go back to. A
  * single document, replaced only as it was last seen: whoever decides, decides on what is.
  */
-import { controlIndexOf, LIVE_ID, type LiveDocument } from '../schemas/documents.ts'
+import { controlIndexOf, LIVE_ID, type LiveDocument, type PositionDocument, positionId } from '../schemas/documents.ts'
 import { StopError } from './failures.ts'
-import type { PrepareSteps } from './prepare.ts'
+import { type PrepareSteps, readGeneration } from './prepare.ts'
 
 export type Generations = {
   readonly live: string
@@ -14,7 +14,9 @@ export type Generations = {
   readonly previous: string | null
   /** Those that were found equal to another, by name. */
   readonly verified: Readonly<Record<string, string>>
-  /** Of those that followed another and were made live: the positions from which on they decide by themselves, by name. */
+  /** What readers may have seen of the one before the live one, by partition; null while that is found out. */
+  readonly floor: readonly number[] | null
+  /** The floor of each when it was made live first, by name: one that followed another decides by itself from there on. */
   readonly alone: Readonly<Record<string, readonly number[]>>
 }
 
@@ -46,19 +48,34 @@ export const changeGenerations = async (
 }
 
 /**
- * Says from where on a generation that followed another decides by itself, now that it is live: from the positions of the other one, read
- * after the swap. No reader has seen more of it, and nothing it parks later counts. Who says so first, says so for ever.
+ * Says, after a swap, how far readers may have seen the one before: as far as its positions are now, since nobody reads it any more. Readers of
+ * the new one wait for that, and from there on a generation that followed decides by itself. Whoever comes first says so: the command that
+ * swapped or, where that was cut short, a projector.
  */
-export const settle = async (generation: string, followed: Positions, steps: Steps): Promise<void> => {
-  const isToBe = ({ live, alone }: Generations): boolean => live === generation && alone[generation] === undefined
+export const settle = async (steps: Steps): Promise<void> => {
   const seen = await readGenerations(steps)
-  if (seen === undefined || !isToBe(seen)) return
-  const from = await followed()
-  await changeGenerations(steps, now => (isToBe(now) ? { ...now, alone: { ...now.alone, [generation]: from } } : now))
+  if (seen === undefined || seen.floor !== null || seen.previous === null) return
+  const floor = await readPositions(seen.previous, steps)
+  await changeGenerations(steps, now => {
+    if (now.floor !== null || now.live !== seen.live || now.previous !== seen.previous) return now
+    return { ...now, floor, alone: { [now.live]: floor, ...now.alone } }
+  })
 }
 
 /** The published position of every partition, in order. */
 export type Positions = () => Promise<readonly number[]>
+
+const readPositions = async (generation: string, { request, prefix }: Steps): Promise<number[]> => {
+  const partitions = (await readGeneration(generation, { request, prefix }))?.partitions ?? 0
+  const positions = Array.from({ length: partitions }, async (_, partition) => {
+    const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(positionId(generation, partition))}`
+    const { status, body } = await request({ method: 'GET', path })
+    if (status === 200) return (body as { _source: PositionDocument })._source.body.position
+    throw new StopError('index_missing', `a position of ${generation} in ${controlIndexOf(prefix)}`, { status })
+  })
+  if (partitions > 0) return Promise.all(positions)
+  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+}
 
 type Steps = Pick<PrepareSteps, 'request' | 'prefix'>
 
@@ -74,8 +91,16 @@ const find = async (steps: Steps) => {
 
 /** What the document says. */
 export const generationsIn = ({ body }: LiveDocument): Generations => {
-  const { generation, kept = [generation], building = null, previous = null, verified = {}, alone = {} } = body
-  return { live: generation, kept, building, previous, verified, alone }
+  const {
+    generation,
+    kept = [generation],
+    building = null,
+    previous = null,
+    floor = [],
+    verified = {},
+    alone = {},
+  } = body
+  return { live: generation, kept, building, previous, floor, verified, alone }
 }
 
 type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

@@ -19,7 +19,7 @@ import type { projectorSettings, Read } from '../schemas/settings.ts'
 import { startAdmin } from './admin.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
-import { readGenerations } from './generations.ts'
+import { readGenerations, settle } from './generations.ts'
 import { createHealth, type Health } from './health.ts'
 import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
@@ -195,6 +195,7 @@ export const prepare = async (
     const generations = await readGenerations(steps)
     if (generations === undefined)
       throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
+    if (generations.floor === null) await settle(steps)
     // A name may come again, for another one.
     for (const name of opened.keys()) if (!generations.kept.includes(name)) opened.delete(name)
     const kept: StreamOptions[] = []

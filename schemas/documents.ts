@@ -147,7 +147,9 @@ export type LiveDocument = {
     previous?: string | null
     /** Those that were found equal to another, by name. */
     verified?: Record<string, string>
-    /** Of those that followed another and were made live: the positions from which on they decide by themselves, by name. */
+    /** Of the live one: what readers may have seen of the one before, by partition; null while that is found out. */
+    floor?: readonly number[] | null
+    /** The floor of each when it was made live first, by name: a generation that followed another decides by itself from there on. */
     alone?: Record<string, readonly number[]>
   }
 }

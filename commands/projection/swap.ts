@@ -64,7 +64,7 @@ const makeLive = async (
     const what = `${generation} takes over what ${identity.follows} parked, which is not live any more`
     throw new CommandError(`${what}: drop it, and make one beside ${before}`)
   }
-  await settleLive(other, context)
+  await settle(steps)
   const looked = await refuseUnparked(identity, other, undefined, force, context)
   await untilAsFar(identity, other, isFollowing ? SWAP_NEAR_MS : 0, context)
   await refuseUnparked(identity, other, looked, force, context)
@@ -73,17 +73,9 @@ const makeLive = async (
     if (now.live !== before || !now.kept.includes(generation)) {
       throw new CommandError(`meanwhile ${now.live} was made live, or ${generation} was dropped: nothing is changed`)
     }
-    return { ...now, live: generation, previous: before }
+    return { ...now, live: generation, previous: before, floor: null }
   })
-  await settleLive(identity, context)
-}
-
-/** Says from where on the live one decides by itself, where it followed another; a projector of it does, too. */
-const settleLive = async ({ generation, follows }: Identity, context: Waiting): Promise<void> => {
-  if (follows === undefined) return
-  const followed = async () =>
-    (await positionsOf(await identityOf(follows, context), context)).map(({ position }) => position)
-  await settle(generation, followed, { request: context.send, prefix: context.prefix })
+  await settle(steps)
 }
 
 /**
@@ -119,6 +111,7 @@ export const drop = async ({ generation }: { readonly generation: string }, cont
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const { partitions } = await identityOf(generation, context)
+  await settle({ request: send, prefix })
   await refuseFollowed(generation, context)
   await changeGenerations({ request: send, prefix }, now => without(generation, now))
   // A projector that still writes would find its indices gone, and end.

@@ -35,15 +35,15 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the position of the followed one is read after what is live',
     file: 'projector/follow.ts',
-    find: '    const [position] = await multiGet([positionOf(partition)])\n    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n',
+    find: '    const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])\n    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n',
     replace:
-      '    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n    const [position] = await multiGet([positionOf(partition)])\n',
+      '    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n    const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])\n',
   },
   {
     name: 'where a generation begins to decide by itself is written down anew each time',
     file: 'projector/generations.ts',
-    find: 'live === generation && alone[generation] === undefined',
-    replace: 'live === generation && alone !== undefined',
+    find: 'alone: { [now.live]: floor, ...now.alone }',
+    replace: 'alone: { ...now.alone, [now.live]: floor }',
   },
   {
     name: 'parked there, a record is judged here first',
@@ -69,8 +69,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'an API process shows less of a new generation than another one showed of the one before',
     file: 'api/position.ts',
-    find: '(from?.[partition] ?? Number.POSITIVE_INFINITY)',
-    replace: '(from?.[partition] ?? 0)',
+    find: '(floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))',
+    replace: '(floor === null ? 0 : (floor?.[partition] ?? 0))',
   },
   {
     name: 'a swap does not wait for the generation that is made live',
@@ -89,8 +89,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the one that was live before is not kept up after a swap',
     file: 'commands/projection/swap.ts',
-    find: '    return { ...now, live: generation, previous: before }\n',
-    replace: '    return { ...now, live: generation, kept: [generation], previous: before }\n',
+    find: '    return { ...now, live: generation, previous: before, floor: null }\n',
+    replace: '    return { ...now, live: generation, kept: [generation], previous: before, floor: null }\n',
     flow: GENERATIONS,
   },
   {
@@ -108,11 +108,17 @@ export const generationMutants: readonly Mutant[] = [
     flow: GENERATIONS,
   },
   {
-    name: 'generations are compared without what only the second one has',
-    file: 'commands/projection/verify.ts',
-    find: '[...new Set([...left.keys(), ...right.keys()])].sort()\n  const differing',
-    replace: '[...new Set(left.keys())].sort()\n  const differing',
-    flow: CHANGE,
+    name: 'nobody says how far the one before may have been seen, where the command was cut short',
+    file: 'projector/projector.ts',
+    find: '    if (generations.floor === null) await settle(steps)\n',
+    replace: '',
+  },
+  {
+    name: 'what is live is read before the position that is shown',
+    file: 'api/position.ts',
+    find: '      const [positionNow, liveNow, ...found] = await read(\n        [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],',
+    replace:
+      '      const [liveNow, positionNow, ...found] = await read(\n        [control(LIVE_ID), control(positionId(generation.name, partition)), ...names],',
   },
   {
     name: 'what came after a comparison began counts as a difference',

@@ -20,34 +20,37 @@ const identity: Identity = {
 
 /** `positions` are those of g1, by partition; `parked` its parked records. */
 const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string, string> } = {}) => {
-  const state = { live, positions, parked, alone: {} as Record<string, readonly number[]>, seqNo: 1 }
+  const state = { live, positions, parked, seqNo: 1 }
+  /** What the document of the live one says beside its name: made live, g2 has yet to be told where it begins. */
+  const beside = { floor: live === 'g2' ? null : [], previous: 'g1', alone: {} as Record<string, readonly number[]> }
   const asked: string[] = []
   const told: (string | undefined)[] = []
   /** What happens after each read, once each. */
   const after: (() => void)[] = []
-  const sourceOf = ({ _index, _id }: Place): unknown => {
-    if (_index.endsWith('-parked')) return state.parked[_id] && { code: state.parked[_id] }
-    if (_id === 'live') return { kind: 'live', body: { generation: state.live, alone: state.alone } }
-    const position = state.positions[Number(_id.split(':')[2])]
+  const sourceOf = (index: string, id: string): unknown => {
+    if (index.endsWith('-parked')) return state.parked[id] && { code: state.parked[id] }
+    if (id === 'live') return { kind: 'live', body: { generation: state.live, ...beside } }
+    if (id === 'generation:g1') return { kind: 'generation', body: { ...identity, generation: 'g1' } }
+    const position = state.positions[Number(id.split(':')[2])]
     return position === undefined ? undefined : { kind: 'position', body: { position } }
   }
   const multiGet = async (docs: readonly Place[]) => {
     asked.push(docs.map(({ _id }) => _id).join())
-    const found = docs.map(doc => {
-      const _source = sourceOf(doc)
-      return { _id: doc._id, found: _source !== undefined, _version: 1, _source }
+    const found = docs.map(({ _index, _id }) => {
+      const _source = sourceOf(_index, _id)
+      return { _id, found: _source !== undefined, _version: 1, _source }
     })
     after.shift()?.()
     return found
   }
-  const request = async ({ method, body, query }: Request) => {
+  const request = async ({ method, path, body, query }: Request) => {
     if (method === 'GET') {
-      const _source = { kind: 'live', body: { generation: state.live, alone: state.alone } }
-      return { status: 200, body: { _source, _seq_no: state.seqNo, _primary_term: 1 } }
+      const [, index = '', , id = ''] = path.split('/').map(decodeURIComponent)
+      return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }
     }
     if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
     state.seqNo++
-    state.alone = (body as { body: { alone: typeof state.alone } }).body.alone
+    Object.assign(beside, (body as { body: typeof beside }).body)
     return { status: 200, body: {} }
   }
   let slept = 0
@@ -62,7 +65,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     during: async (_, task) => task(reason => told.push(reason)),
   })
   if (follow === undefined) throw new Error('it follows nobody')
-  return { state, asked, told, after, follow, slept: () => slept }
+  return { state, beside, asked, told, after, follow, slept: () => slept }
 }
 
 const reps = (from: number, count: number) =>
@@ -127,22 +130,22 @@ describe('a generation that follows another', () => {
 describe('made live, it', () => {
   test('takes over what the other one had parked until then, and says where it decides by itself', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
-    const { state, follow } = control({ live: 'g2', positions: [2, 7], parked })
+    const { beside, follow } = control({ live: 'g2', positions: [2, 7], parked })
     expect(await follow(reps(0, 4))).toEqual(new Map([[1, 'rep_unknown']]))
-    expect(state.alone).toEqual({ g2: [2, 7] })
+    expect(beside).toMatchObject({ floor: [2, 7], alone: { g2: [2, 7] } })
   })
 
   test('goes by the positions that were written down first', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
-    const { state, follow } = control({ live: 'g2', positions: [9, 9], parked })
-    state.alone = { g2: [2, 2] }
+    const { beside, follow } = control({ live: 'g2', positions: [9, 9], parked })
+    beside.alone = { g2: [2, 2] }
     expect(await follow(reps(0, 4))).toEqual(new Map([[1, 'rep_unknown']]))
-    expect(state.alone).toEqual({ g2: [2, 2] })
+    expect(beside.alone).toEqual({ g2: [2, 2] })
   })
 
   test('asks nothing any more, also when it is live no longer and the other one is gone', async () => {
-    const { state, asked, follow } = control({ live: 'g1', positions: [] })
-    state.alone = { g2: [2, 2] }
+    const { beside, asked, follow } = control({ live: 'g1', positions: [] })
+    beside.alone = { g2: [2, 2] }
     expect(await follow(reps(2, 2))).toEqual(new Map())
     asked.length = 0
     expect(await follow(reps(4, 2))).toEqual(new Map())
@@ -150,11 +153,15 @@ describe('made live, it', () => {
   })
 
   test('takes no position for one of a live generation that it reached after the swap', async () => {
-    const { state, after, follow } = control({ live: 'g1', positions: [1, 1], parked: { 'events:0:1': 'id_reused' } })
+    const { state, beside, after, follow } = control({
+      live: 'g1',
+      positions: [1, 1],
+      parked: { 'events:0:1': 'id_reused' },
+    })
     // Between two looks: swapped, written down, and the other one goes on by itself.
     after.push(() => {
       state.live = 'g2'
-      state.alone = { g2: [1, 1] }
+      beside.alone = { g2: [1, 1] }
       state.positions = [2, 2]
     })
     expect(await follow(reps(0, 2))).toEqual(new Map())

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Request } from '../../projector/elasticsearch.ts'
-import { changeGenerations, type Generations, readGenerations } from '../../projector/generations.ts'
+import { changeGenerations, type Generations, readGenerations, settle } from '../../projector/generations.ts'
 
 /** A control index that others may change between any two requests. */
 const control = (body: object | undefined) => {
@@ -33,6 +33,7 @@ test('before the first start there is none; a live one that says no more is the 
     building: null,
     previous: null,
     verified: {},
+    floor: [],
     alone: {},
   })
   await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
@@ -57,4 +58,36 @@ test('a change that is given up changes nothing', async () => {
   }
   await expect(changeGenerations(steps, refuse)).rejects.toThrow('meanwhile')
   expect(state).toEqual({ body: { generation: 'g1' }, seqNo: 7 })
+})
+
+describe('after a swap', () => {
+  const documents = (live: object, position: number) => {
+    const { state, between, steps } = control(live)
+    const request = async (asked: Request) => {
+      if (asked.path.includes('generation%3Ag1')) return { status: 200, body: { _source: { body: { partitions: 2 } } } }
+      if (asked.path.includes('position%3Ag1')) return { status: 200, body: { _source: { body: { position } } } }
+      return steps.request(asked)
+    }
+    return { state, between, steps: { ...steps, request } }
+  }
+  const swapped = { generation: 'g2', previous: 'g1', floor: null }
+
+  test('it is said how far the one before may have been seen', async () => {
+    const { state, steps } = documents(swapped, 5)
+    await settle(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
+  })
+
+  test('who says so first says so for all; where one decides by itself is said with its first swap', async () => {
+    const { state, between, steps } = documents({ ...swapped, alone: { g2: [3, 3] } }, 5)
+    between.push(() => {
+      state.body = { ...swapped, floor: [4, 4], alone: { g2: [3, 3] } }
+      state.seqNo++
+    })
+    await settle(steps)
+    expect(state.body).toMatchObject({ floor: [4, 4], alone: { g2: [3, 3] } })
+    state.body = { ...swapped, alone: { g2: [3, 3] } }
+    await settle(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [3, 3] } })
+  })
 })
