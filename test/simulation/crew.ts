@@ -2,16 +2,18 @@
  * The projectors of a run, and what is done to them: started, killed at a step, frozen, stopped, started again. Also what is
  * done to the services at a moment of the schedule.
  */
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { Host } from './clock.ts'
 import type { Group } from './group.ts'
-import { EVENTS, type History } from './history.ts'
+import { EVENTS } from './history.ts'
 import type { Step, Watcher } from './link.ts'
-import { Projector, type Services } from './projector.ts'
+import { OTHER_RULES, Projector, type Services } from './projector.ts'
+import { SECOND_GENERATION } from './promises.ts'
 import type { Action, Happens, Kill, Schedule } from './schedule.ts'
 
-type Parts = Omit<Services, 'watcher'> & { readonly history: History }
+type Parts = Omit<Services, 'watcher'>
 
 export class Crew {
   readonly #parts: Parts
@@ -22,6 +24,7 @@ export class Crew {
   #kills: readonly Kill[] = []
   readonly #steps = new Map<Step, number>()
   #names = 0
+  #others = 0
   #isHealed = false
 
   constructor(parts: Parts, random: Random, onStopped: (error: unknown) => void) {
@@ -37,6 +40,11 @@ export class Crew {
 
   start(count: number): void {
     for (let number = 0; number < count; number++) this.#startOne()
+  }
+
+  /** Starts one under other rules, and keeps one there. */
+  startOther(): void {
+    if (this.#others++ === 0) this.#startOne(OTHER_RULES)
   }
 
   startOneByOne(count: number): void {
@@ -59,7 +67,9 @@ export class Crew {
   heal(count: number): void {
     this.#isHealed = true
     for (const { host } of this.#projectors) host.thaw()
-    for (let missing = count - this.#living().length; missing > 0; missing--) this.#startOne()
+    const living = (version: number): number => this.#living().filter(one => one.version === version).length
+    for (let missing = count - living(RULES_VERSION); missing > 0; missing--) this.#startOne()
+    if (this.#others > 0 && living(OTHER_RULES) === 0) this.#startOne(OTHER_RULES)
   }
 
   /** A partition has gone from one process to another. */
@@ -72,13 +82,13 @@ export class Crew {
     return this.#projectors.filter(({ host }) => !host.isDead)
   }
 
-  #startOne(): void {
+  #startOne(version = RULES_VERSION): void {
     const services = { ...this.#parts, watcher: this.#watcher }
-    this.#projectors.push(new Projector(`projector-${++this.#names}`, services, this.#onStopped))
+    this.#projectors.push(new Projector(`projector-${++this.#names}`, version, services, this.#onStopped))
   }
 
-  #startAfter(milliseconds: number): void {
-    this.#parts.clock.after(milliseconds, () => this.#isHealed || this.#startOne())
+  #startAfter(milliseconds: number, version = RULES_VERSION): void {
+    this.#parts.clock.after(milliseconds, () => this.#isHealed || this.#startOne(version))
   }
 
   #act({ action, length }: Happens): void {
@@ -91,7 +101,7 @@ export class Crew {
     const { clock } = this.#parts
     if (action === 'kill') {
       projector.kill()
-      this.#startAfter(length)
+      this.#startAfter(length, projector.version)
     }
     if (action === 'freeze') {
       projector.host.freeze()
@@ -99,7 +109,7 @@ export class Crew {
     }
     if (action === 'stop') {
       projector.stop()
-      this.#startAfter(length)
+      this.#startAfter(length, projector.version)
     }
     if (action === 'crash a consumer') {
       const consumers = projector.consumers
@@ -180,15 +190,16 @@ export class Crew {
     if (where === 'before publish') coverage.count('projectors killed between refresh and publish')
     if (where === 'after publish') coverage.count('projectors killed between publish and commit')
     projector.kill()
-    this.#startAfter(kill.restartAfter)
+    this.#startAfter(kill.restartAfter, projector.version)
   }
 
   #onWritten(host: Host, id: string): void {
     const { broker, history, coverage } = this.#parts
     const org = id.split(':')[0] ?? ''
-    const group = broker.groupOf(FIRST_GENERATION)
     const partition = history.partitionOf(org)
-    const owner = group?.ownerOf(partition)
-    if (partition !== -1 && owner !== host) coverage.count('writes of an owner that had lost its partition')
+    const isOwner = [FIRST_GENERATION, SECOND_GENERATION].some(
+      generation => broker.groupOf(generation)?.ownerOf(partition) === host,
+    )
+    if (partition !== -1 && !isOwner) coverage.count('writes of an owner that had lost its partition')
   }
 }

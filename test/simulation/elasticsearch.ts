@@ -42,6 +42,7 @@ export class Engine {
     if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
     else if (first === '_mget') this.#multiGet(request.body as MultiGet, answer)
     else if (first === '_index_template') answer({ status: 200, body: { acknowledged: true } })
+    else if (second === '_search') answer(this.#searchParked(first, request.body as SearchParked))
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
     else if (first === '_cluster') answer(this.#health(third))
     else answer(this.#one(request, first, second, third))
@@ -161,6 +162,21 @@ export class Engine {
     })
   }
 
+  /** What was parked between positions, by partition; a shard that fails is told by the status. */
+  #searchParked(name: string, { size, query, search_after: [after, from] = [-1, -1] }: SearchParked): Answer {
+    const index = this.indices.get(name)
+    if (index === undefined) return { status: 404, body: {} }
+    const found = index.searchable
+      .flatMap(shard => [...shard.values()])
+      .map(({ id, fields }) => ({ _id: id, sort: [Number(fields.partition), Number(fields.offset)] as const }))
+      .filter(({ sort: [partition, offset] }) => {
+        const { gte = 0, lt = 0 } = query.bool.should[partition]?.bool.filter[1].range.offset ?? {}
+        return offset >= gte && offset < lt && (partition > after || (partition === after && offset > from))
+      })
+      .sort(({ sort: a }, { sort: b }) => a[0] - b[0] || a[1] - b[1])
+    return { status: 200, body: { timed_out: false, hits: { hits: found.slice(0, size) } } }
+  }
+
   /** Shards that are active now: one that was nowhere a moment ago may be there again, without what it was not told. */
   #health(name: string): Answer {
     const { shards = 0 } = this.indices.get(name) ?? {}
@@ -202,6 +218,15 @@ type Item = {
   readonly version?: number
   readonly if_seq_no?: number
 }
+type SearchParked = {
+  readonly size: number
+  readonly query: { readonly bool: { readonly should: readonly { readonly bool: { readonly filter: OfPartition } }[] } }
+  readonly search_after?: readonly [partition: number, offset: number]
+}
+type OfPartition = readonly [
+  object,
+  { readonly range: { readonly offset: { readonly gte: number; readonly lt: number } } },
+]
 type MultiGet = { readonly docs: readonly { readonly _index: string; readonly _id: string }[] }
 type CreateIndex = {
   readonly mappings: IndexDefinition['mappings']

@@ -2,20 +2,26 @@
  * A projector process: the real `prepare` and the real streams, wired as `projector/projector.ts` wires them, on a simulated
  * Kafka and Elasticsearch. Not simulated: the admin port, the report, and how a process ends after what stops it.
  */
+
+import type { Steps } from '../../projector/flow.ts'
 import { createHealth } from '../../projector/health.ts'
-import { STOP_TIMEOUT_MS } from '../../projector/limits.ts'
+import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
 import { prepare, type Settings } from '../../projector/projector.ts'
-import { type RunningStream, startStream } from '../../projector/stream.ts'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { type RunningStream, startStream, type Tampering } from '../../projector/stream.ts'
+import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../schemas/documents.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { rep } from '../schemas/examples.ts'
 import type { Broker } from './broker.ts'
 import { type Clock, Host } from './clock.ts'
 import type { Consumer } from './consumer.ts'
 import type { Coverage } from './coverage.ts'
 import type { Engine } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
+import type { History } from './history.ts'
 import { createKafka } from './kafka.ts'
 import { createLink, type Link, type Watcher } from './link.ts'
-import { PREFIX } from './promises.ts'
+import { PREFIX, SECOND_GENERATION } from './promises.ts'
 
 export type Services = {
   readonly clock: Clock
@@ -24,6 +30,7 @@ export type Services = {
   readonly faults: Faults
   readonly coverage: Coverage
   readonly watcher: Watcher
+  readonly history: History
 }
 
 const settings: Settings = readSettings(projectorSettings, {
@@ -33,19 +40,24 @@ const settings: Settings = readSettings(projectorSettings, {
   ELASTICSEARCH_SHARDS: '2',
 })
 
+/** The version of the rules that other projectors decide by: they would apply what these here park. */
+export const OTHER_RULES = RULES_VERSION + 1
+
 export class Projector {
   readonly host: Host
+  readonly version: number
   readonly link: Link
   readonly consumers: readonly Consumer[]
   readonly #services: Services
   readonly #kafka: ReturnType<typeof createKafka>['kafka']
   readonly #stopping = new AbortController()
-  readonly #streams: RunningStream[] = []
+  readonly #streams = new Map<string, RunningStream>()
 
   /** @param onStopped told of what stops it, as nothing in a schedule should */
-  constructor(name: string, services: Services, onStopped: (error: unknown) => void) {
+  constructor(name: string, version: number, services: Services, onStopped: (error: unknown) => void) {
     const { clock, broker, engine, faults, coverage, watcher } = services
     this.#services = services
+    this.version = version
     this.host = new Host(clock, name)
     this.link = createLink(this.host, engine, faults, coverage, watcher)
     const { kafka, consumers } = createKafka(this.host, broker, faults, coverage)
@@ -66,14 +78,48 @@ export class Projector {
     const patience = { sleep: this.host.sleep, random: faults.random.next }
     const kafkaHeard = () => this.#kafka
     const shared = { kafkaHeard, elasticsearch: this.link, patience, now: clock.now }
-    const context = { ...shared, kafka: this.#kafka, signal, log } as unknown as Parameters<typeof prepare>[3]
+    const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
+      typeof prepare
+    >[3]
     const look = await prepare(settings, this.#kafka.admin(), health, context)
-    for (const options of await look()) {
-      if (signal.aborted) return
-      this.#streams.push(
-        await startStream(options, { ...shared, admin: this.#kafka.admin(), health, metrics: silent, fail }),
-      )
+    // Nothing is dropped in a run: what is kept up stays so.
+    for (;;) {
+      for (const options of await look()) {
+        const { generation } = options.identity
+        if (this.#streams.has(generation)) continue
+        if (signal.aborted) return
+        const admin = this.#kafka.admin()
+        const given = { ...shared, admin, health, metrics: silent, fail, ...this.#rules() }
+        this.#streams.set(generation, await startStream(options, given))
+      }
+      await this.host.sleep(FOLLOW_MS, signal)
     }
+  }
+
+  /** Other rules take for a rep whatever was parked before they are asked to decide by themselves: none of these may ever be seen. */
+  #rules(): Pick<Tampering, 'wrapSteps'> {
+    if (this.version === RULES_VERSION) return {}
+    const { engine, history, coverage } = this.#services
+    const floorOf = (partition: number): number => {
+      const live = engine.indices.get(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)?.fields as
+        | LiveDocument
+        | undefined
+      return live?.body.alone?.[SECOND_GENERATION]?.[partition] ?? Number.POSITIVE_INFINITY
+    }
+    const wrapSteps = (steps: Steps): Steps => {
+      const { stream, topic, partition } = steps.source
+      return {
+        ...steps,
+        decode: record => {
+          const isOther = stream === 'events' && record.offset < floorOf(partition)
+          if (!isOther || !history.parked.has(parkedId(topic, partition, record.offset))) return steps.decode(record)
+          coverage.count('records that other rules would apply and that stayed parked')
+          const data = { ...rep, org_id: String(record.key), id: `rep_other${record.offset}` }
+          return { type: 'commission.rep.recorded.v1', id: 'other', data }
+        },
+      }
+    }
+    return { wrapSteps }
   }
 
   /** Ends as on SIGTERM: what was read is published, the group is left; after a while the process is gone in any case. */
@@ -83,7 +129,7 @@ export class Projector {
     this.#stopping.abort()
     const gone = (): void => this.host.kill()
     this.host.after(STOP_TIMEOUT_MS, gone)
-    void Promise.all(this.#streams.map(stream => stream.stop())).then(gone)
+    void Promise.all([...this.#streams.values()].map(stream => stream.stop())).then(gone)
   }
 
   kill(): void {

@@ -8,9 +8,11 @@ import {
   apiKeysParkedIndexOf,
   controlIndexOf,
   FIRST_GENERATION,
+  generationId,
   indexOf,
   type Kind,
   LIVE_ID,
+  type LiveDocument,
   listKinds,
   listOrder,
   type PositionDocument,
@@ -25,6 +27,8 @@ import { API_KEYS, EVENTS, type History, type List, textOf } from './history.ts'
 import type { Index, Stored } from './stored.ts'
 
 export const PREFIX = 'simulated'
+export const SECOND_GENERATION = 'g2'
+const GENERATIONS = [FIRST_GENERATION, SECOND_GENERATION]
 
 export type Position = PositionDocument['body']
 
@@ -73,12 +77,26 @@ export class Promises {
     return control?.documents.has(LIVE_ID) === true
   }
 
+  /** What readers read. */
+  live(): LiveDocument['body'] | undefined {
+    const stored = this.#index(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)
+    return stored && (stored.fields as LiveDocument).body
+  }
+
+  /** Those there are. */
+  generations(): string[] {
+    const control = this.#index(controlIndexOf(PREFIX))
+    return GENERATIONS.filter(name => name === FIRST_GENERATION || control?.documents.has(generationId(name)))
+  }
+
   /** Everything at these positions is published: nothing is left to be caught up. */
   isCaughtUp(): boolean {
     const reached = (generation: string, partition: number, end: number): boolean =>
       this.published(generation, partition)?.position === end
     return (
-      this.#broker.topic(EVENTS).partitions.every(({ end }, partition) => reached(FIRST_GENERATION, partition, end)) &&
+      this.#broker
+        .topic(EVENTS)
+        .partitions.every(({ end }, partition) => this.generations().every(name => reached(name, partition, end))) &&
       reached(API_KEYS_GENERATION, 0, this.#broker.topic(API_KEYS).partitions[0]?.end ?? 0)
     )
   }
@@ -112,21 +130,23 @@ export class Promises {
     if (before !== undefined && (before.fields as PositionDocument).body.position === position.position) return
     this.#coverage.count('positions published')
     this.movedAt = this.#clock.elapsed
-    if (generation === FIRST_GENERATION) {
-      this.#checkLists(partition, position.position, 'was published')
-      this.#checkLists(partition, this.#random.below(position.position + 1), 'is read again')
-      this.#checkRecords(partition, position.position)
+    if (generation !== API_KEYS_GENERATION) {
+      this.#checkLists(generation, partition, position.position, 'was published')
+      this.#checkLists(generation, partition, this.#random.below(position.position + 1), 'is read again')
+      this.#checkRecords(generation, partition, position.position)
     } else this.#checkKeys(position.position)
     this.#checkParked(generation, partition, position.position)
   }
 
   /** A search sees more: what is published must look as it did. */
   onRefreshed(index: Index): void {
-    const list = listKinds.find(kind => index.name === indexOf(PREFIX, FIRST_GENERATION, kind))
-    if (list === undefined) return
-    for (let partition = 0; partition < this.#history.partitions; partition++) {
-      const position = this.published(FIRST_GENERATION, partition)?.position
-      if (position !== undefined) this.#checkLists(partition, position, 'stays published', [list])
+    for (const generation of GENERATIONS) {
+      const list = listKinds.find(kind => index.name === indexOf(PREFIX, generation, kind))
+      if (list === undefined) continue
+      for (let partition = 0; partition < this.#history.partitions; partition++) {
+        const position = this.published(generation, partition)?.position
+        if (position !== undefined) this.#checkLists(generation, partition, position, 'stays published', [list])
+      }
     }
   }
 
@@ -134,8 +154,8 @@ export class Promises {
     return this.#engine?.indices.get(name)
   }
 
-  #documents(kind: Kind): Index | undefined {
-    return this.#index(indexOf(PREFIX, FIRST_GENERATION, kind))
+  #documents(generation: string, kind: Kind): Index | undefined {
+    return this.#index(indexOf(PREFIX, generation, kind))
   }
 
   #checkPosition(topic: string, partition: number, { position, last, time }: Position): void {
@@ -152,24 +172,30 @@ export class Promises {
   }
 
   /** What a search sees at a position, list by list. */
-  #checkLists(partition: number, position: number, why: string, lists: readonly List[] = listKinds): void {
+  #checkLists(
+    generation: string,
+    partition: number,
+    position: number,
+    why: string,
+    lists: readonly List[] = listKinds,
+  ): void {
     for (const org of this.#history.organizationsOf(partition)) {
       const expected = this.#history.at(org, position)
       for (const list of lists) {
-        const found = this.#search(list, org, position)
+        const found = this.#search(generation, list, org, position)
         const wanted = expected.lists[list]
         if (found.length === wanted.length && found.every((text, place) => text === wanted[place]?.text)) continue
         this.#fail(
-          `position ${position} of partition ${partition} ${why}, and ${list} are not what they are there: ${found.length} for ${wanted.length}`,
+          `position ${position} of partition ${partition} of ${generation} ${why}, and ${list} are not what they are there: ${found.length} for ${wanted.length}`,
         )
       }
     }
   }
 
-  #search(list: List, org: string, position: number): string[] {
+  #search(generation: string, list: List, org: string, position: number): string[] {
     const order = listOrder[list]
     const found: { readonly place: number; readonly text: string }[] = []
-    for (const stored of this.#documents(list)?.searchable.flatMap(shard => [...shard.values()]) ?? []) {
+    for (const stored of this.#documents(generation, list)?.searchable.flatMap(shard => [...shard.values()]) ?? []) {
       const { fields } = stored
       if (fields.org_id !== org || typeof fields.seq !== 'number' || fields.seq >= position) continue
       if (typeof fields.until_seq === 'number' && fields.until_seq < position) continue
@@ -179,11 +205,11 @@ export class Promises {
   }
 
   /** What is read by id: every payout, superseded ones too, and its statement. */
-  #checkRecords(partition: number, position: number): void {
+  #checkRecords(generation: string, partition: number, position: number): void {
     for (const org of this.#history.organizationsOf(partition)) {
       const { payouts, statements } = this.#history.at(org, position)
       for (const [id, { text }] of payouts) {
-        const stored = this.#documents('payouts')?.documents.get(`${org}:${id}`)
+        const stored = this.#documents(generation, 'payouts')?.documents.get(`${org}:${id}`)
         if (stored === undefined) {
           this.#fail(`position ${position} was published, and ${id} is not there`)
           continue
@@ -191,7 +217,7 @@ export class Promises {
         const { until_seq, superseded_by_id } = stored.fields as { until_seq: number; superseded_by_id: string | null }
         const replacedBy = until_seq < position ? superseded_by_id : null
         if (bodyText(stored, replacedBy) !== text) this.#fail(`position ${position}: ${id} is not as it is there`)
-        const trace = this.#documents('statements')?.documents.get(`${org}:${id}`)
+        const trace = this.#documents(generation, 'statements')?.documents.get(`${org}:${id}`)
         if (trace === undefined || statementText(stored, trace, replacedBy) !== statements.get(id))
           this.#fail(`position ${position}: the statement of ${id} is wrong`)
       }
@@ -200,7 +226,7 @@ export class Promises {
 
   #checkParked(generation: string, partition: number, position: number): void {
     const topic = topicOf(generation)
-    const index = topic === EVENTS ? this.#documents('parked') : this.#index(apiKeysParkedIndexOf(PREFIX))
+    const index = topic === EVENTS ? this.#documents(generation, 'parked') : this.#index(apiKeysParkedIndexOf(PREFIX))
     for (const [id, code] of this.#history.parked) {
       const [of, number, offset] = id.split(':')
       if (of !== topic || Number(number) !== partition || Number(offset) >= position) continue
@@ -220,7 +246,7 @@ export class Promises {
   }
 }
 
-const topicOf = (generation: string): string => (generation === FIRST_GENERATION ? EVENTS : API_KEYS)
+const topicOf = (generation: string): string => (generation === API_KEYS_GENERATION ? API_KEYS : EVENTS)
 
 const statementTexts = new WeakMap<Stored, Map<string, string>>()
 

@@ -158,7 +158,7 @@ export class Readers {
 
   #positionOf(org: string): number {
     const { promises, history } = this.#world
-    return promises.published(FIRST_GENERATION, history.partitionOf(org))?.position ?? 0
+    return promises.published(promises.live()?.generation ?? FIRST_GENERATION, history.partitionOf(org))?.position ?? 0
   }
 
   async #walk(walk: Walk): Promise<void> {

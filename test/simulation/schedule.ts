@@ -44,11 +44,20 @@ export type Schedule = {
   readonly length: number
   readonly happens: readonly Happens[]
   readonly kills: readonly Kill[]
+  /** A second generation beside the first, in some of the schedules. */
+  readonly second: SecondGeneration | undefined
   readonly walkers: number
   /** Milliseconds between two requests of a walker. */
   readonly readPause: number
   /** For everything that is decided on the way. */
   readonly random: Random
+}
+
+/** It is begun at a moment; swaps and rollbacks follow, in turn, with pauses; any of these commands may be cut short. */
+export type SecondGeneration = {
+  readonly rules: 'same' | 'other'
+  readonly begin: number
+  readonly pause: number
 }
 
 const SCHEDULES_OF_A_HISTORY = 16
@@ -118,8 +127,15 @@ export const scheduleOf = (seed: number): Schedule => {
     length,
     happens,
     kills,
+    second: secondOf(createRandom(seed ^ 0x2545f491), length),
     walkers: 1 + random.below(3),
     readPause: length / random.pick([20, 40, 80]),
     random: createRandom(seed ^ 0x5bd1e995),
   }
+}
+
+const secondOf = (random: Random, length: number): SecondGeneration | undefined => {
+  if (random.chance(0.8)) return undefined
+  const begin = random.next() * length * random.pick([0.02, 0.5])
+  return { rules: random.pick(['same', 'other']), begin, pause: length / random.pick([4, 15, 50]) }
 }

@@ -1,0 +1,137 @@
+/**
+ * An operator of a run: begins a second generation beside the first, makes it live and goes back, by the commands as they are, at the moments
+ * of the schedule. Any of them may be cut short where it is. Not simulated: the process that makes a generation before projectors keep it up,
+ * which is the same stream, and the comparison of two generations.
+ */
+import { CommandError } from '../../commands/failures.ts'
+import { rollback, swap } from '../../commands/projection/swap.ts'
+import { type Answer, keepTrying, type Request, Unavailable } from '../../projector/elasticsearch.ts'
+import { changeGenerations } from '../../projector/generations.ts'
+import { prepareGeneration } from '../../projector/prepare.ts'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { FIRST_GENERATION } from '../../schemas/documents.ts'
+import type { Random } from '../support/random.ts'
+import { Host } from './clock.ts'
+import { EVENTS } from './history.ts'
+import { createLink } from './link.ts'
+import { OTHER_RULES, type Services } from './projector.ts'
+import { PREFIX, type Promises, SECOND_GENERATION } from './promises.ts'
+import type { SecondGeneration } from './schedule.ts'
+
+type Parts = Omit<Services, 'watcher'> & {
+  readonly promises: Promises
+  /** Called once the generation is there, where it is for projectors of other rules. */
+  readonly startOther: () => void
+  readonly fail: (reason: string) => void
+}
+
+export class Operator {
+  readonly #parts: Parts
+  readonly #random: Random
+  readonly #second: SecondGeneration
+  #hasBegun = false
+  #isBusy = false
+  #isHealed = false
+  #names = 0
+
+  constructor(second: SecondGeneration, parts: Parts, random: Random) {
+    this.#second = second
+    this.#parts = parts
+    this.#random = random
+  }
+
+  /** Lets happen what is to happen. */
+  follow(): void {
+    const { clock } = this.#parts
+    clock.after(this.#second.begin, () => this.#begin())
+    clock.after(this.#second.begin, () => this.#keepSwapping())
+  }
+
+  /** Nothing is cut short any more; what was never begun is begun. */
+  heal(): void {
+    this.#isHealed = true
+    if (!this.#hasBegun) this.#begin()
+  }
+
+  get isDone(): boolean {
+    return this.#hasBegun && !this.#isBusy
+  }
+
+  #begin(): void {
+    this.#carryOut(async (request, host) => {
+      const { broker, coverage, promises, startOther } = this.#parts
+      const { rules } = this.#second
+      const rulesVersion = rules === 'same' ? RULES_VERSION : OTHER_RULES
+      const partitions = broker.topic(EVENTS).partitions.length
+      const ends = Array.from({ length: partitions }, (_, partition) => ({ partition, low: 0, end: 0 }))
+      const steps = { request, prefix: PREFIX, shards: 2, rulesVersion }
+      const source = { topic: EVENTS, cluster_id: 'simulated', partitions }
+      const follows = rules === 'same' ? undefined : FIRST_GENERATION
+      const { signal } = new AbortController()
+      while (!promises.hasPosition()) await host.sleep(500, signal)
+      await prepareGeneration(SECOND_GENERATION, source, ends, true, steps, follows)
+      await changeGenerations(steps, now => ({ ...now, kept: [...new Set([...now.kept, SECOND_GENERATION])] }))
+      if (!this.#hasBegun) coverage.count(`generations begun under ${rules === 'same' ? 'the same' : 'other'} rules`)
+      this.#hasBegun = true
+      if (rules === 'other') startOther()
+    })
+  }
+
+  #keepSwapping(): void {
+    this.#parts.clock.after(this.#random.next() * 2 * this.#second.pause, () => {
+      if (this.#isHealed) return
+      this.#swapOrGoBack()
+      this.#keepSwapping()
+    })
+  }
+
+  #swapOrGoBack(): void {
+    if (!this.#hasBegun || this.#isBusy) return
+    const { clock, coverage, fail, promises } = this.#parts
+    this.#carryOut(async (send, host) => {
+      const context = {
+        send,
+        prefix: PREFIX,
+        out: () => undefined,
+        say: (line: string) => {
+          if (line.includes(' is applied in ')) fail(line)
+        },
+        sleep: (milliseconds: number) => host.sleep(milliseconds, new AbortController().signal),
+        now: clock.now,
+      }
+      const back = promises.live()?.generation === SECOND_GENERATION
+      if (back) await rollback({ force: 'simulated' }, context)
+      else await swap({ generation: SECOND_GENERATION, force: 'simulated' }, context)
+      coverage.count(back ? 'rollbacks' : 'swaps')
+    })
+  }
+
+  #carryOut(command: (request: (request: Request) => Promise<Answer>, host: Host) => Promise<void>): void {
+    const { clock, engine, faults, coverage, fail } = this.#parts
+    const host = new Host(clock, `operator-${++this.#names}`)
+    const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
+    const link = createLink(host, engine, faults, coverage, watcher)
+    const { signal } = new AbortController()
+    const patience = { sleep: host.sleep, random: faults.random.next, onTrouble: () => undefined }
+    const request = (asked: Request) => keepTrying(() => link.send(asked, signal), signal, patience)
+    this.#isBusy = true
+    if (!this.#isHealed && this.#random.chance(0.4)) {
+      clock.after(this.#random.next() * this.#random.pick([20, 200, 2_000]), () => {
+        if (!this.#isBusy || host.isDead) return
+        coverage.count('commands cut short')
+        host.kill()
+        this.#isBusy = false
+      })
+    }
+    const done = (): void => {
+      if (!host.isDead) this.#isBusy = false
+    }
+    command(request, host)
+      .catch((error: unknown) => {
+        // What cannot be done now is refused, and said.
+        if (!(error instanceof CommandError || error instanceof Unavailable))
+          fail(`a command failed: ${error instanceof Error ? error.stack : 'defect'}`)
+      })
+      .then(done)
+  }
+}
