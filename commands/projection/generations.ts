@@ -53,10 +53,11 @@ export const rolesOf = (name: string, { live, kept, building, previous, verified
 export const list = async ({ json }: { readonly json: boolean }, context: CommandContext): Promise<ExitCode> => {
   const generations = await readAll(context)
   for (const name of namesOf(generations)) {
-    const { rules_version, topic, partitions } = await identityOf(name, context)
+    const { rules_version, topic, partitions, follows } = await identityOf(name, context)
     const positions = await positionsOf({ generation: name, partitions }, context)
     const records = positions.reduce((sum, { position }) => sum + position, 0)
-    const roles = rolesOf(name, generations)
+    const isFollowing = follows !== undefined && generations.alone[name] === undefined
+    const roles = [...rolesOf(name, generations), ...(isFollowing ? [`follows ${follows}`] : [])]
     if (json) context.out(`${JSON.stringify({ generation: name, roles, rules_version, topic, records })}\n`)
     else context.out(`${name}  ${roles.join(', ')}; rules version ${rules_version}; ${records} records of ${topic}\n`)
   }

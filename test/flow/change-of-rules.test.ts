@@ -106,6 +106,7 @@ test('what is parked stays parked in a generation under other rules, also where 
   const ran = await rebuildUnder(file, { topics, prefix }, NEW)
   expect(ran, ran.log).toMatchObject({ code: 0 })
   expect(ran.log).toContain('g2 has caught up')
+  expect(await roles()).toEqual({ g1: ['live'], g2: ['kept up', 'follows g1'] })
 
   const before = await parkedIn('g1')
   expect(before[refusedByOld]).toBe('record_undecodable')
