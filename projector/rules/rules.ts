@@ -7,7 +7,7 @@ import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
 /** Raised with every change that decides any record otherwise or writes any document otherwise. */
-export const RULES_VERSION = 1
+export const RULES_VERSION = 2
 
 type AnyRules = Rules<ValidEvent['data']>
 const anyRules = <Data, Needed>(rules: Rules<Data, Needed>): AnyRules => rules as unknown as AnyRules
