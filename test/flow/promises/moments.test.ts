@@ -15,6 +15,7 @@ import { eventually, fileScope } from '../../support/scope.ts'
 import { createPrefix } from '../../support/stored.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
 import { createTopics, type Topics } from '../../support/topics.ts'
+import { differenceOfAmounts, totalsOf } from '../../support/totals.ts'
 
 const PARTITIONS = 3
 const MOMENTS = 1_000
@@ -151,37 +152,6 @@ const check = async ({ org, what, id, limit, as_of, position }: Asked): Promise<
 const isSamePair = (a: Item, b: Item): boolean => a.rep_id === b.rep_id && a.period_id === b.period_id
 const comparable = ({ published_at: _, ...change }: Item): Item => change
 
-const PLACES = 40
-const units = (amount: string): bigint => {
-  const [whole = '', fraction = ''] = amount.replace('-', '').split('.')
-  const digits = BigInt(whole + fraction.padEnd(PLACES, '0'))
-  return amount.startsWith('-') ? -digits : digits
-}
-/** Exact, with nothing behind the last digit that counts. */
-const amountOf = (sum: bigint): string => {
-  const digits = String(sum < 0n ? -sum : sum).padStart(PLACES + 1, '0')
-  const fraction = digits.slice(-PLACES).replace(/0+$/, '')
-  return `${sum < 0n ? '-' : ''}${digits.slice(0, -PLACES)}${fraction && `.${fraction}`}`
-}
-const sumOf = (amounts: readonly unknown[]): string =>
-  amountOf(amounts.reduce((sum: bigint, of) => sum + units(String(of)), 0n))
-
-const totalsOf = (payouts: readonly Item[], payroll: readonly Item[]): unknown[] => {
-  const groupOf = ({ period_id, currency }: Item): string => `${period_id} ${currency}`
-  return [...new Set([...payouts, ...payroll].map(groupOf))].toSorted().map(group => {
-    const [owed, paid] = [payouts, payroll].map(items => items.filter(item => groupOf(item) === group))
-    const [period_id, currency] = group.split(' ')
-    return {
-      period_id,
-      currency,
-      owed_amount: sumOf(owed?.map(({ net_amount }) => net_amount) ?? []),
-      owed_count: owed?.length,
-      paid_amount: sumOf(paid?.map(({ amount }) => amount) ?? []),
-      paid_count: paid?.length,
-    }
-  })
-}
-
 test('the feed has every applied event once, in order, with the time that Kafka gave it, and nothing of others', async () => {
   for (const org of organizations) {
     const walked = await walk(org, '/changes', { limit: 7 })
@@ -215,7 +185,7 @@ const differenceOf = (before: Item | undefined, after: Item): unknown => {
   if (before === undefined) return null
   const [old, now] = [before.line_items, after.line_items] as unknown as [Line[], Line[]]
   const minus = (field: string) =>
-    before.currency === after.currency ? amountOf(units(String(after[field])) - units(String(before[field]))) : null
+    before.currency === after.currency ? differenceOfAmounts(before[field], after[field]) : null
   return {
     net_amount: minus('net_amount'),
     earned_amount: minus('earned_amount'),
