@@ -91,7 +91,7 @@ export const errorType = (answer: unknown): string | undefined => {
   return typeof type === 'string' ? type : undefined
 }
 
-/** `_source` are the fields that are wanted: all of them, unless given. */
+/** A document, and which of its fields are asked for: without that, all. */
 export type Place = { readonly _index: string; readonly _id: string; readonly _source?: readonly string[] }
 /** A document as a realtime multi-get answers it. */
 export type Found = {

@@ -44,6 +44,8 @@ export type VersionDocument = {
   org_id: string
   first_seq: number
   seq: number
+  /** The how-manyeth version of its record this is, from 1. */
+  ordinal: number
   until_seq: number
   at: number
   hash: string
@@ -64,6 +66,9 @@ export type PayoutDocument = {
   at: number
   rep_id: string
   period_id: string
+  /** `net_amount` with the characters it has in the body, and its currency: what is owed is counted by them. */
+  amount: string
+  currency: string
   hash: string
   body_bytes: number
   body: unknown
@@ -80,6 +85,9 @@ export type PayrollDocument = {
   rep_id: string
   period_id: string
   reverses_id: string | null
+  /** With the characters they have in the body: what has left is counted by them. */
+  amount: string
+  currency: string
   hash: string
   body_bytes: number
   body: unknown
@@ -193,12 +201,15 @@ const keyword = { type: 'keyword' } as const
 /** Kept in the document, never searched: no index structure is built. */
 const kept = { type: 'keyword', index: false, doc_values: false } as const
 const keptLong = { type: 'long', index: false, doc_values: false } as const
+/** Counted by, never searched for. */
+const counted = { type: 'keyword', index: false } as const
 const body = { type: 'object', enabled: false } as const
 
 const versions = {
   org_id: keyword,
   first_seq: long,
   seq: long,
+  ordinal: keptLong,
   until_seq: long,
   at: long,
   hash: kept,
@@ -230,6 +241,8 @@ const properties = {
     at: long,
     rep_id: keyword,
     period_id: keyword,
+    amount: counted,
+    currency: counted,
     hash: kept,
     body_bytes: keptLong,
     body,
@@ -242,6 +255,8 @@ const properties = {
     rep_id: keyword,
     period_id: keyword,
     reverses_id: keyword,
+    amount: counted,
+    currency: counted,
     hash: kept,
     body_bytes: keptLong,
     body,

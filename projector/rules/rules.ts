@@ -7,7 +7,7 @@ import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
 /** Raised with every change that decides any commission event otherwise or writes any document of it otherwise. */
-export const RULES_VERSION = 1
+export const RULES_VERSION = 2
 /** The same of API keys. They have no generations: with another version they are projected again under a new prefix. */
 export const KEY_RULES_VERSION = 1
 

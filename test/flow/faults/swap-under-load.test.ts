@@ -5,6 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { RULES_VERSION } from '../../../projector/rules/rules.ts'
 import { kinds, LIVE_ID } from '../../../schemas/documents.ts'
 import { commandSettings, type Ran, runCommand } from '../../support/commands.ts'
 import {
@@ -69,8 +70,8 @@ const followed = async (api: Api, prefix: string, generation: string): Promise<n
 }
 
 test.each([
-  { rules: 'the same rules', version: 1 },
-  { rules: 'other rules', version: 2 },
+  { rules: 'the same rules', version: RULES_VERSION },
+  { rules: 'other rules', version: RULES_VERSION + 1 },
 ])(
   'walkers notice nothing of a swap to $rules and back, while 200 recalculations a second come',
   { timeout: 600_000 },
@@ -101,7 +102,7 @@ test.each([
     await caughtUp(projector)
     const rebuilt = await rebuildUnder(t, { topics, prefix }, { version })
     expect(rebuilt, rebuilt.log).toMatchObject({ code: 0 })
-    const other = version === 1 ? projector : await startProjectorOf(t, { topics, prefix }, { version })
+    const other = version === RULES_VERSION ? projector : await startProjectorOf(t, { topics, prefix }, { version })
     await eventually(() =>
       expect(other.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
     )

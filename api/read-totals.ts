@@ -1,0 +1,197 @@
+/**
+ * In: an organization and maybe a moment. Out: by period and currency what is owed and what has left, and how many records say so.
+ * Promises: of exactly the records that the lists hold at that position, summed exactly.
+ * Can go wrong: what Elasticsearch cannot answer completely, or in time, is `unavailable`.
+ *
+ * Elasticsearch counts how often each amount occurs, as text; only here it becomes a number. That takes a time that grows with the
+ * organization's records: so what was once summed is remembered until something of the organization changes, all who ask for the same
+ * share one summing, and who cannot wait for it finds it done when it asks again.
+ */
+import { LRUCache } from 'lru-cache'
+import { indexOf, listKinds } from '../schemas/documents.ts'
+import { Exact, textOfSum } from '../schemas/money.ts'
+import type { Totals } from '../schemas/resources.ts'
+import { smallSearch } from './cut-documents.ts'
+import type { Search } from './elasticsearch.ts'
+import { unavailable } from './failures.ts'
+import {
+  ORGANIZATIONS_REMEMBERED,
+  SEARCH_TIME_MAX,
+  TOTALS_AMOUNTS,
+  TOTALS_AT_ONCE,
+  TOTALS_RECORDS,
+  TOTALS_TIME_MAX,
+} from './limits.ts'
+import { notReplacedRange, type Position, visibleRange } from './position.ts'
+import type { ReaderParts } from './read-list.ts'
+import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
+import { createReadAtMoment } from './read-record.ts'
+import { endingBecause } from './request.ts'
+
+export type TotalsRead = { readonly position: Position; readonly totals: Totals }
+export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
+type Row = Totals['totals'][number]
+
+export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
+  const readAtMoment = createReadAtMoment(parts)
+  const summed = new LRUCache<string, readonly Row[]>({ max: ORGANIZATIONS_REMEMBERED })
+  const summing = new Map<string, Promise<readonly Row[]>>()
+
+  const ask = async (indices: readonly string[], body: object, signal: AbortSignal) => {
+    const answer = await search(indices.join(), JSON.stringify({ ...always, ...body }), signal)
+    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+    return smallSearch(answer)
+  }
+
+  /** How often each combination of these fields occurs. */
+  const count = async <Field extends string>(
+    fields: readonly Field[],
+    index: string,
+    query: object,
+    signal: AbortSignal,
+  ) => {
+    const counted: Counted<Field>[] = []
+    for (let after: object | undefined; ; ) {
+      const sources = fields.map(field => ({ [field]: { terms: { field } } }))
+      const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
+      const { aggregations } = await ask([index], { size: 0, query, aggs: { all: { composite } } }, signal)
+      const { all } = aggregations as { all: { buckets: readonly Counted<Field>[]; after_key?: object } }
+      counted.push(...all.buckets)
+      if (all.buckets.length < TOTALS_AMOUNTS) return counted
+      after = all.after_key
+    }
+  }
+
+  /** Some periods at a time: each time all records of the query are looked through. */
+  const countAmounts = async (
+    kind: 'payouts' | 'payroll_files',
+    org: string,
+    position: Position,
+    signal: AbortSignal,
+  ) => {
+    const index = indexOf(parts.prefix, position.generation.name, kind)
+    const periods = await count(['period_id'], index, queryOf(org, kind, position), signal)
+    const counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
+    for (const some of portionsOf(periods)) {
+      const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
+      counted.push(...(await count(['period_id', 'currency', 'amount'], index, query, signal)))
+    }
+    return counted
+  }
+
+  const sum = async (org: string, position: Position): Promise<readonly Row[]> => {
+    const over = new AbortController()
+    const timer = setTimeout(() => over.abort(endingBecause('time_is_up')), TOTALS_TIME_MAX)
+    try {
+      const owed = await countAmounts('payouts', org, position, over.signal)
+      return rowsOf(owed, await countAmounts('payroll_files', org, position, over.signal))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  const sumOnce = (org: string, position: Position, last: string): Promise<readonly Row[]> => {
+    const key = `${position.generation.name}:${org}:${last}`
+    const known = summed.get(key)
+    if (known) return Promise.resolve(known)
+    const running = summing.get(key)
+    if (running) return running
+    if (summing.size >= TOTALS_AT_ONCE) return Promise.reject(unavailable('totals_in_flight'))
+    const began = sum(org, position).finally(() => summing.delete(key))
+    summing.set(key, began)
+    began.then(rows => summed.set(key, rows)).catch(() => undefined)
+    return began
+  }
+
+  const lastChange = async (org: string, position: Position, signal: AbortSignal): Promise<string | null> => {
+    const indices = listKinds.map(kind => indexOf(parts.prefix, position.generation.name, kind))
+    const body = { size: 1, _source: ['ordinal'], sort: [{ seq: 'desc' }], query: queryOf(org, 'changes', position) }
+    const [hit] = (await ask(indices, body, signal)).hits
+    if (!hit) return null
+    const kind = listKinds[indices.indexOf(hit._index)] ?? 'reps'
+    const id = hit._id.split(':')[1] ?? ''
+    const { ordinal } = hit._source as { ordinal?: number }
+    const name: RecordName = kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: ordinal ?? 0 } : { kind, id }
+    return textOfName(name)
+  }
+
+  return async (org, asOf, signal) => {
+    const { now, position } = await readAtMoment(org, () => [], asOf, signal)
+    const last_change_id = await lastChange(org, position, signal)
+    const time = await parts.projectionTime(org, now, last_change_id === null ? 'nothing' : 'records', signal)
+    const totals = last_change_id === null ? [] : await untilOver(sumOnce(org, position, last_change_id), signal)
+    return { position: { ...position, time }, totals: { last_change_id, totals: [...totals] } }
+  }
+}
+
+const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
+
+/** The summing goes on for the next who asks. */
+const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
+  const over = Promise.withResolvers<never>()
+  const end = () => over.reject(unavailable((signal.reason as DOMException).message))
+  signal.addEventListener('abort', end)
+  return Promise.race([task, over.promise]).finally(() => signal.removeEventListener('abort', end))
+}
+
+type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
+
+/** Neighbours together that have so many records in all, or one alone. */
+const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly Item[]): Item[][] => {
+  const portions: Item[][] = []
+  let room = 0
+  for (const item of items) {
+    if (item.doc_count > room || portions.length === 0) {
+      portions.push([])
+      room = TOTALS_RECORDS
+    }
+    portions.at(-1)?.push(item)
+    room -= item.doc_count
+  }
+  return portions
+}
+
+const queryOf = (
+  org: string,
+  what: 'payouts' | 'payroll_files' | 'changes',
+  position: Position,
+  more: readonly object[] = [],
+): object => ({
+  bool: {
+    filter: [
+      { term: { org_id: org } },
+      { range: { seq: visibleRange(position) } },
+      ...(what === 'payouts' ? [{ range: { until_seq: notReplacedRange(position) } }] : []),
+      ...more,
+    ],
+  },
+})
+
+type Amounts = readonly Counted<'period_id' | 'currency' | 'amount'>[]
+
+const rowsOf = (owed: Amounts, paid: Amounts): Row[] => {
+  const groups = Map.groupBy(
+    [...owed.map(one => ({ ...one, what: 'owed' })), ...paid.map(one => ({ ...one, what: 'paid' }))],
+    ({ key }) => `${key.period_id} ${key.currency}`,
+  )
+  const sum = (counted: Amounts) => ({
+    amount: textOfSum(
+      counted.reduce((sum, { key, doc_count }) => sum.plus(new Exact(key.amount).times(doc_count)), new Exact(0)),
+    ),
+    count: counted.reduce((sum, { doc_count }) => sum + doc_count, 0),
+  })
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, counted]) => {
+      const [period_id = '', currency = ''] = group.split(' ')
+      const [owes, left] = ['owed', 'paid'].map(what => sum(counted.filter(one => one.what === what)))
+      return {
+        period_id,
+        currency,
+        owed_amount: owes?.amount ?? '0',
+        owed_count: owes?.count ?? 0,
+        paid_amount: left?.amount ?? '0',
+        paid_count: left?.count ?? 0,
+      }
+    })
+}
