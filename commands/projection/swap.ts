@@ -66,8 +66,11 @@ const makeLive = async (
   }
   await settle(steps)
   const looked = await refuseUnparked(identity, other, undefined, force, context)
-  await untilAsFar(identity, other, isFollowing ? SWAP_NEAR_MS : 0, context)
+  const near = isFollowing ? SWAP_NEAR_MS : 0
+  await untilAsFar(identity, other, near, context)
   await refuseUnparked(identity, other, looked, force, context)
+  // That took a moment, in which the live one has gone on.
+  await untilAsFar(identity, other, near, context)
   await changeGenerations(steps, now => {
     if (now.live === generation) return now
     if (now.live !== before || !now.kept.includes(generation)) {

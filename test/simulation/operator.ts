@@ -31,6 +31,7 @@ export class Operator {
   readonly #second: SecondGeneration
   #hasBegun = false
   #isBusy = false
+  #working: Host | undefined
   #isHealed = false
   #names = 0
 
@@ -107,24 +108,26 @@ export class Operator {
   }
 
   #carryOut(command: (request: (request: Request) => Promise<Answer>, host: Host) => Promise<void>): void {
-    const { clock, engine, faults, coverage, fail } = this.#parts
+    const { clock, engine, faults, coverage, fail, promises } = this.#parts
     const host = new Host(clock, `operator-${++this.#names}`)
-    const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
+    // Some are cut just where readers already wait for what is to be said next.
+    const isCutAfterSwap = !this.#isHealed && this.#random.chance(0.2)
+    const watcher = {
+      onSend: () => undefined,
+      onDone: () => void (isCutAfterSwap && promises.live()?.floor === null && this.#cut(host)),
+      onWritten: () => undefined,
+    }
     const link = createLink(host, engine, faults, coverage, watcher)
     const { signal } = new AbortController()
     const patience = { sleep: host.sleep, random: faults.random.next, onTrouble: () => undefined }
     const request = (asked: Request) => keepTrying(() => link.send(asked, signal), signal, patience)
     this.#isBusy = true
+    this.#working = host
     if (!this.#isHealed && this.#random.chance(0.4)) {
-      clock.after(this.#random.next() * this.#random.pick([20, 200, 2_000]), () => {
-        if (!this.#isBusy || host.isDead) return
-        coverage.count('commands cut short')
-        host.kill()
-        this.#isBusy = false
-      })
+      clock.after(this.#random.next() * this.#random.pick([20, 200, 2_000]), () => this.#cut(host))
     }
     const done = (): void => {
-      if (!host.isDead) this.#isBusy = false
+      if (this.#working === host) this.#isBusy = false
     }
     command(request, host)
       .catch((error: unknown) => {
@@ -133,5 +136,12 @@ export class Operator {
           fail(`a command failed: ${error instanceof Error ? error.stack : 'defect'}`)
       })
       .then(done)
+  }
+
+  #cut(host: Host): void {
+    if (!this.#isBusy || this.#working !== host || host.isDead) return
+    this.#parts.coverage.count('commands cut short')
+    host.kill()
+    this.#isBusy = false
   }
 }

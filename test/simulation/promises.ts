@@ -89,8 +89,9 @@ export class Promises {
     return GENERATIONS.filter(name => name === FIRST_GENERATION || control?.documents.has(generationId(name)))
   }
 
-  /** Everything at these positions is published: nothing is left to be caught up. */
+  /** Everything at these positions is published, and readers are served: nothing is left to be caught up. */
   isCaughtUp(): boolean {
+    if (this.live()?.floor === null) return false
     const reached = (generation: string, partition: number, end: number): boolean =>
       this.published(generation, partition)?.position === end
     return (
