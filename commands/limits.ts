@@ -31,3 +31,8 @@ export const SWAP_WAIT_MS = 60_000
 export const DROP_WAIT_MS = 60_000
 /** Milliseconds between two lines that say how far a rebuild is, where nobody looks at a terminal. */
 export const REBUILD_TOLD_MS = 10_000
+/** Records of a page of an export. */
+export const EXPORT_PAGE = 200
+/** Times that a read is tried which Elasticsearch does not answer, and milliseconds between two. */
+export const READ_ATTEMPTS = 30
+export const READ_AGAIN_MS = 1_000

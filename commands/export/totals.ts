@@ -1,0 +1,86 @@
+/** `npm run projection -- totals`: what is owed and what has left, by period and currency, at one moment: as a table, as JSON, and as a picture. */
+import { writeFile } from 'node:fs/promises'
+import { bodyOf } from '../../api/cut-documents.ts'
+import { recordIdOf } from '../../api/read-list.ts'
+import { type Moment, momentOf } from '../../api/read-parameters.ts'
+import { differenceOf } from '../../schemas/money.ts'
+import { type ExitCode, exitCodes } from '../failures.ts'
+import { EXPORT_PAGE } from '../limits.ts'
+import { drawTotals, type TotalsRow } from './chart.ts'
+import type { Reading } from './readers.ts'
+
+export type TotalsOptions = {
+  readonly org: string
+  readonly asOf: Moment | undefined
+  /** A file to draw them into. */
+  readonly svg: string | undefined
+  readonly json: boolean
+}
+export type TotalsSteps = Reading & { readonly out: (text: string) => void; readonly say: (line: string) => void }
+
+export const showTotals = async ({ org, asOf, svg, json }: TotalsOptions, steps: TotalsSteps): Promise<ExitCode> => {
+  const { totals } = await steps.patiently(signal => steps.readers.totals(org, asOf, signal))
+  const names = await periodNames(org, totals.last_change_id, steps)
+  // In the order in which the periods were first recorded.
+  const order = [...names.keys()]
+  const rows: TotalsRow[] = totals.totals
+    .map(row => ({
+      ...row,
+      period: names.get(row.period_id) ?? row.period_id,
+      still_owed: differenceOf(row.paid_amount, row.owed_amount),
+    }))
+    .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
+  if (svg !== undefined) {
+    await writeFile(svg, await drawTotals(rows))
+    steps.say(`drawn into ${svg}`)
+  }
+  if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)
+  else steps.out(tableOf(rows))
+  return exitCodes.done
+}
+
+const periodNames = async (
+  org: string,
+  change: string | null,
+  { readers, patiently }: TotalsSteps,
+): Promise<Map<string, string>> => {
+  const names = new Map<string, string>()
+  if (change === null) return names
+  const asOf = momentOf(change)
+  for (let after: string | undefined, more = true; more; ) {
+    const startingAfter = after === undefined ? undefined : ({ kind: 'periods', id: after } as const)
+    const parameters = { limit: EXPORT_PAGE, startingAfter, asOf }
+    const page = await patiently(signal => readers.list(org, 'periods', parameters, signal))
+    for (const hit of page.hits) names.set(recordIdOf(hit), (bodyOf(hit) as { name: string }).name)
+    const last = page.hits.at(-1)
+    after = last && recordIdOf(last)
+    more = page.hasMore
+  }
+  return names
+}
+
+const tableOf = (rows: readonly TotalsRow[]): string => {
+  const lines = [
+    ['period', '', 'currency', 'owed', 'payouts', 'paid', 'records', 'still owed'],
+    ...rows.map(row => [
+      row.period_id,
+      row.period,
+      row.currency,
+      row.owed_amount,
+      `${row.owed_count}`,
+      row.paid_amount,
+      `${row.paid_count}`,
+      row.still_owed,
+    ]),
+  ]
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map(line => [...(line[column] ?? '')].length))) ?? []
+  return lines
+    .map(line => {
+      const cells = line.map((cell, column) => {
+        const room = ' '.repeat((widths[column] ?? 0) - [...cell].length)
+        return column < 3 ? cell + room : room + cell
+      })
+      return `${cells.join('  ').trimEnd()}\n`
+    })
+    .join('')
+}
