@@ -26,6 +26,8 @@ export const COLUMN_CHARACTERS = 40
 export const SCAN_DOCUMENTS = 500
 /** Records that differ, shown of two generations. */
 export const DIFFERENCES_SHOWN = 10
+/** Sandboxes that are listed. */
+export const SANDBOXES_MAX = 1_000
 /** Milliseconds to wait until a generation is as far as the live one, and until projectors have let one go. */
 export const SWAP_WAIT_MS = 60_000
 export const DROP_WAIT_MS = 60_000

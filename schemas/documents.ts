@@ -19,6 +19,8 @@ export const indexOf = (prefix: string, generation: string, kind: Kind): string 
 export const controlIndexOf = (prefix: string): string => `${prefix}-control`
 export const apiKeysIndexOf = (prefix: string): string => `${prefix}-api-keys`
 export const apiKeysParkedIndexOf = (prefix: string): string => `${prefix}-api-keys-parked`
+/** Sandboxes have a control index and indices of their own, under a prefix that credentials can be limited to. */
+export const sandboxPrefixOf = (prefix: string): string => `${prefix}-sandbox`
 export const templateNameOf = (prefix: string): string => `${prefix}-no-auto-create`
 
 /** The stream of API keys has a source and a position like a generation of events has; this is its name. */
@@ -153,7 +155,27 @@ export type LiveDocument = {
 /** What a generation was projected from, and under which rules. */
 export type GenerationDocument = {
   kind: 'generation'
-  body: { generation: string; topic: string; cluster_id: string; partitions: number; rules_version: number }
+  body: {
+    generation: string
+    topic: string
+    cluster_id: string
+    partitions: number
+    rules_version: number
+    /** Of a sandbox only. */
+    sandbox?: SandboxBody
+  }
+}
+
+/** What a sandbox is made with: who goes on with one must want the same. */
+export type SandboxBody = {
+  /** The only organization in it; null where all are. */
+  org: string | null
+  /** As it was asked for: next offsets by partition, or an instant; null for all there was. */
+  until: { offsets: [partition: number, offset: number][] } | { time: string } | null
+  /** The first offset that is not in it any more, by partition. */
+  bounds: number[]
+  /** The module that replaced rules, by its name and the hash of its text. */
+  rules: { name: string; sha256: string } | null
 }
 
 /**

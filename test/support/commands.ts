@@ -81,6 +81,9 @@ const notHere = {
   swap: elsewhere,
   rollback: elsewhere,
   drop: elsewhere,
+  replay: elsewhere,
+  listSandboxes: elsewhere,
+  dropSandbox: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({
