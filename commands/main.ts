@@ -19,6 +19,8 @@ import { exitCodes, messageOf } from './failures.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
+import { diff } from './projection/diff.ts'
+import { explain } from './projection/explain.ts'
 import { list as listGenerations } from './projection/generations.ts'
 import { type RebuildSteps, rebuild } from './projection/rebuild.ts'
 import { replay } from './projection/replay.ts'
@@ -80,6 +82,8 @@ const main = async (args: readonly string[]): Promise<number> => {
       rollback: async () => rollback({ ...reading(), ...time }),
       drop: async options => drop(options, publishing(), groupId()),
       replay: async options => replay(options, rebuilding()),
+      diff: async options => diff(options, reading()),
+      explain: async options => explain(options, reading()),
       listSandboxes: async options => listSandboxes(options, reading()),
       dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
     },

@@ -45,6 +45,14 @@ export const positionsOf = async (
   })
 }
 
+/** @throws CommandError for two that nobody could compare */
+export const assertOfOneSource = (a: Identity, b: Identity): void => {
+  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
+    if (a[field] === b[field]) continue
+    throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
+  }
+}
+
 /** Deletes one that nobody reads or writes any more. Its own document goes last: until then it can be dropped again. */
 export const deleteGeneration = async (
   { generation, partitions }: Identity,

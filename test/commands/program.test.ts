@@ -28,6 +28,8 @@ const said = async (...args: string[]) => {
       rollback: async () => action('rollback')(undefined),
       drop: action('drop'),
       replay: action('replay'),
+      diff: action('diff'),
+      explain: action('explain'),
       listSandboxes: action('listSandboxes'),
       dropSandbox: action('dropSandbox'),
     },
@@ -194,4 +196,39 @@ test('sandboxes are listed and dropped by their own names', async () => {
   expect((await said('projection', 'list', '--sandbox', '--json')).called).toEqual(['listSandboxes', { json: true }])
   expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual(['dropSandbox', { name: 's1' }])
   expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })
+})
+
+test('two generations or sandboxes are compared, and one payout is explained', async () => {
+  expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
+    'diff',
+    { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table' },
+  ])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--org', 'org_1', '--format', 'csv')).called).toMatchObject([
+    'diff',
+    { org: 'org_1', format: 'csv' },
+  ])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--json')).called).toMatchObject(['diff', { format: 'ndjson' }])
+  expect((await said('projection', 'explain', 'payout_1', '--org', 'org_1')).called).toEqual([
+    'explain',
+    { org: 'org_1', payout: 'payout_1', generation: undefined, json: false },
+  ])
+  expect(
+    (await said('projection', 'explain', 'payout_1', '--org', 'org_1', '--generation', 'sandbox:s1', '--json')).called,
+  ).toMatchObject(['explain', { generation: 'sandbox:s1', json: true }])
+  for (const wrong of [
+    ['diff', 'g1'],
+    ['diff', 'g1', 'sandbox'.toUpperCase()],
+    ['diff', 'g1', 'g2', '--format', 'xml'],
+    ['diff', 'g1', 'g2', '--format', 'csv', '--json'],
+    ['explain', 'payout_1'],
+    ['explain', 'rep_1', '--org', 'org_1'],
+  ]) {
+    expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
+})
+
+test('the help of what analysts do says what it reads, and what its exit codes are', async () => {
+  expect((await said('projection', 'replay', '--help')).out).toContain('--until-time <instant>')
+  expect((await said('projection', 'diff', '--help')).out).toContain('3 something differs')
+  expect((await said('projection', 'explain', '--help')).out).toContain('published position')
 })

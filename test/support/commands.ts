@@ -82,6 +82,8 @@ const notHere = {
   rollback: elsewhere,
   drop: elsewhere,
   replay: elsewhere,
+  diff: elsewhere,
+  explain: elsewhere,
   listSandboxes: elsewhere,
   dropSandbox: elsewhere,
 }
