@@ -185,7 +185,9 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
 const addProjection = (program: Command, actions: Actions, does: Does): void => {
   const projection = program
     .command('projection')
-    .description('Makes the projection anew beside the one that is live, proves it equal, and swaps them.')
+    .description(
+      'Makes the projection anew beside the one that is live, proves it equal, swaps them; replays, compares, explains.',
+    )
     .addHelpText('after', projectionHelp)
 
   projection
@@ -277,7 +279,7 @@ KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke it later 
 const projectionHelp = `
 Kafka and Elasticsearch are found by the settings of the projector, in the environment; KAFKA_GROUP_ID is the projector's too. Nothing of
 this needs a restart: projectors keep up every generation that is not dropped, and the API reads the live one with its next request.
-Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the command line is wrong.`
+Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the command line is wrong; 3 diff found a difference.`
 
 const published = `
 What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes

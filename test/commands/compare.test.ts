@@ -24,7 +24,7 @@ test('lines are added, removed and changed, each with what it comes to', () => {
     'EUR',
     line('line_4', '4.00', { category: 'adjusted' }),
     line('line_1', '1.00'),
-    line('line_2', '2.50'),
+    line('line_2', '2.50', { description: 'Corrected' }),
     line('line_5', '-5.00'),
   )
   expect(changed(a, b)).toEqual([

@@ -68,6 +68,13 @@ test('a replay up to offsets has what was live when it was there, to the byte, a
   expect(await replayed(...until)).toMatchObject({ sandbox: 'sandbox:s1', bounds: then.bounds })
   expect(await positions(`${prefix}-sandbox`, 's1')).toEqual(then.bounds)
   expect(await everything('sandbox-s1')).toEqual(then.all)
+  // Whoever asks up to which instant everything is in it is told of none: more lies behind.
+  const ends = await topics.admin.fetchTopicOffsets(topics.events)
+  const cut = then.bounds.flatMap((bound, partition) =>
+    bound < Number(ends.find(end => end.partition === partition)?.high) ? [partition] : [],
+  )
+  expect(cut.length).toBeGreaterThan(0)
+  for (const partition of cut) expect((await readPosition(`${prefix}-sandbox`, 's1', partition)).time).toBe(0)
 })
 
 test('a replay up to a time has what was live then', async () => {
