@@ -9,6 +9,7 @@ import { type Cut, numberOf, textOf } from './cut-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from './failures.ts'
 import { isReplaced, type Position } from './position.ts'
 import { type Page, recordIdOf } from './read-list.ts'
+import type { RecordName } from './read-parameters.ts'
 import type { Found, FoundStatement } from './read-record.ts'
 import type { Context } from './request.ts'
 
@@ -18,9 +19,9 @@ const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')
 const COMMA = 0x2c
 
-export const answerList = (ctx: Context, kind: ListKind, page: Page, startingAfter: string | undefined): void => {
+export const answerList = (ctx: Context, kind: ListKind, page: Page, startingAfter: RecordName | undefined): void => {
   const last = page.hits.at(-1)
-  const nextCursor = last ? recordIdOf(last) : (startingAfter ?? '')
+  const nextCursor = last ? recordIdOf(last) : (startingAfter?.id ?? '')
   const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)
   const hashes = page.hits.map(contentHash).join()
   const etag = entityTag(kind, page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
@@ -51,7 +52,7 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
 }
 
 /** The id of the payout that replaced this one, as JSON. */
-const replacementOf = (cut: Cut, position: Position): string => {
+export const replacementOf = (cut: Cut, position: Position): string => {
   if (!isReplaced(numberOf(cut, 'until_seq'), position)) return 'null'
   const id = textOf(cut, 'superseded_by_id')
   if (id === null) throw unavailable('elasticsearch_malformed_record')
@@ -60,17 +61,17 @@ const replacementOf = (cut: Cut, position: Position): string => {
 
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22
-const contentHash = ({ bytes, start, headerEnd }: Cut): string => {
+export const contentHash = ({ bytes, start, headerEnd }: Cut): string => {
   const from = bytes.indexOf(HASH, start) + HASH.length
   const to = bytes.indexOf(QUOTE, from)
   if (from < start || to === -1 || to >= headerEnd) throw unavailable('elasticsearch_malformed_record')
   return bytes.toString('latin1', from, to)
 }
 
-const entityTag = (what: string, position: Position, content: string): string =>
+export const entityTag = (what: string, position: Position, content: string): string =>
   `"${hash('sha256', `${what} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
 
-const answer = (ctx: Context, position: Position, etag: string, body: () => Buffer): void => {
+export const answer = (ctx: Context, position: Position, etag: string, body: () => Buffer): void => {
   ctx.set('ETag', etag)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   if (isNotModified(ctx.get('If-None-Match'), etag)) answerNotModified(ctx)

@@ -11,9 +11,7 @@ import { createKeyLookUp } from './keys.ts'
 import { createFailures } from './limit-failures.ts'
 import { limitRate } from './limit-rate.ts'
 import type { Log } from './log.ts'
-import { createPositionReader } from './position.ts'
-import { createReadList } from './read-list.ts'
-import { createReadRecords } from './read-record.ts'
+import { createReaders } from './readers.ts'
 import { createReadiness, type Readiness } from './ready.ts'
 import { refuseEarly } from './refuse-early.ts'
 import type { State, Step } from './request.ts'
@@ -41,12 +39,9 @@ export type Api = { readonly listener: RequestListener; readonly readiness: () =
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now } = parts
   const { search, multiGet } = parts.elasticsearch
-  const positions = createPositionReader(prefix, multiGet)
+  const { positions, readers } = createReaders(prefix, search, multiGet)
   const keys = createKeyLookUp(prefix, multiGet, now)
-  const router = createRoutes(
-    createReadList({ prefix, search, positions }),
-    createReadRecords(prefix, multiGet, positions.readAt),
-  )
+  const router = createRoutes(readers)
 
   const steps = [
     answerErrors(log, parts.observe, now),

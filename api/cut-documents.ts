@@ -18,8 +18,8 @@ export type Cut = {
   readonly end: number
 }
 
-/** A document that a search found, and its place in the order of the list. */
-export type Hit = Cut & { readonly idStart: number; readonly place: number }
+/** A document that a search found, which of the indices searched it is in, and its place in the order of the list. */
+export type Hit = Cut & { readonly index: string; readonly idStart: number; readonly place: number }
 
 /**
  * What a multi-get asks for. A record says how long its body is and is never looked through; a small document (of the
@@ -55,21 +55,24 @@ const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean =>
 
 /**
  * The documents of a search, in order.
- * @param index the one index that was searched
+ * @param indices those that were searched
  * @param org the organization every hit must be of: its id stands in every document's id
  */
-export const cutSearch = (bytes: Buffer, index: string, org: string): Hit[] => {
+export const cutSearch = (bytes: Buffer, indices: readonly string[], org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
 
-  const expected = Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`)
+  const expected = indices.map(index => Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`))
   const found: Hit[] = []
   let at = hits + HITS.length
   let placeBefore = -1
   while (bytes[at] === OPEN_BRACE) {
-    if (!startsWith(bytes, at, expected)) throw malformed('hit')
-    const idStart = at + expected.length
+    const which = expected.findIndex(start => startsWith(bytes, at, start))
+    const index = indices[which]
+    const start = expected[which]
+    if (index === undefined || start === undefined) throw malformed('hit')
+    const idStart = at + start.length
     const source = bytes.indexOf(SOURCE, idStart)
     if (source === -1) throw malformed('hit')
     const cut = cutRecord(bytes, source + SOURCE.length - 1)
@@ -81,7 +84,7 @@ export const cutSearch = (bytes: Buffer, index: string, org: string): Hit[] => {
       throw malformed('hit')
     }
     placeBefore = place
-    found.push({ ...cut, idStart, place })
+    found.push({ ...cut, index, idStart, place })
     at = sortEnd + HIT_END.length
     if (bytes[at] !== COMMA) break
     at++
@@ -93,6 +96,21 @@ export const cutSearch = (bytes: Buffer, index: string, org: string): Hit[] => {
 /** The id of a hit, without the organization before it. */
 export const idOf = ({ bytes, idStart }: Hit): string =>
   bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
+
+/** What a search found where it is small, parsed, its hits and aggregations: for the caller to check. */
+export const smallSearch = (bytes: Buffer): { readonly hits: readonly SmallHit[]; readonly aggregations: unknown } => {
+  const { hits, aggregations } = parsed(bytes.toString('utf8'), 'search') as SmallSearch
+  requireComplete(bytes.toString('latin1', 0, bytes.indexOf(HITS)))
+  if (!Array.isArray(hits?.hits)) throw malformed('search')
+  return { hits: hits.hits, aggregations }
+}
+export type SmallHit = {
+  readonly _index: string
+  readonly _id: string
+  readonly _source?: unknown
+  readonly sort: unknown
+}
+type SmallSearch = { readonly hits?: { readonly hits?: readonly SmallHit[] }; readonly aggregations?: unknown }
 
 /** Whether a search found anything. */
 export const anyHit = (bytes: Buffer): boolean => {

@@ -67,8 +67,21 @@ export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 /** Organizations of which is remembered how large their records are, and that they have any. */
 export const ORGANIZATIONS_REMEMBERED = 10_000
 
-/** Cursors whose place in their list is remembered. */
+/** Cursors and changes whose place is remembered, and instants of organizations. */
 export const CURSORS_REMEMBERED = 10_000
+export const MOMENTS_REMEMBERED = 10_000
+
+/**
+ * Milliseconds that an instant must lie before the projection's time to be over. A record gets its time from its broker before it can be
+ * read: until all copies have it, or its transaction is committed; and two clocks are never the same.
+ */
+export const AS_OF_SETTLED = 5_000
+
+/** Bytes of records on a page of a payout's history: each comes with its difference, which can be as large as both. */
+export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
+
+/** Sums that are asked for at once, by period, currency and amount. */
+export const TOTALS_PAGE = 10_000
 
 /** Milliseconds a looked-up key is believed: revocation is effective within 5 s, of which the projector may need 3. */
 export const KEY_BELIEVED_FOR = 2_000

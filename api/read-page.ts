@@ -1,5 +1,5 @@
 /**
- * In: a list of an organization at a position, and after which place. Out: at most `limit` of its documents, in order,
+ * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and after which place. Out: at most `limit` of its documents, in order,
  *   and whether more follow.
  * Promises: what is visible there (of payouts, reps and periods: current there), without a gap; a page ends early where its
  *   records are large, never before the first one.
@@ -26,13 +26,19 @@ import { notReplacedRange, type Position, visibleRange } from './position.ts'
 
 export type PageAsked = {
   readonly org: string
-  readonly kind: ListKind
-  readonly index: string
+  readonly kind: ListName
+  readonly indices: readonly string[]
+  /** Only those of this rep for this period, replaced ones too. */
+  readonly chain?: { readonly rep_id: string; readonly period_id: string }
   /** The place in the list's order behind which the page begins; -1 for the first. */
   readonly after: number
   readonly limit: number
   readonly position: Position
+  /** Bytes of records at which the page ends. */
+  readonly bytesMax?: number
 }
+/** A list of records, or the feed of changes: every record and version in the order in which they came. */
+export type ListName = ListKind | 'changes'
 export type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
@@ -40,7 +46,7 @@ export const createReadPage = (search: Search): ReadPage => {
   const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
   return async (asked, signal) => {
-    const { org, kind, index, limit } = asked
+    const { org, kind, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
     const place = `${kind}:${org}`
     const hits: Hit[] = []
     let bytes = 0
@@ -48,19 +54,19 @@ export const createReadPage = (search: Search): ReadPage => {
     let growth = Number.POSITIVE_INFINITY
     for (;;) {
       const largest = lastSeen.get(place) ?? LARGEST[kind]
-      const size = Math.min(limit + 1 - hits.length, fitting(largest, PAGE_BYTES_MAX - bytes), growth)
-      const answer = await search(index, searchBody(asked, after, size), signal)
+      const size = Math.min(limit + 1 - hits.length, fitting(largest, bytesMax - bytes), growth)
+      const answer = await search(indices.join(), searchBody(asked, after, size), signal)
       if (answer === 'too_large') {
         if (size <= RECORDS_SURE) throw unavailable('elasticsearch_too_large')
         lastSeen.set(place, BODY_STORED_MAX)
         growth = RECORDS_SURE
         continue
       }
-      const found = cutSearch(answer, index, org)
+      const found = cutSearch(answer, indices, org)
       if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
       for (const hit of found) {
         bytes += lengthOf(hit)
-        if (bytes > PAGE_BYTES_MAX && hits.length > 0) return { hits: hits.slice(0, limit), hasMore: true }
+        if (bytes > bytesMax && hits.length > 0) return { hits: hits.slice(0, limit), hasMore: true }
         hits.push(hit)
       }
       const last = found.at(-1)
@@ -80,27 +86,29 @@ const LARGEST = {
   periods: PLAIN_RECORD_BYTES_MAX,
   payouts: BODY_STORED_MAX,
   payroll_files: PLAIN_RECORD_BYTES_MAX,
-} as const satisfies Record<ListKind, number>
+  changes: BODY_STORED_MAX,
+} as const satisfies Record<ListName, number>
 
 const lengthOf = ({ bodyStart, bodyEnd }: Cut): number => bodyEnd - bodyStart
 
 /** How many records of a size fill the room that is left on a page, and the one after. */
 const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1
 
-const searchBody = ({ kind, org, position }: PageAsked, after: number, size: number): string => {
-  const order = listOrder[kind]
+const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, size: number): string => {
+  const order = kind === 'changes' ? 'seq' : listOrder[kind]
   const behind = { gt: after }
   const visible = visibleRange(position)
   const ranges: Record<string, object>[] =
     order === 'seq' ? [{ seq: { ...behind, ...visible } }] : [{ [order]: behind }, { seq: visible }]
-  // Payroll records are never replaced: each stays, and a void is one more.
-  if (kind !== 'payroll_files') ranges.push({ until_seq: notReplacedRange(position) })
+  // Payroll records are never replaced: each stays, and a void is one more. What is replaced stays in the feed and in its chain.
+  if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
+  const terms = Object.entries({ org_id: org, ...chain }).map(([field, value]) => ({ term: { [field]: value } }))
   return JSON.stringify({
     size,
     track_total_hits: false,
     timeout: `${SEARCH_TIME_MAX}ms`,
     // The index is sorted by organization and then by this field: what is behind a full page is skipped.
     sort: [{ [order]: 'asc' }],
-    query: { bool: { filter: [{ term: { org_id: org } }, ...ranges.map(range => ({ range }))] } },
+    query: { bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } },
   })
 }

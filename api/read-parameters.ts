@@ -1,13 +1,27 @@
 /**
- * In: the query of a request as it came, and the id in its path. Out: the parameters of a list; a well-formed id.
+ * In: the query of a request as it came, and the id in its path. Out: the parameters of a list or of a single read; a well-formed id.
  * Promises: what is unknown, repeated or not a value is refused, never ignored: a mistyped `starting_after` must not start over.
  */
 import type { ListKind } from '../schemas/documents.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../schemas/limits.ts'
-import { type IdPrefix, isId } from '../schemas/values.ts'
+import { type IdPrefix, instantToNanoseconds, isId } from '../schemas/values.ts'
 import { Refusal } from './failures.ts'
+import type { ListName } from './read-page.ts'
 
-export type ListParameters = { readonly limit: number; readonly startingAfter: string | undefined }
+/** A record of a list; with an ordinal that version of it, which is how a change of a rep or a period is named. */
+export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
+export const textOfName = ({ id, ordinal }: RecordName): string => (ordinal === undefined ? id : `${id}.${ordinal}`)
+
+/** A moment of an organization: an instant (milliseconds since 1970), or just after a change. */
+export type Moment =
+  | { readonly kind: 'instant'; readonly milliseconds: number }
+  | { readonly kind: 'change'; readonly name: RecordName }
+
+export type ListParameters = {
+  readonly limit: number
+  readonly startingAfter: RecordName | undefined
+  readonly asOf: Moment | undefined
+}
 
 /** The prefix of the ids of each list. */
 export const idPrefixOf = {
@@ -17,15 +31,19 @@ export const idPrefixOf = {
   payroll_files: 'payroll',
 } as const satisfies Record<ListKind, IdPrefix>
 
-export const readListParameters = (kind: ListKind, query: string): ListParameters => {
-  const given = readQuery(query, ['limit', 'starting_after'])
+export const readListParameters = (list: ListName, query: string): ListParameters => {
+  const given = readQuery(query, ['limit', 'starting_after', 'as_of'])
   const limit = given.has('limit') ? readLimit(given.get('limit')) : PAGE_LIMIT_DEFAULT
-  const startingAfter = given.get('starting_after')
-  if (given.has('starting_after') && !isId(idPrefixOf[kind], startingAfter)) throw new Refusal('invalid_cursor')
-  return { limit, startingAfter }
+  const asOf = readMoment(given)
+  const startingAfter = list === 'changes' ? readChange(given.get('starting_after')) : readName(list, given)
+  if (given.has('starting_after') && startingAfter === undefined) throw new Refusal('invalid_cursor')
+  return { limit, startingAfter, asOf }
 }
 
-/** On everything but lists every query parameter is unknown. */
+/** Of a single read: which moment it is about. */
+export const readAsOf = (query: string): Moment | undefined => readMoment(readQuery(query, ['as_of']))
+
+/** On what is about no record every query parameter is unknown. */
 export const refuseParameters = (query: string): void => void readQuery(query, [])
 
 /** An id in a path; what is none names nothing. */
@@ -33,6 +51,42 @@ export const readId = (prefix: IdPrefix, value: string | undefined): string => {
   if (!isId(prefix, value)) throw new Refusal('not_found')
   return value
 }
+
+const readName = (kind: ListKind, given: Given): RecordName | undefined => {
+  const id = given.get('starting_after')
+  return isId(idPrefixOf[kind], id) ? { kind, id } : undefined
+}
+
+/** A change has its record's id; that of a rep or a period says which version it made. */
+const readChange = (text = ''): RecordName | undefined => {
+  if (isId('payout', text)) return { kind: 'payouts', id: text }
+  if (isId('payroll', text)) return { kind: 'payroll_files', id: text }
+  const [, id, ordinal] = /^([^.]*)\.([1-9][0-9]{0,8})$/.exec(text) ?? []
+  for (const kind of ['reps', 'periods'] as const) {
+    if (isId(idPrefixOf[kind], id)) return { kind, id, ordinal: Number(ordinal) }
+  }
+  return undefined
+}
+
+const readMoment = (given: Given): Moment | undefined => {
+  if (!given.has('as_of')) return undefined
+  const text = given.get('as_of') ?? ''
+  const nanoseconds = instantToNanoseconds(text)
+  // Records have whole milliseconds.
+  if (nanoseconds !== undefined) return { kind: 'instant', milliseconds: Number(nanoseconds / 1_000_000n) }
+  const name = readChange(text)
+  if (name) return { kind: 'change', name }
+  throw notAMoment()
+}
+
+/** What is no moment, an unknown change and another organization's are refused with the same words. */
+export const notAMoment = (): Refusal =>
+  new Refusal('invalid_request', {
+    message:
+      '`as_of` must be an instant (RFC 3339, as 2026-02-01T08:30:00Z; a plus sign is written %2B) or the id of a change that this key can read.',
+  })
+
+type Given = ReadonlyMap<string, string | undefined>
 
 const readLimit = (text: string | undefined): number => {
   if (text === undefined || !/^[1-9][0-9]*$/.test(text)) {
@@ -42,7 +96,7 @@ const readLimit = (text: string | undefined): number => {
 }
 
 /** Parameters by name. A value that cannot be decoded is undefined: it is for its reader to refuse. */
-const readQuery = (query: string, known: readonly string[]): Map<string, string | undefined> => {
+const readQuery = (query: string, known: readonly string[]): Given => {
   const given = new Map<string, string | undefined>()
   for (const part of query.split('&')) {
     if (part === '') continue

@@ -1,37 +1,50 @@
 /** The paths of the API and what answers each. A path that is none, and a method that is not offered, are refused here. */
 import Router from '@koa/router'
 import { type ListKind, listKinds } from '../schemas/documents.ts'
+import { answerChanges, answerHistory, answerTotals } from './answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer-page.ts'
 import { Refusal } from './failures.ts'
-import type { ReadList } from './read-list.ts'
-import { idPrefixOf, readId, readListParameters, refuseParameters } from './read-parameters.ts'
-import type { ReadRecords } from './read-record.ts'
+import { idPrefixOf, readAsOf, readId, readListParameters } from './read-parameters.ts'
+import type { RecordAsked } from './read-record.ts'
+import type { Readers } from './readers.ts'
 import { BASE_PATH, type Context, type State, type Step } from './request.ts'
 
-export const createRoutes = (readList: ReadList, read: ReadRecords): Router<State> => {
+export const createRoutes = ({ list, records, history, totals }: Readers): Router<State> => {
   // Without these two options the router takes any case and a slash at the end.
   const router = new Router<State>({ prefix: BASE_PATH, sensitive: true, strict: true })
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
       const parameters = readListParameters(kind, ctx.state.query)
-      const page = await readList(orgOf(ctx), kind, parameters, ctx.state.signal)
+      const page = await list(orgOf(ctx), kind, parameters, ctx.state.signal)
       answerList(ctx, kind, page, parameters.startingAfter)
     })
   }
+  router.get('/changes', async ctx => {
+    const parameters = readListParameters('changes', ctx.state.query)
+    answerChanges(ctx, await list(orgOf(ctx), 'changes', parameters, ctx.state.signal), parameters.startingAfter)
+  })
   for (const kind of ['reps', 'periods'] as const) {
     router.get(`/${kind}/:id`, async ctx => {
-      answerRecord(ctx, kind, await read.version(orgOf(ctx), kind, idOf(ctx, kind), ctx.state.signal))
+      answerRecord(ctx, kind, await records.version(askedOf(ctx, kind), kind, ctx.state.signal))
     })
   }
   router.get('/payroll_files/:id', async ctx => {
-    const id = idOf(ctx, 'payroll_files')
-    answerRecord(ctx, 'payroll_files', await read.record(orgOf(ctx), 'payroll_files', id, ctx.state.signal))
+    const asked = askedOf(ctx, 'payroll_files')
+    answerRecord(ctx, 'payroll_files', await records.record(asked, 'payroll_files', ctx.state.signal))
   })
   router.get('/payouts/:id', async ctx => {
-    answerPayout(ctx, await read.record(orgOf(ctx), 'payouts', idOf(ctx, 'payouts'), ctx.state.signal))
+    answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))
+  })
+  router.get('/payouts/:id/history', async ctx => {
+    const parameters = readListParameters('payouts', ctx.state.query)
+    const id = readId('payout', ctx.params.id)
+    answerHistory(ctx, await history(orgOf(ctx), id, parameters, ctx.state.signal), parameters.startingAfter)
   })
   router.get('/statements/:id', async ctx => {
-    answerStatement(ctx, await read.statement(orgOf(ctx), idOf(ctx, 'payouts'), ctx.state.signal))
+    answerStatement(ctx, await records.statement(askedOf(ctx, 'payouts'), ctx.state.signal))
+  })
+  router.get('/totals', async ctx => {
+    answerTotals(ctx, await totals(orgOf(ctx), readAsOf(ctx.state.query), ctx.state.signal))
   })
   return router
 }
@@ -65,7 +78,7 @@ const orgOf = (ctx: Context): string => {
   return ctx.state.key.org
 }
 
-const idOf = (ctx: RouteContext, kind: ListKind): string => {
-  refuseParameters(ctx.state.query)
-  return readId(idPrefixOf[kind], ctx.params.id)
+const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
+  const asOf = readAsOf(ctx.state.query)
+  return { org: orgOf(ctx), id: readId(idPrefixOf[kind], ctx.params.id), asOf }
 }

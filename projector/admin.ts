@@ -1,10 +1,12 @@
 /**
  * The projector's admin port, never a public one: `/livez`, `/readyz` (200 or 503 with the reasons), `/metrics` for
- * Prometheus, and `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked.
+ * Prometheus, `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked; and
+ * `/receipts/…`: what has become of a record.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
+import { answerReceipt, RECEIPT_PATH, type ReceiptSteps } from './answer-receipt.ts'
 import { StopError } from './failures.ts'
 import type { Health } from './health.ts'
 import type { PartitionStatus } from './status.ts'
@@ -14,17 +16,26 @@ export type AdminSteps = {
   readonly registry: Registry
   /** Undefined when Kafka or Elasticsearch does not answer. */
   readonly status: () => Promise<PartitionStatus[] | undefined>
+  readonly receipts: ReceiptSteps
 }
 
-type Answer = { readonly code: number; readonly type?: string; readonly body: string }
+type Answer = {
+  readonly code: number
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: string
+}
 
 /** @throws StopError `port_unavailable` */
 export const startAdmin = async (host: string, port: number, steps: AdminSteps): Promise<Server> => {
   const server = createServer((request, response) => {
-    answer(request.url ?? '', steps)
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    const { method = '', url = '' } = request
+    answer(method, url, gone.signal, steps)
       .catch((): Answer => ({ code: 500, body: '{}' }))
-      .then(({ code, type = 'application/json', body }) => {
-        response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
+      .then(({ code, type = 'application/json', headers, body }) => {
+        response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers })
         response.end(body)
       })
   })
@@ -38,8 +49,12 @@ export const startAdmin = async (host: string, port: number, steps: AdminSteps):
   return server
 }
 
-const answer = async (url: string, steps: AdminSteps): Promise<Answer> =>
-  answers.get(url)?.(steps) ?? { code: 404, body: JSON.stringify({ paths: [...answers.keys()] }) }
+const answer = async (method: string, url: string, gone: AbortSignal, steps: AdminSteps): Promise<Answer> =>
+  answers.get(url)?.(steps) ??
+  (await answerReceipt(method, url, gone, steps.receipts)) ?? {
+    code: 404,
+    body: JSON.stringify({ paths: [...answers.keys(), RECEIPT_PATH] }),
+  }
 
 const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
   ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],

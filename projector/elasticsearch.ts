@@ -91,7 +91,8 @@ export const errorType = (answer: unknown): string | undefined => {
   return typeof type === 'string' ? type : undefined
 }
 
-export type Place = { readonly _index: string; readonly _id: string }
+/** A document, and which of its fields are asked for: without that, all. */
+export type Place = { readonly _index: string; readonly _id: string; readonly _source?: readonly string[] }
 /** A document as a realtime multi-get answers it. */
 export type Found = {
   readonly _id: string

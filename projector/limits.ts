@@ -103,6 +103,14 @@ export const FOLLOW_MS = 2_000
 export const REBUILD_LOOK_MS = 250
 /** Milliseconds: a rebuild has caught up when all that was in the topic so long ago, or less, is published. */
 export const CAUGHT_UP_MS = 5_000
+/** Receipts that wait at the same time in one process: one multi-get has room for as many. */
+export const RECEIPTS_WAITING_MAX = 1_000
+/** Seconds that a receipt is waited for at most: proxies between cut a request that is silent for longer. */
+export const RECEIPT_WAIT_SECONDS_MAX = 60
+/** Milliseconds between the end of a look at what receipts wait for and the next: ten small multi-gets a second cost next to nothing. */
+export const RECEIPTS_LOOK_INTERVAL_MS = 100
+/** Milliseconds after which a look that is not answered is given up: who asked is told so, and the next look is another request. */
+export const RECEIPTS_LOOK_TIMEOUT_MS = 3_000
 /** Milliseconds between two lines that say where each partition stands. */
 export const REPORT_INTERVAL_MS = 30_000
 /** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */

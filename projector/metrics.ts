@@ -16,7 +16,7 @@ export type StreamStatus = {
   readonly end: number
 }
 
-export const createMetrics = (partitions: () => readonly StreamStatus[]) => {
+export const createMetrics = (partitions: () => readonly StreamStatus[], receiptsWaiting = () => 0) => {
   const registry = new Registry()
   const registers = [registry]
   const records = new Counter({
@@ -56,6 +56,14 @@ export const createMetrics = (partitions: () => readonly StreamStatus[]) => {
           this.set({ generation, topic, partition, reached: name }, offset)
         }
       }
+    },
+  })
+  new Gauge({
+    name: 'commission_receipts_waiting',
+    help: 'Publishers that wait for what becomes of a record',
+    registers,
+    collect() {
+      this.set(receiptsWaiting())
     },
   })
 

@@ -33,6 +33,7 @@ import {
   rulesChanged,
 } from './prepare.ts'
 import { readPosition } from './publish.ts'
+import { createReceipts, lookInto } from './receipts.ts'
 import { RULES_VERSION } from './rules/rules.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './source.ts'
 import { readStatus } from './status.ts'
@@ -62,7 +63,8 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   const streams = new Map<string, RunningStream>()
   let prepared: readonly StreamOptions[] = []
   const statuses = () => [...streams.values()].flatMap(stream => stream.status())
-  const metrics = createMetrics(statuses)
+  const receipts = createReceipts(lookInto(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX), patience.sleep)
+  const metrics = createMetrics(statuses, receipts.waiting)
 
   // What stops us must not be held up by what may be the reason.
   const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
@@ -76,6 +78,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     health,
     registry: metrics.registry,
     status: () => statusOfAll(prepared, settings.ELASTICSEARCH_INDEX_PREFIX, admin, elasticsearch),
+    receipts: { ask: receipts.ask, sources: () => prepared.map(({ stream, identity }) => ({ stream, ...identity })) },
   })
   stack.defer(() => {
     server.closeAllConnections()
@@ -139,7 +142,8 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     if (!signal.aborted) throw error
   })
   try {
-    await Promise.race([working.then(() => ended.promise), ended.promise, failure.promise])
+    const over = Promise.race([working.then(() => ended.promise), ended.promise, failure.promise])
+    await over.finally(receipts.stop)
   } catch (error) {
     await Promise.allSettled([...streams.values()].map(stream => stream.abandon()))
     throw error

@@ -111,6 +111,7 @@ export const asyncapi = {
       `What may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have ${RECORD_VALUE_BYTES_MAX} bytes.`,
       'Every field is required; what may be absent is an explicit null. Amounts are decimal strings and are served with the characters they were published with.',
       `A record that breaks a rule is parked: kept whole with its reason and passed over. The reasons, of which the first that fits counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event again. The same event again has no effect.`,
+      "What has become of a record is answered by the projector's admin port, to `GET /receipts/{topic}/{partition}/{offset}?wait=10`: published, parked with its reason, or not yet.",
     ].join('\n\n'),
   },
   defaultContentType: 'application/json',

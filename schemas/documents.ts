@@ -6,6 +6,7 @@
  * it says how long it is, so that a reader can cut it out of an answer without parsing it.
  */
 import type { ParkCode } from './errors.ts'
+import type { SandboxBody } from './sandboxes.ts'
 
 /** The indices of one generation, by kind. */
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
@@ -19,8 +20,6 @@ export const indexOf = (prefix: string, generation: string, kind: Kind): string 
 export const controlIndexOf = (prefix: string): string => `${prefix}-control`
 export const apiKeysIndexOf = (prefix: string): string => `${prefix}-api-keys`
 export const apiKeysParkedIndexOf = (prefix: string): string => `${prefix}-api-keys-parked`
-/** Sandboxes have a control index and indices of their own, under a prefix that credentials can be limited to. */
-export const sandboxPrefixOf = (prefix: string): string => `${prefix}-sandbox`
 export const templateNameOf = (prefix: string): string => `${prefix}-no-auto-create`
 
 /** The stream of API keys has a source and a position like a generation of events has; this is its name. */
@@ -46,6 +45,8 @@ export type VersionDocument = {
   org_id: string
   first_seq: number
   seq: number
+  /** The how-manyeth version of its record this is, from 1. */
+  ordinal: number
   until_seq: number
   at: number
   hash: string
@@ -66,6 +67,9 @@ export type PayoutDocument = {
   at: number
   rep_id: string
   period_id: string
+  /** `net_amount` with the characters it has in the body, and its currency: what is owed is counted by them. */
+  amount: string
+  currency: string
   hash: string
   body_bytes: number
   body: unknown
@@ -82,6 +86,9 @@ export type PayrollDocument = {
   rep_id: string
   period_id: string
   reverses_id: string | null
+  /** With the characters they have in the body: what has left is counted by them. */
+  amount: string
+  currency: string
   hash: string
   body_bytes: number
   body: unknown
@@ -166,18 +173,6 @@ export type GenerationDocument = {
   }
 }
 
-/** What a sandbox is made with: who goes on with one must want the same. */
-export type SandboxBody = {
-  /** The only organization in it; null where all are. */
-  org: string | null
-  /** As it was asked for: next offsets by partition, or an instant; null for all there was. */
-  until: { offsets: [partition: number, offset: number][] } | { time: string } | null
-  /** The first offset that is not in it any more, by partition. */
-  bounds: number[]
-  /** The module that replaced rules, by its name and the hash of its text. */
-  rules: { name: string; sha256: string } | null
-}
-
 /**
  * How far one partition is published. Everything at an offset below `position` is applied, a duplicate or parked, and
  * searchable; `time` (milliseconds, the projector's clock) is an instant up to which everything published is included.
@@ -203,12 +198,15 @@ const keyword = { type: 'keyword' } as const
 /** Kept in the document, never searched: no index structure is built. */
 const kept = { type: 'keyword', index: false, doc_values: false } as const
 const keptLong = { type: 'long', index: false, doc_values: false } as const
+/** Counted by, never searched for. */
+const counted = { type: 'keyword', index: false } as const
 const body = { type: 'object', enabled: false } as const
 
 const versions = {
   org_id: keyword,
   first_seq: long,
   seq: long,
+  ordinal: keptLong,
   until_seq: long,
   at: long,
   hash: kept,
@@ -240,6 +238,8 @@ const properties = {
     at: long,
     rep_id: keyword,
     period_id: keyword,
+    amount: counted,
+    currency: counted,
     hash: kept,
     body_bytes: keptLong,
     body,
@@ -252,6 +252,8 @@ const properties = {
     rep_id: keyword,
     period_id: keyword,
     reverses_id: keyword,
+    amount: counted,
+    currency: counted,
     hash: kept,
     body_bytes: keptLong,
     body,

@@ -71,6 +71,37 @@ export const recordExamples = {
     ends_at: '2026-02-01T00:00:00+01:00',
   },
   Payout: payout,
+  PayoutStep: {
+    ...payout,
+    difference: {
+      net_amount: '-200',
+      earned_amount: '-200',
+      line_items_added: [line_items[1]],
+      line_items_removed: [],
+      line_items_changed: [],
+    },
+  },
+  Change: {
+    id: 'payout_9Zk4',
+    kind: 'payouts',
+    published_at: '2026-02-02T07:15:05.031Z',
+    supersedes_id: 'payout_9Zk1',
+    reverses_id: null,
+    record: payout,
+  },
+  Totals: {
+    last_change_id: 'payroll_3Wc8',
+    totals: [
+      {
+        period_id: 'period_5Tn1',
+        currency: 'EUR',
+        owed_amount: '1034.6',
+        owed_count: 1,
+        paid_amount: '1034.6',
+        paid_count: 1,
+      },
+    ],
+  },
   Statement: { ...payout, calculation_trace_recorded: true, calculation_trace },
   PayrollRecord: {
     id: 'payroll_3Wc8',

@@ -2,10 +2,10 @@
  * What comes out: the records of the API and the shapes they are answered in, from the same values and fields as the
  * events they were made of. The order of the fields is that of the answers.
  */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { type RefusalCode, refusals } from './errors.ts'
 import { Destination, LineItem, PayoutCalculated, PeriodRecorded, RepRecorded, TraceStep } from './events.ts'
-import { Currency, Id, Instant, Money, Nullable } from './values.ts'
+import { Currency, Id, Instant, idPattern, Money, Nullable, Sum } from './values.ts'
 
 const rep = RepRecorded.properties
 export const Rep = Type.Object(
@@ -105,8 +105,105 @@ export const PayrollRecord = Type.Object(
   { description: 'Money that has left, or the reversal of such a record.' },
 )
 
+/** What names a change: its record, and of reps and periods, which are replaced under one id, the version. */
+export const changePattern = `${idPattern('payout')}|${idPattern('payroll')}|^(?:rep|period)_[0-9A-Za-z]{1,64}\\.[1-9][0-9]{0,8}$`
+const ChangeId = Type.String({
+  pattern: changePattern,
+  description:
+    'The id of its record; of a rep or a period with `.n` for its n-th version. Good as `as_of` and as `starting_after` for ever.',
+})
+
+const changeFields = {
+  id: ChangeId,
+  published_at: { ...Instant, description: 'When it was published; never earlier than the change before.' },
+  supersedes_id: {
+    ...Nullable(ChangeId),
+    description: 'The change whose record this one replaced; null where it replaced none.',
+  },
+  reverses_id: { ...Nullable(Id('payroll')), description: 'On a void, the payroll record that it reverses.' },
+}
+const changeOf = <Kind extends string, Record extends Type.TSchema>(kind: Kind, record: Record) =>
+  Type.Object({
+    id: changeFields.id,
+    kind: Type.Literal(kind, { description: 'The list that the record is in.' }),
+    published_at: changeFields.published_at,
+    supersedes_id: changeFields.supersedes_id,
+    reverses_id: changeFields.reverses_id,
+    record,
+  })
+
+export const Change = Type.Union(
+  [
+    changeOf('reps', Rep),
+    changeOf('periods', Period),
+    changeOf('payouts', Payout),
+    changeOf('payroll_files', PayrollRecord),
+  ],
+  { description: 'One thing that changed: a record, as it was just then, and what it took the place of.' },
+)
+
+export const Difference = Type.Object(
+  {
+    net_amount: { ...Nullable(Sum), description: 'What was added to `net_amount`; null where the currency changed.' },
+    earned_amount: {
+      ...Nullable(Sum),
+      description: 'What was added to `earned_amount`; null where the currency changed.',
+    },
+    line_items_added: Type.Array(LineItem, { description: 'Lines whose ids the payout before does not have.' }),
+    line_items_removed: Type.Array(LineItem, {
+      description: 'Lines of the payout before whose ids this one does not have.',
+    }),
+    line_items_changed: Type.Array(Type.Object({ before: LineItem, after: LineItem }), {
+      description: 'Lines that both have, by their ids, with something else in them.',
+    }),
+  },
+  { description: 'What changed from the payout before to this one.' },
+)
+
+export const PayoutStep = Type.Object(
+  {
+    ...payoutFields,
+    difference: Type.Union([Difference, Type.Null()], {
+      description: 'What changed from the payout that this one replaced; null on the first.',
+    }),
+  },
+  { description: 'A payout among those of one rep for one period.' },
+)
+
+export const Totals = Type.Object(
+  {
+    last_change_id: {
+      ...Nullable(ChangeId),
+      description:
+        'The change up to which these totals count, to send as `as_of` to the lists and as `starting_after` to the changes; null where there is none yet.',
+    },
+    totals: Type.Array(
+      Type.Object({
+        period_id: Id('period'),
+        currency: Currency,
+        owed_amount: { ...Sum, description: 'The sum of `net_amount` over the list of payouts.' },
+        owed_count: Type.Integer({ minimum: 0, description: 'How many payouts these are.' }),
+        paid_amount: { ...Sum, description: 'The sum of `amount` over the list of payroll records, voids too.' },
+        paid_count: Type.Integer({ minimum: 0, description: 'How many payroll records these are.' }),
+      }),
+      { description: 'In order of period id and currency.' },
+    ),
+  },
+  { description: 'What is owed and what has left, by period and currency, at one moment.' },
+)
+export type Totals = Static<typeof Totals>
+
 /** The records of each list, and of each path with an id, by the name they have in the OpenAPI document. */
-export const resources = { Rep, Period, Payout, Statement, PayrollRecord } as const
+export const resources = {
+  Rep,
+  Period,
+  Payout,
+  Statement,
+  PayrollRecord,
+  PayoutStep,
+  Change,
+  Totals,
+} as const
 export type ResourceName = keyof typeof resources
 
 /** `{error: {code, message}}`, the one shape of every refusal. */

@@ -35,6 +35,13 @@ export const Money = Type.String({
   examples: ['1234.5000'],
 })
 
+/** A sum, or a difference, of amounts: exact, so it may have more digits than any of them. */
+export const Sum = Type.String({
+  pattern: '^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$',
+  description: 'An exact sum of decimal amounts as a string.',
+  examples: ['1034.6'],
+})
+
 export const Currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'A currency code.', examples: ['EUR'] })
 
 /** RFC 3339 with an upper-case T and Z or ±hh:mm, seconds to 59 and at most 9 fraction digits. */

@@ -21,8 +21,8 @@ import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Decision } from '../../projector/rules/decision.ts'
 import { type AnyRules, builtInRules, type RulesTable } from '../../projector/rules/rules.ts'
-import type { SandboxBody } from '../../schemas/documents.ts'
 import type { EventType } from '../../schemas/events.ts'
+import type { SandboxBody } from '../../schemas/sandboxes.ts'
 import { CommandError } from '../failures.ts'
 
 export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }

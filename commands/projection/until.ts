@@ -1,8 +1,8 @@
 /** Up to where a replay goes: from what was asked for to the first offset of each partition that is not in it any more. */
 import type { Bounds } from '../../projector/bounds.ts'
 import type { Ends } from '../../projector/source.ts'
-import type { SandboxBody } from '../../schemas/documents.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import type { SandboxBody } from '../../schemas/sandboxes.ts'
 import { CommandError } from '../failures.ts'
 
 /** Without a partition it is that of the only organization. */

@@ -72,6 +72,8 @@ const payoutDraft = ({ data, hash, seq, at }: Placed<Data, PayoutNames>): Change
   at,
   rep_id: data.rep_id,
   period_id: data.period_id,
+  amount: data.net_amount,
+  currency: data.currency,
   hash,
   body: withLists(
     {

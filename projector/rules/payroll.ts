@@ -111,7 +111,18 @@ const apply = (
     destination,
     recorded_at,
   }
-  const record: Draft<PayrollDocument> = { org_id, seq, at, rep_id, period_id, reverses_id, hash, body }
+  const record: Draft<PayrollDocument> = {
+    org_id,
+    seq,
+    at,
+    rep_id,
+    period_id,
+    reverses_id,
+    amount,
+    currency,
+    hash,
+    body,
+  }
   const changes: Change[] = [
     changeOf(names.payroll, seq, record),
     changeOf(chainName, seq, { org_id, body: { ...chain, payroll: [...chain.payroll, { seq, id, reverses_id }] } }),

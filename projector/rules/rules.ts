@@ -8,7 +8,7 @@ import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
 /** Raised with every change that decides any record otherwise or writes any document otherwise. */
-export const RULES_VERSION = 1
+export const RULES_VERSION = 2
 
 /** The rules of one event type. They are given that type's own data and names and no others: hence the one widening. */
 export type AnyRules = Rules<ValidEvent['data']>

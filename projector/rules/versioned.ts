@@ -47,6 +47,7 @@ const decide = (
       org_id,
       first_seq: versions[0]?.seq ?? seq,
       seq,
+      ordinal: versions.length + 1,
       until_seq: UNTIL_FOREVER,
       at,
       hash,

@@ -30,7 +30,7 @@ const two = () => [
 
 describe('the hits of a search', () => {
   test('are cut where they are, whatever the bodies hold', () => {
-    const hits = cutSearch(searchAnswer('i', two()), 'i', 'org_a')
+    const hits = cutSearch(searchAnswer('i', two()), ['i'], 'org_a')
     expect(hits.map(hit => [idOf(hit), hit.place])).toEqual([
       ['payout_1', 3],
       ['payout_2', 5],
@@ -42,7 +42,7 @@ describe('the hits of a search', () => {
   })
 
   test('may be none', () => {
-    expect(cutSearch(searchAnswer('i', []), 'i', 'org_a')).toEqual([])
+    expect(cutSearch(searchAnswer('i', []), ['i'], 'org_a')).toEqual([])
   })
 
   test.each([
@@ -52,14 +52,14 @@ describe('the hits of a search', () => {
     ['asked no shard', { _shards: { total: 0, successful: 0, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
     ['says nothing of its shards', { _shards: undefined }, 'elasticsearch_partial'],
   ])('of a search that %s are no page', (_, more, because) => {
-    expect(becauseOf(() => cutSearch(searchAnswer('i', two(), more), 'i', 'org_a'))).toBe(because)
+    expect(becauseOf(() => cutSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(because)
   })
 
   test('of another organization or another index are refused, even one among many', () => {
-    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), 'i', 'org_b'))).toBe('elasticsearch_malformed_hit')
-    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), 'j', 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
     const foreign = [...two(), { id: 'org_ab:payout_3', text: recordText(6, {}), place: 6 }]
-    expect(becauseOf(() => cutSearch(searchAnswer('i', foreign), 'i', 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => cutSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
   })
 
   test('that do not move strictly forward are refused', () => {
@@ -68,7 +68,7 @@ describe('the hits of a search', () => {
       [5, 3],
     ]) {
       const hits = two().map((hit, at) => ({ ...hit, place: places[at] ?? 0 }))
-      expect(becauseOf(() => cutSearch(searchAnswer('i', hits), 'i', 'org_a'))).toBe('elasticsearch_malformed_hit')
+      expect(becauseOf(() => cutSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
     }
   })
 
@@ -76,7 +76,7 @@ describe('the hits of a search', () => {
     const whole = searchAnswer('i', two())
     for (let length = 0; length < whole.length; length++) {
       expect(
-        becauseOf(() => cutSearch(whole.subarray(0, length), 'i', 'org_a')),
+        becauseOf(() => cutSearch(whole.subarray(0, length), ['i'], 'org_a')),
         `${length} bytes`,
       ).toMatch(/malformed/)
     }
@@ -84,7 +84,9 @@ describe('the hits of a search', () => {
 
   test('are refused where anything follows the answer', () => {
     const whole = searchAnswer('i', two())
-    expect(becauseOf(() => cutSearch(Buffer.concat([whole, whole]), 'i', 'org_a'))).toBe('elasticsearch_malformed_end')
+    expect(becauseOf(() => cutSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
+      'elasticsearch_malformed_end',
+    )
   })
 
   test('with a body that is longer or shorter than it says are refused', () => {
@@ -101,7 +103,7 @@ describe('the hits of a search', () => {
       expect(text).toContain(from)
       const changed = Buffer.from(text.replace(from, to))
       expect(
-        becauseOf(() => cutSearch(changed, 'i', 'org_a')),
+        becauseOf(() => cutSearch(changed, ['i'], 'org_a')),
         to,
       ).toMatch(/malformed/)
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../api/failures.ts'
-import { readId, readListParameters, refuseParameters } from '../../api/read-parameters.ts'
+import { readAsOf, readId, readListParameters, refuseParameters } from '../../api/read-parameters.ts'
 
 const refused = (act: () => unknown): string | undefined => {
   try {
@@ -52,9 +52,16 @@ describe('limit', () => {
 
 describe('starting_after', () => {
   test('is an id of the list’s kind', () => {
-    expect(list('starting_after=payout_1&limit=2')).toEqual({ limit: 2, startingAfter: 'payout_1' })
-    expect(list('starting_after=%70ayout_1').startingAfter).toBe('payout_1')
-    expect(readListParameters('payroll_files', 'starting_after=payroll_1').startingAfter).toBe('payroll_1')
+    expect(list('starting_after=payout_1&limit=2')).toEqual({
+      limit: 2,
+      startingAfter: { kind: 'payouts', id: 'payout_1' },
+      asOf: undefined,
+    })
+    expect(list('starting_after=%70ayout_1').startingAfter?.id).toBe('payout_1')
+    expect(readListParameters('payroll_files', 'starting_after=payroll_1').startingAfter).toEqual({
+      kind: 'payroll_files',
+      id: 'payroll_1',
+    })
   })
 
   test.each([
@@ -78,6 +85,78 @@ describe('starting_after', () => {
     expect(refused(() => list('starting_after=payout_1&starting_after=payout_1'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&limit=0'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&page=2'))).toBe('invalid_request')
+  })
+})
+
+describe('a change', () => {
+  const cursor = (text: string) => readListParameters('changes', `starting_after=${text}`).startingAfter
+
+  test('is named by its record, and of a rep or a period by the version', () => {
+    expect(cursor('payout_1')).toEqual({ kind: 'payouts', id: 'payout_1' })
+    expect(cursor('payroll_a')).toEqual({ kind: 'payroll_files', id: 'payroll_a' })
+    expect(cursor('rep_1.1')).toEqual({ kind: 'reps', id: 'rep_1', ordinal: 1 })
+    expect(cursor('period_1.10000')).toEqual({ kind: 'periods', id: 'period_1', ordinal: 10_000 })
+  })
+
+  test.each([
+    '',
+    'rep_1',
+    'period_1',
+    'rep_1.',
+    'rep_1.0',
+    'rep_1.01',
+    'rep_1.-1',
+    'rep_1.1.1',
+    'rep_1.1e3',
+    'payout_1.1',
+    'payroll_1.1',
+    'deal_1',
+    'rep_1.1234567890',
+  ])('is not named by %j', text => {
+    expect(refused(() => cursor(text))).toBe('invalid_cursor')
+    expect(refused(() => readAsOf(`as_of=${text}`))).toBe('invalid_request')
+  })
+})
+
+describe('as_of', () => {
+  test.each([
+    ['2026-02-01T08:30:00Z', Date.UTC(2026, 1, 1, 8, 30)],
+    ['2026-02-01T08:30:00.123999999Z', Date.UTC(2026, 1, 1, 8, 30, 0, 123)],
+    ['2026-02-01T08:30:00%2B02:00', Date.UTC(2026, 1, 1, 6, 30)],
+    ['2026-02-01T08:30:00-02:00', Date.UTC(2026, 1, 1, 10, 30)],
+    ['1970-01-01T00:00:00.0009Z', 0],
+  ])('%s is an instant, to the millisecond that is over', (text, milliseconds) => {
+    expect(readAsOf(`as_of=${text}`)).toEqual({ kind: 'instant', milliseconds })
+    expect(list(`limit=1&as_of=${text}`).asOf).toEqual({ kind: 'instant', milliseconds })
+  })
+
+  test('is a change, and nothing where it is not given', () => {
+    expect(readAsOf('as_of=rep_1.2')).toEqual({ kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } })
+    expect(readAsOf('')).toBeUndefined()
+    expect(list('').asOf).toBeUndefined()
+  })
+
+  test.each([
+    '',
+    'now',
+    '2026-03-01',
+    '2026-02-30T00:00:00Z',
+    '2026-03-01T08:30:00',
+    '2026-02-01T08:30:00+02:00',
+    '2026-02-01t08:30:00z',
+    '1770000000',
+    '%zz',
+    '5',
+  ])('%j is no moment, and is not repeated in the message', text => {
+    for (const read of [readAsOf, list]) {
+      expect(refused(() => read(`as_of=${text}`))).toBe('invalid_request')
+      if (text.length > 3) expect(() => read(`as_of=${text}`)).not.toThrow(text)
+    }
+  })
+
+  test('is refused where it is given twice, and before a cursor is looked at', () => {
+    expect(refused(() => readAsOf('as_of=payout_1&as_of=payout_1'))).toBe('invalid_request')
+    expect(refused(() => list('starting_after=&as_of='))).toBe('invalid_request')
   })
 })
 

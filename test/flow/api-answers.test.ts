@@ -51,6 +51,9 @@ const everyPath = [
   '/statements/payout_2',
   '/payroll_files',
   '/payroll_files/payroll_1',
+  '/payouts/payout_1/history',
+  '/changes',
+  '/totals',
 ]
 
 const ajv = new Ajv2020({ strict: false, formats })
@@ -59,7 +62,7 @@ type Described = { responses: Record<string, { content: Record<string, { schema:
 
 /** Whether an answer is what the document says of its path. */
 const keepsDocument = (path: string, answer: Answer): string => {
-  const template = path.replace(/^(\/\w+\/)\w+$/, '$1{id}').replace(/\?.*/, '')
+  const template = path.replace(/^(\/\w+\/)\w+/, '$1{id}').replace(/\?.*/, '')
   const described = openapi.paths[template]?.get as unknown as Described
   const content = described.responses[String(answer.status)]?.content['application/json']
   const schema = JSON.parse(JSON.stringify(content?.schema).replaceAll('"#/', '"openapi#/'))
@@ -96,6 +99,53 @@ describe('an answer', () => {
     const trace = payoutBodies(payouts.first).statement.slice(1)
     expect((await ask('/statements/payout_1', key)).text).toBe(`{"data":${first},${trace}}`)
     expect((await ask('/payroll_files/payroll_1', key)).text).toContain('"amount":"0.00000000000000001"')
+  })
+
+  test('of a history and of changes has them byte for byte, too, with what each took the place of', async () => {
+    const { ask, key, payouts } = await shared
+    const bodyOf = (payout: typeof payouts.first | typeof payouts.second) => payoutBodies(payout).body.slice(0, -1)
+    const nothing = { line_items_added: [], line_items_removed: [], line_items_changed: [] }
+    const difference = JSON.stringify({ net_amount: '1234.6', earned_amount: '1234.6', ...nothing })
+    expect((await ask('/payouts/payout_2/history', key)).text).toBe(
+      `{"data":[${bodyOf(payouts.first)},"superseded_by_id":"payout_2","difference":null},` +
+        `${bodyOf(payouts.second)},"superseded_by_id":null,"difference":${difference}}],"has_more":false,"next_cursor":"payout_2"}`,
+    )
+    const change = (id: string, supersedes: string, time: number, record: string): string =>
+      `{"id":"${id}","kind":"payouts","published_at":"1970-01-01T00:00:00.00${time}Z","supersedes_id":${supersedes},` +
+      `"reverses_id":null,"record":${record},"superseded_by_id":null}}`
+    expect((await ask('/changes?limit=2', key)).text).toBe(
+      `{"data":[${change('payout_1', 'null', 1, bodyOf(payouts.first))},` +
+        `${change('payout_2', '"payout_1"', 2, bodyOf(payouts.second))}],"has_more":true,"next_cursor":"payout_2"}`,
+    )
+    const behind = listed(await ask('/changes?starting_after=payout_2', key))
+    expect(behind.data.map(({ id, kind }) => [id, kind])).toEqual([
+      ['rep_1.1', 'reps'],
+      ['period_1.1', 'periods'],
+      ['payroll_1', 'payroll_files'],
+    ])
+    expect(behind.next_cursor).toBe('payroll_1')
+    expect(listed(await ask('/changes?starting_after=payroll_1', key))).toEqual({
+      data: [],
+      has_more: false,
+      next_cursor: 'payroll_1',
+    })
+  })
+
+  test('of totals sums what no double could hold', async () => {
+    const { ask, key } = await shared
+    expect(recorded(await ask('/totals', key))).toEqual({
+      last_change_id: 'payroll_1',
+      totals: [
+        {
+          period_id: 'period_1',
+          currency: 'EUR',
+          owed_amount: '1234.5',
+          owed_count: 1,
+          paid_amount: '0.00000000000000001',
+          paid_count: 1,
+        },
+      ],
+    })
   })
 
   test('of a statement says whether a trace was recorded, before the trace', async () => {

@@ -63,6 +63,7 @@ const naughty = fc.constantFrom(
 )
 const part = fc.oneof(
   fc.constantFrom('payouts', 'reps', 'periods', 'payroll_files', 'statements', 'openapi.json', 'payout_1', 'rep_1'),
+  fc.constantFrom('changes', 'totals', 'history', 'payouts/payout_1/history'),
   fc.constantFrom('PAYOUTS', 'payouts.json', 'payout_999', 'rep_', '.', '..', '', '%70ayouts', 'Statements'),
   naughty,
 )
@@ -72,10 +73,14 @@ const path = fc
 const parameter = fc
   .tuple(
     fc.oneof(
-      fc.constantFrom('limit', 'starting_after', 'rep_id', 'period_id', 'Limit', 'limit[]', 'key', 'api_key'),
+      fc.constantFrom('limit', 'starting_after', 'as_of', 'rep_id', 'period_id', 'Limit', 'limit[]', 'key', 'api_key'),
       naughty,
     ),
-    fc.oneof(fc.constantFrom('1', '50', '201', '0', '', 'payout_1', 'payout_999', 'rep_1', 'period_1'), naughty),
+    fc.oneof(
+      fc.constantFrom('1', '50', '201', '0', '', 'payout_1', 'payout_999', 'rep_1', 'period_1'),
+      fc.constantFrom('rep_1.1', 'rep_1.0', 'rep_1.99999999999', '1970-01-01T00:00:01Z', '9999-12-31T23:59:59Z', '-1'),
+      naughty,
+    ),
   )
   .map(([name, value]) => `${name}=${value}`)
 const query = fc.oneof(
@@ -145,11 +150,21 @@ const tame = fc.record({
       'payouts/payout_1',
       'statements/payout_2',
       'reps/rep_1',
+      'payouts/payout_1/history',
+      'changes',
+      'totals',
       'openapi.json',
     )
     .map(rest => `/api/v1/${rest}`),
   query: fc.oneof(
-    fc.constantFrom('', '', '?limit=5', '?starting_after=payout_3', '?limit=2&starting_after=payout_19'),
+    fc.constantFrom(
+      '',
+      '',
+      '?limit=5',
+      '?starting_after=payout_3',
+      '?limit=2&starting_after=payout_19',
+      '?as_of=payout_3',
+    ),
     query,
   ),
   version: fc.constant('HTTP/1.1'),

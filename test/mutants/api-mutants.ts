@@ -2,6 +2,7 @@
 /** Bugs that somebody could make in the API: see `mutants.ts`. */
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
+const MOMENTS = 'test/flow/promises/moments.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
 
 export const apiMutants: readonly Mutant[] = [
@@ -29,8 +30,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a page is searched without the organization',
     file: 'api/read-page.ts',
-    find: '{ bool: { filter: [{ term: { org_id: org } }, ...ranges.map(range => ({ range }))] } }',
-    replace: '{ bool: { filter: [...ranges.map(range => ({ range }))], should: [{ term: { org_id: org } }] } }',
+    find: '{ bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } }',
+    replace: '{ bool: { filter: [...ranges.map(range => ({ range }))], should: terms } }',
     flow: ORGANIZATIONS,
   },
   {
@@ -53,6 +54,53 @@ export const apiMutants: readonly Mutant[] = [
     find: '({ gte: position.publishedTo })',
     replace: '({ gte: position.publishedTo - 1 })',
     flow: WALKS,
+  },
+  {
+    name: 'a moment is just before its change',
+    file: 'api/moments.ts',
+    find: 'publishedTo: place + 1 }',
+    replace: 'publishedTo: place }',
+  },
+  {
+    name: 'an instant is over as soon as the projection has reached it',
+    file: 'api/moments.ts',
+    find: "'nothing', signal)) - AS_OF_SETTLED\n",
+    replace: "'nothing', signal))\n",
+  },
+  {
+    name: 'an instant is without what bears its very time',
+    file: 'api/moments.ts',
+    find: '{ range: { at: { gt: instant } } }',
+    replace: '{ range: { at: { gte: instant } } }',
+    flow: MOMENTS,
+  },
+  {
+    name: 'a cursor of later is good at any moment',
+    file: 'api/read-list.ts',
+    find: '(after === undefined || !isVisible(after, position))',
+    replace: '(after === undefined || !isVisible(after, now))',
+    flow: MOMENTS,
+  },
+  {
+    name: 'the feed leaves out what was replaced',
+    file: 'api/read-page.ts',
+    find: "kind !== 'payroll_files' && kind !== 'changes' && !chain",
+    replace: "kind !== 'payroll_files' && !chain",
+    flow: MOMENTS,
+  },
+  {
+    name: 'totals count what was replaced',
+    file: 'api/read-totals.ts',
+    find: "...(what === 'payouts' ? [{ range",
+    replace: "...(what !== 'payouts' ? [{ range",
+    flow: MOMENTS,
+  },
+  {
+    name: 'totals count an amount once, however many payouts have it',
+    file: 'api/read-totals.ts',
+    find: 'new Exact(key.amount).times(doc_count)',
+    replace: 'new Exact(key.amount)',
+    flow: MOMENTS,
   },
   {
     name: 'partial results make a page',

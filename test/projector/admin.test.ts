@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
+import { connect } from 'node:net'
 import { Registry } from 'prom-client'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type AdminSteps, startAdmin } from '../../projector/admin.ts'
 
 let server: Server | undefined
@@ -9,9 +10,15 @@ afterEach(() => {
   server?.close()
 })
 
-const start = async (steps: Partial<AdminSteps> = {}) => {
-  const health = { reasons: () => ({}) }
-  server = await startAdmin('127.0.0.1', 0, { health, registry: new Registry(), status: async () => [], ...steps })
+const steps: AdminSteps = {
+  health: { reasons: () => ({}) },
+  registry: new Registry(),
+  status: async () => [],
+  receipts: { sources: () => [], ask: async () => ({ state: 'not_yet' }) },
+}
+
+const start = async (given: Partial<AdminSteps> = {}) => {
+  server = await startAdmin('127.0.0.1', 0, { ...steps, ...given })
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   const ask = async (path: string) => {
@@ -51,16 +58,47 @@ test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])(
   '%s is answered with the paths there are',
   async path => {
     const { ask } = await start()
-    expect(await ask(path)).toEqual({ status: 404, body: '{"paths":["/livez","/readyz","/metrics","/status"]}' })
+    const paths = ['/livez', '/readyz', '/metrics', '/status', '/receipts/{topic}/{partition}/{offset}']
+    expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
   },
 )
 
 test('a port in use stops the start', async () => {
   const { port } = await start()
-  const second = startAdmin('127.0.0.1', port, {
-    health: { reasons: () => ({}) },
-    registry: new Registry(),
-    status: async () => [],
+  await expect(startAdmin('127.0.0.1', port, steps)).rejects.toThrow(
+    expect.objectContaining({ code: 'port_unavailable' }),
+  )
+})
+
+describe('a receipt', () => {
+  const sources = () => [{ stream: 'events', topic: 't', partitions: 1 } as const]
+
+  test('is answered to GET and HEAD, and to nothing else', async () => {
+    const { port } = await start({ receipts: { ...steps.receipts, sources } })
+    const ask = (method: string) => fetch(`http://127.0.0.1:${port}/receipts/t/0/7?wait=1`, { method })
+    const [got, head, posted] = await Promise.all(['GET', 'HEAD', 'POST'].map(ask))
+    expect(await got?.json()).toEqual({ state: 'not_yet', topic: 't', partition: 0, offset: 7 })
+    expect(got?.headers.get('cache-control')).toBe('no-store')
+    expect([head?.status, await head?.text(), head?.headers.get('content-type')]).toEqual([200, '', 'application/json'])
+    expect([posted?.status, posted?.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })
-  await expect(second).rejects.toThrow(expect.objectContaining({ code: 'port_unavailable' }))
+
+  test('is not waited for any more once the client has gone', async () => {
+    const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const { port } = await start({
+      receipts: {
+        sources,
+        ask: (_place, _milliseconds, gone) => {
+          gone.addEventListener('abort', () => left.resolve())
+          asked.resolve()
+          return new Promise(() => undefined)
+        },
+      },
+    })
+    const client = connect(port, '127.0.0.1')
+    client.write('GET /receipts/t/0/7?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n')
+    await asked.promise
+    client.end()
+    await left.promise
+  })
 })

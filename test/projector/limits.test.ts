@@ -30,6 +30,10 @@ const {
   MGET_IDS,
   PARTITION_BYTES_IN_FLIGHT,
   REBALANCE_TIMEOUT_MS,
+  RECEIPT_WAIT_SECONDS_MAX,
+  RECEIPTS_LOOK_INTERVAL_MS,
+  RECEIPTS_LOOK_TIMEOUT_MS,
+  RECEIPTS_WAITING_MAX,
   RETRY_FIRST_MS,
   RETRY_LAST_MS,
   SESSION_TIMEOUT_MS,
@@ -109,4 +113,11 @@ test('pauses before a retry grow to at most five seconds', () => {
 test('what was asked just before Elasticsearch is well again goes on within the 30 s that operators are promised', () => {
   expect(ELASTICSEARCH_TIMEOUT_MS + RETRY_LAST_MS).toBeLessThan(30_000)
   expect(ELASTICSEARCH_SLOW_MS).toBeLessThan(ELASTICSEARCH_TIMEOUT_MS)
+})
+
+test('one look is for all receipts that wait, and one that gets no answer is given up long before other requests are', () => {
+  expect(RECEIPTS_WAITING_MAX).toBeLessThanOrEqual(MGET_IDS)
+  expect(RECEIPTS_LOOK_INTERVAL_MS).toBeLessThan(1_000)
+  expect(RECEIPTS_LOOK_TIMEOUT_MS).toBeLessThan(ELASTICSEARCH_TIMEOUT_MS)
+  expect(RECEIPT_WAIT_SECONDS_MAX).toBeLessThanOrEqual(60)
 })

@@ -22,6 +22,8 @@ describe('a payout', () => {
       at: 1_002,
       rep_id: 'rep_1',
       period_id: 'period_1',
+      amount: '100.00',
+      currency: 'EUR',
       hash: expect.any(String),
       body: {
         id: 'payout_1',

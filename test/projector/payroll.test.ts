@@ -26,6 +26,8 @@ describe('a payment', () => {
       rep_id: 'rep_1',
       period_id: 'period_1',
       reverses_id: null,
+      amount: '100.00',
+      currency: 'EUR',
       hash: expect.any(String),
       body: { ...body, reverses_id: null },
     })
@@ -142,6 +144,8 @@ describe('a void', () => {
       rep_id: 'rep_1',
       period_id: 'period_1',
       reverses_id: 'payroll_1',
+      amount: '-100',
+      currency: 'EUR',
       hash: expect.any(String),
       body: {
         id: 'payroll_2',

@@ -14,6 +14,7 @@ describe('a rep', () => {
       org_id: 'org_1',
       first_seq: 0,
       seq: 0,
+      ordinal: 1,
       until_seq: 1,
       at: 1_000,
       hash: expect.any(String),
@@ -23,6 +24,7 @@ describe('a rep', () => {
       org_id: 'org_1',
       first_seq: 0,
       seq: 1,
+      ordinal: 2,
       until_seq: UNTIL_FOREVER,
       at: 1_001,
       hash: expect.any(String),
@@ -84,9 +86,9 @@ describe('a period', () => {
     )
     const versions = [0, 1, 3].map(seq => documents.get(`periods/org_1:period_1:${seq}`))
     expect(versions).toMatchObject([
-      { first_seq: 0, until_seq: 1, body: { name: 'January 2026' } },
-      { first_seq: 0, until_seq: 3, body: { name: 'Jan' } },
-      { first_seq: 0, until_seq: UNTIL_FOREVER, body: { name: 'January 2026' } },
+      { first_seq: 0, ordinal: 1, until_seq: 1, body: { name: 'January 2026' } },
+      { first_seq: 0, ordinal: 2, until_seq: 3, body: { name: 'Jan' } },
+      { first_seq: 0, ordinal: 3, until_seq: UNTIL_FOREVER, body: { name: 'January 2026' } },
     ])
   })
 

@@ -7,9 +7,10 @@ import { answerList, answerPayout, answerStatement } from '../../api/answer-page
 import { Refusal } from '../../api/failures.ts'
 import { createKeyLookUp, type Keys } from '../../api/keys.ts'
 import { KEY_BELIEVED_FOR } from '../../api/limits.ts'
-import { createPositionReader, type Position } from '../../api/position.ts'
-import { createReadList, type ReadList } from '../../api/read-list.ts'
-import { createReadRecords, type ReadRecords } from '../../api/read-record.ts'
+import type { Position } from '../../api/position.ts'
+import type { ReadList } from '../../api/read-list.ts'
+import type { ReadRecords } from '../../api/read-record.ts'
+import { createReaders } from '../../api/readers.ts'
 import type { Context } from '../../api/request.ts'
 import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/documents.ts'
 import type { Random } from '../support/random.ts'
@@ -82,10 +83,10 @@ export class Readers {
   #startApi(): Api {
     const { clock, engine, faults } = this.#world
     const { search, multiGet } = createSearches(clock, engine, faults)
-    const positions = createPositionReader(PREFIX, multiGet)
+    const { readers } = createReaders(PREFIX, search, multiGet)
     return {
-      readList: createReadList({ prefix: PREFIX, search, positions }),
-      read: createReadRecords(PREFIX, multiGet, positions.readAt),
+      readList: readers.list,
+      read: readers.records,
       keys: createKeyLookUp(PREFIX, multiGet, clock.now),
     }
   }
@@ -171,8 +172,9 @@ export class Readers {
     let last = 0
     for (;;) {
       const least = this.#positionOf(org)
-      const startingAfter = cursor
-      const page = await this.#ask(({ readList }) => readList(org, list, { limit, startingAfter }, signal))
+      const startingAfter = cursor === undefined ? undefined : { kind: list, id: cursor }
+      const parameters = { limit, startingAfter, asOf: undefined }
+      const page = await this.#ask(({ readList }) => readList(org, list, parameters, signal))
       if (page === undefined) return
       if (page instanceof Refusal) return this.#fail(`${what}: the cursor ${cursor} is answered ${page.code}`)
       const { publishedTo } = page.position
@@ -245,7 +247,7 @@ export class Readers {
   /** Promise 6: what was listed can be read, and so can what has replaced it. */
   async #readAgain(org: string, id: string): Promise<void> {
     const { coverage, history } = this.#world
-    const found = await this.#ask(({ read }) => read.record(org, 'payouts', id, signal))
+    const found = await this.#ask(({ read }) => read.record({ org, id, asOf: undefined }, 'payouts', signal))
     if (found === undefined) return
     if (found instanceof Refusal) return this.#fail(`${id} was listed, and is answered ${found.code}`)
     coverage.count('reads by id')
@@ -254,7 +256,7 @@ export class Readers {
     if (textOfItem(data) !== history.at(org, publishedTo).payouts.get(id)?.text) {
       return this.#fail(`${id} read at ${publishedTo} is not as it is there`)
     }
-    const statement = await this.#ask(({ read }) => read.statement(org, id, signal))
+    const statement = await this.#ask(({ read }) => read.statement({ org, id, asOf: undefined }, signal))
     if (statement === undefined) return
     if (statement instanceof Refusal) return this.#fail(`the statement of ${id} is answered ${statement.code}`)
     const shown = answered<{ data: unknown }>(ctx => answerStatement(ctx, statement)).data

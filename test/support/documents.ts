@@ -207,6 +207,8 @@ export const createStore = async (url: string, options: Options = {}) => {
         at: seq,
         rep_id: payout.rep ?? 'rep_1',
         period_id: payout.period ?? 'period_1',
+        amount: payout.amount ?? '0',
+        currency: 'EUR',
         hash: sha256(body + statement),
       }
       putIn('payouts', recordId(org, payout.id), fields, body)
@@ -232,6 +234,8 @@ export const createStore = async (url: string, options: Options = {}) => {
         rep_id: 'rep_1',
         period_id: 'period_1',
         reverses_id: reverses,
+        amount,
+        currency: 'EUR',
         hash: sha256(body),
       }
       putIn('payroll_files', recordId(org, id), fields, body)
@@ -254,6 +258,7 @@ export const createStore = async (url: string, options: Options = {}) => {
         org_id: org,
         first_seq: first,
         seq,
+        ordinal: place + 1,
         until_seq: seqs[place + 1] ?? UNTIL_FOREVER,
         at: seq,
         hash: sha256(body),

@@ -25,6 +25,30 @@ export const readFromKafka = async (
   }
 }
 
+/** The time that Kafka gave each record of the events topic: by partition, in order, the highest so far. */
+export const timesInKafka = async ({ kafka, events, admin }: Topics): Promise<ReadonlyMap<number, number[]>> => {
+  const wanted = (await admin.fetchTopicOffsets(events)).reduce((sum, { high }) => sum + Number(high), 0)
+  const consumer = kafka.consumer({ groupId: `reader-${randomBytes(6).toString('hex')}`, maxWaitTimeInMs: 100 })
+  const times = new Map<number, number[]>()
+  const all = Promise.withResolvers<void>()
+  let read = 0
+  await consumer.connect()
+  try {
+    await consumer.subscribe({ topics: [events], fromBeginning: true })
+    await consumer.run({
+      eachMessage: async ({ partition, message }) => {
+        const before = times.get(partition) ?? []
+        times.set(partition, [...before, Math.max(before.at(-1) ?? 0, Number(message.timestamp))])
+        if (++read === wanted) all.resolve()
+      },
+    })
+    await all.promise
+    return times
+  } finally {
+    await consumer.disconnect()
+  }
+}
+
 /** How many records there are in both topics. */
 export const countInKafka = async ({ admin, events, apiKeys }: Topics): Promise<number> => {
   const offsets = await Promise.all([events, apiKeys].map(topic => admin.fetchTopicOffsets(topic)))

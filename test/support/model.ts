@@ -27,6 +27,8 @@ export type Model = {
   readonly take: (stream: ModelStream, partition: number, record: ModelRecord) => Outcome
   /** What an organization has at a position; without one, after everything taken. */
   readonly view: (org: string, position?: number) => View
+  /** Everything that was applied of an organization, in order. */
+  readonly changes: (org: string) => ModelChange[]
   readonly organizations: () => string[]
   /** Whose each key is, by the SHA-256 of its text. A revoked one stays. */
   readonly keys: () => ReadonlyMap<string, ModelKey>
@@ -41,6 +43,15 @@ export type View = {
   readonly payroll_files: readonly Item[]
   readonly everyPayout: readonly Item[]
   readonly statements: readonly Item[]
+}
+/** `seq` is the offset; the record is as it was just after it. */
+export type ModelChange = {
+  readonly seq: number
+  readonly id: string
+  readonly kind: 'reps' | 'periods' | 'payouts' | 'payroll_files'
+  readonly supersedes_id: string | null
+  readonly reverses_id: string | null
+  readonly record: Item
 }
 export type ModelKey = {
   readonly org: string
@@ -64,6 +75,7 @@ export const createModel = (partitions: number): Model => {
       return stream === 'events' ? organization(event.org).take(event, record.offset) : keys.take(event)
     },
     view: (org, position = Number.POSITIVE_INFINITY) => (organizations.get(org) ?? new Organization()).view(position),
+    changes: org => (organizations.get(org) ?? new Organization()).changes(),
     organizations: () => [...organizations.keys()],
     keys: () => keys.bySecret(),
   }
@@ -122,6 +134,29 @@ class Organization {
       everyPayout: payouts.map(payout => payoutItem(payout, position)),
       statements: payouts.map(payout => statementItem(payout, position)),
     }
+  }
+
+  changes(): ModelChange[] {
+    const nothing = { supersedes_id: null, reverses_id: null }
+    return [
+      ...versionChanges('reps', this.#reps),
+      ...versionChanges('periods', this.#periods),
+      ...[...this.#payouts].map(([id, payout]): ModelChange => {
+        const supersedes_id = payout.event.data.supersedes_id as string | null
+        const record = payoutItem(payout, payout.seq + 1)
+        return { ...nothing, seq: payout.seq, id, kind: 'payouts', supersedes_id, record }
+      }),
+      ...[...this.#payroll].map(([id, { seq, fields }]): ModelChange => {
+        return {
+          ...nothing,
+          seq,
+          id,
+          kind: 'payroll_files',
+          reverses_id: fields.reverses_id as string | null,
+          record: fields,
+        }
+      }),
+    ].toSorted((a, b) => a.seq - b.seq)
   }
 
   #takeVersion(versions: Map<string, Version[]>, event: ModelEvent, seq: number): Outcome {
@@ -215,6 +250,15 @@ const versionsAt = (versions: ReadonlyMap<string, Version[]>, position: number):
     const { org_id: _, ...item } = last.event.data
     return [item]
   })
+
+const versionChanges = (kind: 'reps' | 'periods', versions: ReadonlyMap<string, Version[]>): ModelChange[] =>
+  [...versions].flatMap(([id, all]) =>
+    all.map(({ seq, event }, place) => {
+      const { org_id: _, ...record } = event.data
+      const supersedes_id = place === 0 ? null : `${id}.${place}`
+      return { seq, id: `${id}.${place + 1}`, kind, supersedes_id, reverses_id: null, record }
+    }),
+  )
 
 const payoutItem = ({ event, replaced }: Payout, position: number): Item => {
   const { org_id: _, calculation_trace: __, calculated_at = null, recorded_at = null, ...fields } = event.data

@@ -124,7 +124,9 @@ export type ProjectorOptions = {
 
 export type Projector = RunningProcess & {
   /** An answer of its admin port. */
-  readonly ask: (path: '/livez' | '/readyz' | '/metrics' | '/status') => Promise<{ status: number; text: string }>
+  readonly ask: (
+    path: '/livez' | '/readyz' | '/metrics' | '/status' | `/receipts/${string}`,
+  ) => Promise<{ status: number; text: string }>
   readonly status: () => Promise<PartitionStatus[]>
 }
 export type PartitionStatus = Readonly<Record<'partition' | 'searchable_to' | 'end' | 'lag' | 'parked', number>> & {

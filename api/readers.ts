@@ -1,0 +1,42 @@
+/** What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and moments. */
+import type { MultiGet, Search } from './elasticsearch.ts'
+import { createPositionAt } from './moments.ts'
+import { createPlaces } from './places.ts'
+import { createPositionReader, type PositionReader } from './position.ts'
+import { createProjectionTime } from './projection-time.ts'
+import { createReadHistory, type ReadHistory } from './read-history.ts'
+import { createReadList, type ReadList } from './read-list.ts'
+import { createReadPage } from './read-page.ts'
+import { createReadRecords, type ReadRecords } from './read-record.ts'
+import { createReadTotals, type ReadTotals } from './read-totals.ts'
+
+export type Readers = {
+  readonly list: ReadList
+  readonly records: ReadRecords
+  readonly history: ReadHistory
+  readonly totals: ReadTotals
+}
+
+export const createReaders = (
+  prefix: string,
+  search: Search,
+  multiGet: MultiGet,
+): { readonly positions: PositionReader; readonly readers: Readers } => {
+  const positions = createPositionReader(prefix, multiGet)
+  const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
+  const parts = {
+    prefix,
+    readAt: positions.readAt,
+    readPage: createReadPage(search),
+    projectionTime,
+    places: createPlaces(prefix),
+    positionAt: createPositionAt(prefix, search, projectionTime),
+  }
+  const readers = {
+    list: createReadList(parts),
+    records: createReadRecords(parts, multiGet),
+    history: createReadHistory(parts),
+    totals: createReadTotals(parts, search),
+  }
+  return { positions, readers }
+}

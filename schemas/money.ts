@@ -1,0 +1,12 @@
+/** Decimals that hold every amount, and every sum and difference of amounts, exactly. */
+import { Decimal } from 'decimal.js'
+import { MONEY_PRECISION } from './limits.ts'
+
+export const Exact = Decimal.clone({ precision: MONEY_PRECISION, toExpNeg: -9e15, toExpPos: 9e15 })
+export type Exact = Decimal
+
+/** As amounts are written: digits only, and no negative zero. */
+export const textOfSum = (sum: Exact): string => (sum.isZero() ? '0' : sum.toFixed())
+
+/** What has to be added to the one amount to get the other. */
+export const differenceOf = (before: string, after: string): string => textOfSum(new Exact(after).minus(before))

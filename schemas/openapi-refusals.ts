@@ -1,0 +1,69 @@
+/** How refusals are described: which there are, why, with which headers, and where each can be met. */
+import { type RefusalCode, refusals } from './errors.ts'
+import { messages } from './messages.ts'
+import type { headers } from './openapi-headers.ts'
+import { headerRefs, type Json, ref } from './openapi-parts.ts'
+
+const reasons: Record<RefusalCode, string> = {
+  invalid_request: 'A bad parameter (its name is in the message), or bytes that are not HTTP.',
+  invalid_cursor: '`starting_after` does not name a record of this list that this key can read.',
+  unauthorized: 'The Authorization header is missing, repeated or malformed, or names an unknown or revoked key.',
+  forbidden: 'The key is valid but may not read.',
+  not_found: 'No such path, or no record with that id that this key can read.',
+  method_not_allowed: 'Another method than GET or HEAD.',
+  request_timeout: 'The headers of the request did not arrive in time.',
+  request_too_large: 'The request has a large body; none is read.',
+  uri_too_long: 'The address of the request is too long.',
+  expectation_failed: 'The request has an Expect header that cannot be met.',
+  rate_limited:
+    'The key has made too many requests, or the address too many without a valid key (then without RateLimit headers). Try again after `Retry-After`.',
+  headers_too_large: 'The headers of the request are too large or too many.',
+  internal: 'The request could not be answered.',
+  unavailable: 'The records cannot be read now: never a page with records missing. Try again.',
+}
+
+export const always = ['X-Request-Id', 'X-Content-Type-Options'] as const
+const authenticated = [...always, 'Cache-Control', 'Vary'] as const
+export const counted = [...authenticated, 'RateLimit-Policy', 'RateLimit'] as const
+const headersOf: Partial<Record<RefusalCode, readonly (keyof typeof headers)[]>> = {
+  unauthorized: [...authenticated, 'WWW-Authenticate'],
+  forbidden: counted,
+  not_found: counted,
+  rate_limited: [...counted, 'Retry-After'],
+  method_not_allowed: [...always, 'Allow'],
+  unavailable: [...always, 'Retry-After'],
+}
+
+/** Refusals of one status share an answer: OpenAPI describes answers by status. */
+export const refusalResponses = Object.fromEntries(
+  [...new Set(Object.values(refusals))].map(status => {
+    const codes = (Object.keys(refusals) as RefusalCode[]).filter(code => refusals[code] === status)
+    const response = {
+      description: codes.map(code => `\`${code}\`: ${reasons[code]}`).join(' '),
+      headers: headerRefs(codes.length === 1 && codes[0] ? (headersOf[codes[0]] ?? always) : always),
+      content: {
+        'application/json': {
+          schema: ref('schemas', 'Refusal'),
+          examples: Object.fromEntries(
+            codes.map(code => [code, { value: { error: { code, message: messages[code] } } }]),
+          ),
+        },
+      },
+    }
+    return [`Refused${status}`, response]
+  }),
+)
+export const refusalRefs = (codes: readonly RefusalCode[]): Json =>
+  Object.fromEntries(codes.map(code => [refusals[code], ref('responses', `Refused${refusals[code]}`)]))
+
+export const anywhere = [
+  'invalid_request',
+  'method_not_allowed',
+  'request_timeout',
+  'request_too_large',
+  'uri_too_long',
+  'expectation_failed',
+  'headers_too_large',
+  'internal',
+] as const
+export const withKey = [...anywhere, 'unauthorized', 'forbidden', 'rate_limited', 'unavailable'] as const

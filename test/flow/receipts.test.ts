@@ -1,0 +1,206 @@
+/**
+ * Receipts, as a publisher asks for them: with what Kafka's producer gives back, at the admin port of any projector. Two projectors share the
+ * partitions; between them and Elasticsearch there is a proxy.
+ */
+import kafkajs, { type Producer } from 'kafkajs'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { commandSettings, runCommand } from '../support/commands.ts'
+import {
+  keyCreated,
+  keyRevoked,
+  newId,
+  type Outgoing,
+  payoutCalculated,
+  payrollRecorded,
+  periodRecorded,
+  repRecorded,
+} from '../support/events.ts'
+import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
+import { type FaultProxy, startProxy } from '../support/proxy.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
+
+const file = fileScope()
+const org = newId('org')
+let topics: Topics
+let prefix: string
+let proxy: FaultProxy
+let projectors: [Projector, Projector]
+let producer: Producer
+
+beforeAll(async () => {
+  topics = await createTopics(file)
+  prefix = createPrefix(file)
+  proxy = await startProxy(file, new URL(inject('elasticsearchUrl')).host)
+  const settings = { ELASTICSEARCH_URL: `http://${proxy.address}` }
+  const start = () => startProjector(file, { topics, prefix, settings })
+  projectors = [await start(), await start()]
+  producer = topics.kafka.producer({
+    idempotent: true,
+    allowAutoTopicCreation: false,
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+  })
+  await producer.connect()
+  file.onTestFinished(() => producer.disconnect())
+  await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org })])
+  await caughtUp(projectors[0])
+})
+
+type RecordPlace = { readonly topic: string; readonly partition: number; readonly offset: number }
+
+/** Where Kafka says that it put a record. */
+const send = async ({ stream, key, headers, value }: Outgoing): Promise<RecordPlace> => {
+  const [stored] = await producer.send({
+    topic: topics.name(stream),
+    acks: -1,
+    messages: [{ key, value, headers: headers as kafkajs.IHeaders }],
+  })
+  if (stored === undefined) throw new Error('Kafka did not say where it put a record')
+  return { topic: stored.topicName, partition: stored.partition, offset: Number(stored.baseOffset) }
+}
+const later = (place: RecordPlace, records: number): RecordPlace => ({ ...place, offset: place.offset + records })
+
+const pathOf = ({ topic, partition, offset }: RecordPlace, wait: number) =>
+  `/receipts/${topic}/${partition}/${offset}?wait=${wait}` as const
+const receipt = async (place: RecordPlace, wait: number, [projector]: readonly Projector[] = projectors) => {
+  const { status, text } = await (projector as Projector).ask(pathOf(place, wait))
+  return { status, body: JSON.parse(text) as Record<string, unknown> }
+}
+const received = (place: RecordPlace, state: object) => ({ status: 200, body: { ...state, ...place } })
+const PUBLISHED = { state: 'published' }
+const NOT_YET = { state: 'not_yet' }
+
+const waiting = async ({ ask }: Projector): Promise<number> =>
+  Number(/^commission_receipts_waiting (\d+)$/m.exec((await ask('/metrics')).text)?.[1])
+const untilWaiting = (count: number, projector = projectors[0]) =>
+  eventually(async () => expect(await waiting(projector)).toBe(count))
+
+test('a producer asks for what it got back: applied and duplicates are published, what was refused is parked with its code', async () => {
+  const payout = payoutCalculated({ org_id: org })
+  const sent = [
+    [payout, PUBLISHED],
+    [payout, PUBLISHED],
+    [payoutCalculated({ org_id: org, id: 'payout_2' }), { state: 'parked', code: 'supersedes_mismatch' }],
+    [payrollRecorded({ org_id: org, rep_id: 'rep_none' }), { state: 'parked', code: 'rep_unknown' }],
+    [keyCreated({ org_id: org }), PUBLISHED],
+    [keyRevoked({ org_id: org, id: 'key_none' }), { state: 'parked', code: 'key_unknown' }],
+    [keyRevoked({ org_id: org }), PUBLISHED],
+  ] as const
+  const places: RecordPlace[] = []
+  for (const [record] of sent) places.push(await send(record))
+  const expected = places.map((place, index) => received(place, sent[index]?.[1] ?? {}))
+  // Of two that share the partitions, each answers for all of them.
+  for (const projector of projectors) {
+    expect(await Promise.all(places.map(place => receipt(place, 30, [projector])))).toEqual(expected)
+    expect(await Promise.all(places.map(place => receipt(place, 0, [projector])))).toEqual(expected)
+  }
+  expect(await waiting(projectors[0])).toBe(0)
+})
+
+test('before a record is there at all it is not yet, and who waits hears of it as soon as it is published', async () => {
+  const place = later(await send(repRecorded({ org_id: org, name: 'before' })), 1)
+  expect(await receipt(place, 0)).toEqual(received(place, NOT_YET))
+  const asked = receipt(place, 60)
+  await untilWaiting(1)
+  const [sent, sentAt] = [await send(repRecorded({ org_id: org, name: 'after' })), performance.now()]
+  expect(await asked).toEqual(received(sent, PUBLISHED))
+  expect([sent, performance.now() - sentAt < 10_000]).toEqual([place, true])
+})
+
+test('while the projectors are behind it is not yet, for as long as is asked and no longer; then all hear of theirs', async () => {
+  await proxy.suffer({ kind: 'reset' }, line => line.startsWith('POST /_bulk'))
+  const applied = await send(repRecorded({ org_id: org, name: 'while behind' }))
+  const refused = await send(payoutCalculated({ org_id: org, id: 'payout_3' }))
+  const begun = performance.now()
+  expect(await receipt(refused, 2)).toEqual(received(refused, NOT_YET))
+  expect(performance.now() - begun).toBeGreaterThan(1_950)
+  expect(performance.now() - begun).toBeLessThan(6_000)
+
+  const many = Array.from({ length: 200 }, (_, index) => receipt(index % 2 === 0 ? applied : refused, 60))
+  await untilWaiting(200)
+  await proxy.heal()
+  const [first, second, ...others] = await Promise.all(many)
+  expect(first).toEqual(received(applied, PUBLISHED))
+  expect(second).toEqual(received(refused, { state: 'parked', code: 'supersedes_mismatch' }))
+  for (const [index, other] of others.entries()) expect(other).toEqual(index % 2 === 0 ? first : second)
+})
+
+test('while Elasticsearch is away it cannot be known; who waits until it is back gets the receipt', async () => {
+  const place = await send(repRecorded({ org_id: org, name: 'before Elasticsearch was away' }))
+  expect(await receipt(place, 30)).toEqual(received(place, PUBLISHED))
+  await proxy.suffer({ kind: 'away' })
+  const unknown = { status: 503, body: { error: expect.stringContaining('Elasticsearch') } }
+  expect(await receipt(place, 0)).toEqual(unknown)
+  expect(await receipt(place, 1)).toEqual(unknown)
+  const asked = receipt(place, 60)
+  await untilWaiting(1)
+  await proxy.heal()
+  expect(await asked).toEqual(received(place, PUBLISHED))
+
+  // No answer is none, too, and sooner than other requests are given up.
+  await proxy.suffer({ kind: 'black-hole' })
+  const begun = performance.now()
+  expect(await receipt(place, 0)).toEqual(unknown)
+  expect(performance.now() - begun).toBeLessThan(10_000)
+  await proxy.heal()
+  await caughtUp(projectors[0])
+})
+
+test('who goes away is waited for no more', async () => {
+  const place = later(await send(repRecorded({ org_id: org, name: 'left' })), 100)
+  const gone = new AbortController()
+  const { ask } = projectors[0]
+  const url = await adminUrl(projectors[0])
+  const left = fetch(`${url}${pathOf(place, 60)}`, { signal: gone.signal }).catch(() => 'left')
+  await untilWaiting(1)
+  gone.abort()
+  expect(await left).toBe('left')
+  await untilWaiting(0)
+  expect((await ask('/livez')).status).toBe(200)
+})
+const adminUrl = async ({ lines }: Projector): Promise<string> => {
+  const { address } = lines().find(({ msg }) => msg === 'admin port') as { address: { port: number } }
+  return `http://127.0.0.1:${address.port}`
+}
+
+test('a wrong question is answered with what was expected and what came', async () => {
+  const [{ ask }] = projectors
+  expect(await ask(`/receipts/${topics.events}/3/0`)).toEqual({
+    status: 404,
+    text: JSON.stringify({ error: `partition: expected 0 to 2 of ${topics.events}, got 3` }),
+  })
+  expect((await ask('/receipts/another/0/0')).status).toBe(404)
+  expect(await ask(`/receipts/${topics.events}/0/0?wait=long`)).toEqual({
+    status: 400,
+    text: JSON.stringify({ error: 'wait: expected whole seconds from 0 to 60, got "long"' }),
+  })
+})
+
+describe('who waits while', () => {
+  test('another generation is made live, and the one before dropped, gets the receipt of the new one', async () => {
+    const place = later(await send(repRecorded({ org_id: org, name: 'g1' })), 1)
+    const asked = receipt(place, 60)
+    await untilWaiting(1)
+    const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix }
+    for (const args of [['rebuild'], ['verify', 'g1', 'g2'], ['swap', 'g2'], ['drop', 'g1']]) {
+      const ran = await runCommand(['projection', ...args], settings)
+      expect(ran, ran.said).toMatchObject({ code: 0 })
+    }
+    expect(await waiting(projectors[0])).toBe(1)
+    expect(await send(payrollRecorded({ org_id: org, rep_id: 'rep_none' }))).toEqual(place)
+    expect(await asked).toEqual(received(place, { state: 'parked', code: 'rep_unknown' }))
+  })
+
+  test('its projector stops is told not yet at once, and it stops in time', async () => {
+    const place = later(await send(repRecorded({ org_id: org, name: 'stop' })), 100)
+    const asked = receipt(place, 60)
+    await untilWaiting(1)
+    const begun = performance.now()
+    const stopped = projectors[0].stop()
+    expect(await asked).toEqual(received(place, NOT_YET))
+    expect(performance.now() - begun).toBeLessThan(3_000)
+    expect(await stopped).toEqual({ code: 0, signal: null })
+    expect(performance.now() - begun).toBeLessThan(10_000)
+  })
+})

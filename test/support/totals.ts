@@ -1,0 +1,36 @@
+/** What records add up to, reckoned with whole numbers of the smallest unit there is: independent of the library that the product uses. */
+import type { Item } from './model.ts'
+
+const PLACES = 40
+const units = (amount: string): bigint => {
+  const [whole = '', fraction = ''] = amount.replace('-', '').split('.')
+  const digits = BigInt(whole + fraction.padEnd(PLACES, '0'))
+  return amount.startsWith('-') ? -digits : digits
+}
+/** Exact, with nothing behind the last digit that counts. */
+const amountOf = (sum: bigint): string => {
+  const digits = String(sum < 0n ? -sum : sum).padStart(PLACES + 1, '0')
+  const fraction = digits.slice(-PLACES).replace(/0+$/, '')
+  return `${sum < 0n ? '-' : ''}${digits.slice(0, -PLACES)}${fraction && `.${fraction}`}`
+}
+export const differenceOfAmounts = (before: unknown, after: unknown): string =>
+  amountOf(units(String(after)) - units(String(before)))
+
+const sumOf = (amounts: readonly unknown[]): string =>
+  amountOf(amounts.reduce((sum: bigint, of) => sum + units(String(of)), 0n))
+
+export const totalsOf = (payouts: readonly Item[], payroll: readonly Item[]): unknown[] => {
+  const groupOf = ({ period_id, currency }: Item): string => `${period_id} ${currency}`
+  return [...new Set([...payouts, ...payroll].map(groupOf))].toSorted().map(group => {
+    const [owed, paid] = [payouts, payroll].map(items => items.filter(item => groupOf(item) === group))
+    const [period_id, currency] = group.split(' ')
+    return {
+      period_id,
+      currency,
+      owed_amount: sumOf(owed?.map(({ net_amount }) => net_amount) ?? []),
+      owed_count: owed?.length,
+      paid_amount: sumOf(paid?.map(({ amount }) => amount) ?? []),
+      paid_count: paid?.length,
+    }
+  })
+}
