@@ -26,6 +26,12 @@ export const COLUMN_CHARACTERS = 40
 export const SCAN_DOCUMENTS = 500
 /** Records that differ, shown of two generations. */
 export const DIFFERENCES_SHOWN = 10
+/** Documents of each generation that are compared at a time, field by field; fewer where they are large. */
+export const COMPARED_DOCUMENTS = 100
+/** Rows of a table: its columns are as wide as what is in them. */
+export const TABLE_ROWS = 1_000
+/** Sandboxes that are listed. */
+export const SANDBOXES_MAX = 1_000
 /** Milliseconds to wait until a generation is as far as the live one, and until projectors have let one go. */
 export const SWAP_WAIT_MS = 60_000
 export const DROP_WAIT_MS = 60_000

@@ -19,8 +19,12 @@ import { exitCodes, messageOf } from './failures.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
+import { diff } from './projection/diff.ts'
+import { explain } from './projection/explain.ts'
 import { list as listGenerations } from './projection/generations.ts'
 import { type RebuildSteps, rebuild } from './projection/rebuild.ts'
+import { replay } from './projection/replay.ts'
+import { dropSandbox, listSandboxes } from './projection/sandboxes.ts'
 import { status } from './projection/status.ts'
 import { drop, rollback, swap } from './projection/swap.ts'
 import { verify } from './projection/verify.ts'
@@ -43,6 +47,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
   })
+  const groupId = (): string => readSettings(projectorSettings, process.env).KAFKA_GROUP_ID
   const rebuilding = (settings = readSettings(projectorSettings, process.env)): RebuildSteps => {
     registerCodecs()
     const stopping = new AbortController()
@@ -75,7 +80,12 @@ const main = async (args: readonly string[]): Promise<number> => {
       verify: async options => verify(options, reading()),
       swap: async options => swap(options, { ...reading(), ...time }),
       rollback: async () => rollback({ ...reading(), ...time }),
-      drop: async options => drop(options, publishing(), readSettings(projectorSettings, process.env).KAFKA_GROUP_ID),
+      drop: async options => drop(options, publishing(), groupId()),
+      replay: async options => replay(options, rebuilding()),
+      diff: async options => diff(options, reading()),
+      explain: async options => explain(options, reading()),
+      listSandboxes: async options => listSandboxes(options, reading()),
+      dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
     },
     { out, error: text => void process.stderr.write(text) },
   )

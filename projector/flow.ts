@@ -9,8 +9,8 @@
  * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
  */
 import type { ParkCode } from '../schemas/errors.ts'
-import type { Envelope, RawRecord } from './decode.ts'
-import { judge } from './judge.ts'
+import type { RawRecord } from './decode.ts'
+import { type JudgeSteps, judgeOnly } from './judge.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
 import { Cache, type Loaded, type PlacedEvent } from './load.ts'
 import { type Projection, project } from './project.ts'
@@ -23,9 +23,10 @@ import { hashOf } from './source.ts'
 import type { Place } from './state.ts'
 import type { Source } from './validate.ts'
 
-export type Steps = {
+export type Steps = JudgeSteps & {
   readonly source: Source & { readonly topic: string }
-  readonly decode: (record: RawRecord) => Envelope | 'undecodable'
+  /** The only organization whose records are projected; undefined for all. */
+  readonly org?: string | undefined
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
   /** Room for bytes of records that are decided or written, over all partitions. */
   readonly room: Room
@@ -195,10 +196,12 @@ export class PartitionFlow {
   /** Decides a batch, or the first part of one that needs more than is loaded at once; the rest comes next. */
   async #decide(taken: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
-    const judged = taken.records.map(record => judge(record, this.#steps))
-    const events = judged.flatMap(({ record, verdict, names }): PlacedEvent[] =>
-      typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: record.timestamp }],
-    )
+    const judged = taken.records.map(record => judgeOnly(this.#steps.org, record, this.#steps))
+    const events = judged.flatMap((item): PlacedEvent[] => {
+      if (item.rules === undefined) return []
+      const { record, verdict, names, rules } = item
+      return [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }]
+    })
     const loaded = await load(events, this.#cache)
     const notLoaded = events[loaded.events]
     const [batch, rest] = cut(

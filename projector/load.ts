@@ -8,7 +8,7 @@ import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
 import { draftOf, type Rendered } from './render.ts'
 import type { Names } from './rules/decision.ts'
-import { rulesOf } from './rules/rules.ts'
+import type { AnyRules } from './rules/rules.ts'
 import { type AnyDraft, type Key, type Name, State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
@@ -18,6 +18,7 @@ export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyDraft 
 export type PlacedEvent = {
   readonly event: ValidEvent
   readonly names: Names
+  readonly rules: AnyRules
   readonly seq: number
   readonly at: number
 }
@@ -29,9 +30,9 @@ export const load = async (events: readonly PlacedEvent[], cache: Cache, read: R
   const state = new State()
   const needs = events.map(({ names }) => keysOf(Object.values(names)))
   const first = await fill(state, needs, cache, read)
-  const next = events.slice(0, first).map(({ event, names, seq, at }) => {
+  const next = events.slice(0, first).map(({ event, names, rules, seq, at }) => {
     const { data, hash } = event
-    return keysOf(rulesOf(event).namesNext({ data, names, hash, seq, at }, state))
+    return keysOf(rules.namesNext({ data, names, hash, seq, at }, state))
   })
   return { state, events: await fill(state, next, cache, read) }
 }

@@ -2,6 +2,7 @@
  * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has caught up. It can be
  * stopped at any time and goes on where its positions are; several at once share the partitions.
  */
+import { type Bounds, endWithin } from './bounds.ts'
 import type { Elasticsearch, Patience } from './elasticsearch.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
@@ -52,7 +53,10 @@ export const rebuild = async (
     pace: createPace(maxRate, now, patience.sleep, signal),
   })
   try {
-    const caughtUp = await Promise.race([untilCaughtUp(options.identity.topic, context), failure.promise])
+    const caughtUp = await Promise.race([
+      untilCaughtUp(options.identity.topic, options.bounds, context),
+      failure.promise,
+    ])
     await stream.stop()
     return caughtUp ? 'caught up' : 'stopped'
   } catch (error) {
@@ -62,11 +66,12 @@ export const rebuild = async (
 }
 
 /** Whether everything that was there a moment ago is published; false when it is stopped. */
-const untilCaughtUp = async (topic: string, context: RebuildContext): Promise<boolean> => {
+const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
   const { admin, positions, onProgress, now, patience, signal } = context
   for (;;) {
     const seen = now()
-    const ends: Ends = await fetchEnds(admin, topic)
+    const all: Ends = await fetchEnds(admin, topic)
+    const ends = all.map(({ partition, end }) => ({ partition, end: endWithin(partition, end, bounds) }))
     const total = ends.reduce((sum, { end }) => sum + end, 0)
     for (let done = -1; done < total; ) {
       if (signal.aborted) return false

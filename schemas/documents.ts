@@ -6,6 +6,7 @@
  * it says how long it is, so that a reader can cut it out of an answer without parsing it.
  */
 import type { ParkCode } from './errors.ts'
+import type { SandboxBody } from './sandboxes.ts'
 
 /** The indices of one generation, by kind. */
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
@@ -161,7 +162,15 @@ export type LiveDocument = {
 /** What a generation was projected from, and under which rules. */
 export type GenerationDocument = {
   kind: 'generation'
-  body: { generation: string; topic: string; cluster_id: string; partitions: number; rules_version: number }
+  body: {
+    generation: string
+    topic: string
+    cluster_id: string
+    partitions: number
+    rules_version: number
+    /** Of a sandbox only. */
+    sandbox?: SandboxBody
+  }
 }
 
 /**
