@@ -1,14 +1,18 @@
 /** The commands of `npm run projection` for analysts: their options and their help. */
 import { type Command, Option } from 'commander'
+import type { Moment } from '../api/read-parameters.ts'
 import {
   generationOrSandbox,
   instant,
+  moment,
   organization,
   payoutId,
   sandboxName,
   untilOffsets,
   wholeNumber,
 } from './arguments.ts'
+import type { ExportOptions } from './export/export.ts'
+import type { TotalsOptions } from './export/totals.ts'
 import type { ExitCode } from './failures.ts'
 import { type DiffOptions, formats } from './projection/diff.ts'
 import type { ExplainOptions } from './projection/explain.ts'
@@ -24,6 +28,8 @@ export type AnalysisActions = {
   readonly replay: (options: ReplayOptions) => Promise<ExitCode>
   readonly diff: (options: DiffOptions) => Promise<ExitCode>
   readonly explain: (options: ExplainOptions) => Promise<ExitCode>
+  readonly exportOrganization: (options: ExportOptions) => Promise<ExitCode>
+  readonly showTotals: (options: TotalsOptions) => Promise<ExitCode>
   readonly listSandboxes: (options: { readonly json: boolean }) => Promise<ExitCode>
   readonly dropSandbox: (options: { readonly name: string }) => Promise<ExitCode>
 }
@@ -91,7 +97,50 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
       ),
     )
     .addHelpText('after', explainHelp)
+
+  ofMoment(projection.command('export'))
+    .description('writes an organization as it was at one moment into files: a line of JSON for each record')
+    .addOption(new Option('--out <directory>', 'where to; it is made if need be').makeOptionMandatory())
+    .option('--parquet', 'as Parquet tables, too')
+    .option('--json', 'the manifest, once it is done')
+    .action(
+      does(({ org, asOf, out, parquet = false, json = false }: ExportFlags) =>
+        actions.exportOrganization({ org, asOf, out, parquet, json }),
+      ),
+    )
+    .addHelpText('after', exportHelp)
+
+  ofMoment(projection.command('totals'))
+    .description('says what is owed and what has left, by period and currency, at one moment')
+    .option('--svg <file>', 'draws it into a file')
+    .option('--json', 'as JSON')
+    .action(does(({ org, asOf, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, svg, json })))
 }
+
+const ofMoment = (command: Command): Command =>
+  command
+    .addOption(new Option('--org <id>', 'the organization').argParser(organization).makeOptionMandatory())
+    .addOption(
+      new Option(
+        '--as-of <moment>',
+        'an instant that is over, or the id of a change; the last change by default',
+      ).argParser(moment),
+    )
+
+type ExportFlags = {
+  readonly org: string
+  readonly asOf?: Moment
+  readonly out: string
+  readonly parquet?: boolean
+  readonly json?: boolean
+}
+type TotalsFlags = { readonly org: string; readonly asOf?: Moment; readonly svg?: string; readonly json?: boolean }
+
+const exportHelp = `
+Of the live generation: reps, periods, payouts (current then), statements (theirs) and payroll_files, each as the API answers it, and manifest.json: which moment,
+how many records and bytes, SHA-256 of each file, what is owed and paid by currency, and a digest of all. The files add up to the projection's own
+totals, or it fails. The same moment gives the same bytes. An export that was stopped is gone on with by the same command; one that is there is
+looked at, and left as it is. Reads Elasticsearch alone. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
 
 type ReplayFlags = {
   readonly name?: string

@@ -1,9 +1,18 @@
 /** What may stand behind an option or a command, and how it is read; what may not is a mistake in the command line. */
+
 import { InvalidArgumentError, Option } from 'commander'
+import { type Moment, momentOf } from '../api/read-parameters.ts'
 import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
 import { instantToNanoseconds, isId } from '../schemas/values.ts'
 import type { Position } from './parked/find.ts'
 import type { UntilOffset } from './projection/until.ts'
+
+/** An instant, or the id of a change: what `as_of` of the API takes. */
+export const moment = (text: string): Moment => {
+  const read = momentOf(text)
+  if (read) return read
+  throw new InvalidArgumentError('Expected an instant (2026-02-01T08:30:00Z) or the id of a change.')
+}
 
 export const organization = (text: string): string => {
   if (isId('org', text)) return text

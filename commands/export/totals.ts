@@ -6,6 +6,7 @@ import { type Moment, momentOf } from '../../api/read-parameters.ts'
 import { differenceOf } from '../../schemas/money.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
+import { aligned, cut } from '../terminal.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
 import type { Reading } from './readers.ts'
 
@@ -59,28 +60,20 @@ const periodNames = async (
   return names
 }
 
-const tableOf = (rows: readonly TotalsRow[]): string => {
-  const lines = [
-    ['period', '', 'currency', 'owed', 'payouts', 'paid', 'records', 'still owed'],
-    ...rows.map(row => [
-      row.period_id,
-      row.period,
-      row.currency,
-      row.owed_amount,
-      `${row.owed_count}`,
-      row.paid_amount,
-      `${row.paid_count}`,
-      row.still_owed,
-    ]),
-  ]
-  const widths = lines[0]?.map((_, column) => Math.max(...lines.map(line => [...(line[column] ?? '')].length))) ?? []
-  return lines
-    .map(line => {
-      const cells = line.map((cell, column) => {
-        const room = ' '.repeat((widths[column] ?? 0) - [...cell].length)
-        return column < 3 ? cell + room : room + cell
-      })
-      return `${cells.join('  ').trimEnd()}\n`
-    })
-    .join('')
-}
+const tableOf = (rows: readonly TotalsRow[]): string =>
+  `${aligned(
+    [
+      ['period', '', 'currency', 'owed', 'payouts', 'paid', 'records', 'still owed'],
+      ...rows.map(row => [
+        row.period_id,
+        cut(row.period),
+        row.currency,
+        row.owed_amount,
+        `${row.owed_count}`,
+        row.paid_amount,
+        `${row.paid_count}`,
+        row.still_owed,
+      ]),
+    ],
+    [3, 4, 5, 6, 7],
+  )}\n`

@@ -27,6 +27,8 @@ const said = async (...args: string[]) => {
       swap: action('swap'),
       rollback: async () => action('rollback')(undefined),
       drop: action('drop'),
+      exportOrganization: action('exportOrganization'),
+      showTotals: action('showTotals'),
       replay: action('replay'),
       diff: action('diff'),
       explain: action('explain'),

@@ -84,6 +84,8 @@ const notHere = {
   replay: elsewhere,
   diff: elsewhere,
   explain: elsewhere,
+  exportOrganization: elsewhere,
+  showTotals: elsewhere,
   listSandboxes: elsewhere,
   dropSandbox: elsewhere,
 }
