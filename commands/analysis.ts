@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from './arguments.ts'
 import type { ExportOptions } from './export/export.ts'
-import type { TotalsOptions } from './export/totals.ts'
+import { periodKinds, type TotalsOptions } from './export/totals.ts'
 import type { ExitCode } from './failures.ts'
 import { type DiffOptions, formats } from './projection/diff.ts'
 import type { ExplainOptions } from './projection/explain.ts'
@@ -112,9 +112,12 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
 
   ofMoment(projection.command('totals'))
     .description('says what is owed and what has left, by period and currency, at one moment')
+    .addOption(new Option('--kind <kind>', 'only of periods of this kind').choices(periodKinds))
     .option('--svg <file>', 'draws it into a file')
     .option('--json', 'as JSON')
-    .action(does(({ org, asOf, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, svg, json })))
+    .action(
+      does(({ org, asOf, kind, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, kind, svg, json })),
+    )
 }
 
 const ofMoment = (command: Command): Command =>
@@ -134,7 +137,13 @@ type ExportFlags = {
   readonly parquet?: boolean
   readonly json?: boolean
 }
-type TotalsFlags = { readonly org: string; readonly asOf?: Moment; readonly svg?: string; readonly json?: boolean }
+type TotalsFlags = {
+  readonly org: string
+  readonly asOf?: Moment
+  readonly svg?: string
+  readonly kind?: (typeof periodKinds)[number]
+  readonly json?: boolean
+}
 
 const exportHelp = `
 Of the live generation: reps, periods, payouts (current then), statements (theirs) and payroll_files, each as the API answers it, and manifest.json: which moment,

@@ -6,9 +6,13 @@ import { CommandError } from '../failures.ts'
 /** Of one period and currency; `period` is its name. */
 export type TotalsRow = Totals['totals'][number] & { readonly period: string; readonly still_owed: string }
 
-const WIDTH = 960
-const PANEL = 300
+/** Pixels: a period, what is beside the bars, a currency, what is beside its bars, and the legend. */
+const PERIOD = 10
+const MARGIN = 130
+const PANEL = 380
+const LABELS = 170
 const HEAD = 60
+const WIDTH_MIN = 960
 
 /** @throws CommandError where the library is not installed: it is for development, and not in the image */
 export const drawTotals = async (rows: readonly TotalsRow[]): Promise<string> => {
@@ -19,7 +23,7 @@ export const drawTotals = async (rows: readonly TotalsRow[]): Promise<string> =>
   const chart = echarts.init(null, null, {
     renderer: 'svg',
     ssr: true,
-    width: WIDTH,
+    width: Math.max(WIDTH_MIN, MARGIN + PERIOD * Math.max(0, ...panels.map(([, of]) => of.length))),
     height: HEAD + PANEL * Math.max(1, panels.length),
   })
   const top = (panel: number): number => HEAD + PANEL * panel
@@ -36,7 +40,7 @@ export const drawTotals = async (rows: readonly TotalsRow[]): Promise<string> =>
       top: top(panel),
       textStyle: { fontSize: 14 },
     })),
-    grid: panels.map((_, panel) => ({ left: 90, right: 24, top: top(panel) + 32, height: PANEL - 100 })),
+    grid: panels.map((_, panel) => ({ left: 90, right: 24, top: top(panel) + 36, height: PANEL - LABELS })),
     xAxis: panels.map(([, of], panel) => ({
       gridIndex: panel,
       type: 'category',

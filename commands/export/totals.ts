@@ -10,24 +10,33 @@ import { aligned, cut } from '../terminal.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
 import type { Reading } from './readers.ts'
 
+export const periodKinds = ['month', 'quarter', 'year'] as const
+type PeriodKind = (typeof periodKinds)[number]
+
 export type TotalsOptions = {
   readonly org: string
   readonly asOf: Moment | undefined
+  /** Only of periods of this kind. */
+  readonly kind: PeriodKind | undefined
   /** A file to draw them into. */
   readonly svg: string | undefined
   readonly json: boolean
 }
 export type TotalsSteps = Reading & { readonly out: (text: string) => void; readonly say: (line: string) => void }
 
-export const showTotals = async ({ org, asOf, svg, json }: TotalsOptions, steps: TotalsSteps): Promise<ExitCode> => {
+export const showTotals = async (
+  { org, asOf, kind, svg, json }: TotalsOptions,
+  steps: TotalsSteps,
+): Promise<ExitCode> => {
   const { totals } = await steps.patiently(signal => steps.readers.totals(org, asOf, signal))
-  const names = await periodNames(org, totals.last_change_id, steps)
+  const periods = await readPeriods(org, totals.last_change_id, steps)
   // In the order in which the periods were first recorded.
-  const order = [...names.keys()]
+  const order = [...periods.keys()]
   const rows: TotalsRow[] = totals.totals
+    .filter(({ period_id }) => kind === undefined || periods.get(period_id)?.kind === kind)
     .map(row => ({
       ...row,
-      period: names.get(row.period_id) ?? row.period_id,
+      period: periods.get(row.period_id)?.name ?? row.period_id,
       still_owed: differenceOf(row.paid_amount, row.owed_amount),
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
@@ -40,24 +49,26 @@ export const showTotals = async ({ org, asOf, svg, json }: TotalsOptions, steps:
   return exitCodes.done
 }
 
-const periodNames = async (
+type Period = { readonly name: string; readonly kind: PeriodKind }
+
+const readPeriods = async (
   org: string,
   change: string | null,
   { readers, patiently }: TotalsSteps,
-): Promise<Map<string, string>> => {
-  const names = new Map<string, string>()
-  if (change === null) return names
+): Promise<Map<string, Period>> => {
+  const periods = new Map<string, Period>()
+  if (change === null) return periods
   const asOf = momentOf(change)
   for (let after: string | undefined, more = true; more; ) {
     const startingAfter = after === undefined ? undefined : ({ kind: 'periods', id: after } as const)
     const parameters = { limit: EXPORT_PAGE, startingAfter, asOf }
     const page = await patiently(signal => readers.list(org, 'periods', parameters, signal))
-    for (const hit of page.hits) names.set(recordIdOf(hit), (bodyOf(hit) as { name: string }).name)
+    for (const hit of page.hits) periods.set(recordIdOf(hit), bodyOf(hit) as Period)
     const last = page.hits.at(-1)
     after = last && recordIdOf(last)
     more = page.hasMore
   }
-  return names
+  return periods
 }
 
 const tableOf = (rows: readonly TotalsRow[]): string =>

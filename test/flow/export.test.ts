@@ -182,6 +182,13 @@ test('totals are shown as a table, as JSON and as a picture', async () => {
   const picture = readFileSync(svg, 'utf8')
   expect(picture).toMatch(/^<svg /)
   for (const { currency } of totals) expect(picture).toContain(`>${currency}</text>`)
+  const years = await run('totals', '--org', org, '--as-of', id, '--kind', 'year', '--json')
+  expect(
+    JSON.parse(years.out.toString()).totals.every((row: Item) =>
+      view.periods.some(({ id, kind }) => id === row.period_id && kind === 'year'),
+    ),
+  ).toBe(true)
+  expect(JSON.parse(years.out.toString()).totals.length).toBeLessThan(totals.length)
   const table = await run('totals', '--org', org, '--as-of', id)
   expect(table.out.toString().trimEnd().split('\n')).toHaveLength(totals.length + 1)
 })
