@@ -3,13 +3,14 @@
  * Promises: records are copied byte for byte, as they were just after their change; nothing gives an offset away.
  */
 import { differenceBetween } from '../schemas/differences.ts'
-import { answer, contentHash, entityTag, replacementOf } from './answer-page.ts'
+import { answer, contentHash, entityTag } from './answer-page.ts'
 import { bodyOf, type Cut, type Hit, numberOf, textOf } from './cut-documents.ts'
 import { unavailable } from './failures.ts'
 import type { HistoryPage } from './read-history.ts'
 import { changeOf, type Page, recordIdOf } from './read-list.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
 import type { TotalsRead } from './read-totals.ts'
+import { replacementOf, textOfListed, withoutBrace } from './record-text.ts'
 import type { Context } from './request.ts'
 
 export const answerChanges = (ctx: Context, page: Page, startingAfter: RecordName | undefined): void => {
@@ -64,8 +65,6 @@ const listOf = (items: readonly Buffer[], hasMore: boolean, nextCursor: string):
   ])
 const COMMA = Buffer.from(',')
 
-const withoutBrace = ({ bytes, bodyStart, bodyEnd }: Cut): Buffer => bytes.subarray(bodyStart, bodyEnd - 1)
-
 const payoutOf = (cut: Cut) => bodyOf(cut) as Parameters<typeof differenceBetween>[0]
 
 const changeText = (hit: Hit, name: RecordName): Buffer => {
@@ -74,12 +73,8 @@ const changeText = (hit: Hit, name: RecordName): Buffer => {
   const reversed = kind === 'payroll_files' ? JSON.stringify(textOf(hit, 'reverses_id')) : 'null'
   const at = new Date(numberOf(hit, 'at')).toISOString()
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
-  return Buffer.concat([
-    Buffer.from(head),
-    withoutBrace(hit),
-    // Just then nothing had replaced it.
-    Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}}' : '}}'),
-  ])
+  // Just then nothing had replaced it.
+  return Buffer.concat([Buffer.from(head), textOfListed(kind, hit), Buffer.from('}')])
 }
 
 const SUPERSEDES = Buffer.from('"supersedes_id":')

@@ -5,12 +5,13 @@
  */
 import { hash } from 'node:crypto'
 import type { ListKind } from '../schemas/documents.ts'
-import { type Cut, numberOf, textOf } from './cut-documents.ts'
+import type { Cut } from './cut-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from './failures.ts'
-import { isReplaced, type Position } from './position.ts'
+import type { Position } from './position.ts'
 import { type Page, recordIdOf } from './read-list.ts'
 import type { RecordName } from './read-parameters.ts'
 import type { Found, FoundStatement } from './read-record.ts'
+import { replacementOf, traceFieldsOf } from './record-text.ts'
 import type { Context } from './request.ts'
 
 const END = Buffer.from('}')
@@ -45,18 +46,9 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
   // The content hash is of the whole event, the trace included.
   const etag = entityTag('statement', position, `${contentHash(cut)} ${replacement}`)
   answer(ctx, position, etag, () => {
-    const fields = trace.bytes.subarray(trace.bodyStart + 1, trace.bodyEnd)
-    const ending = Buffer.concat([Buffer.from(`,"superseded_by_id":${replacement},`), fields])
+    const ending = Buffer.concat([Buffer.from(`,"superseded_by_id":${replacement},`), traceFieldsOf(trace)])
     return joined(RECORD, [cut], ending, END)
   })
-}
-
-/** The id of the payout that replaced this one, as JSON. */
-export const replacementOf = (cut: Cut, position: Position): string => {
-  if (!isReplaced(numberOf(cut, 'until_seq'), position)) return 'null'
-  const id = textOf(cut, 'superseded_by_id')
-  if (id === null) throw unavailable('elasticsearch_malformed_record')
-  return JSON.stringify(id)
 }
 
 const HASH = Buffer.from('"hash":"')

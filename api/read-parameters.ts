@@ -70,13 +70,18 @@ const readChange = (text = ''): RecordName | undefined => {
 
 const readMoment = (given: Given): Moment | undefined => {
   if (!given.has('as_of')) return undefined
-  const text = given.get('as_of') ?? ''
+  const moment = momentOf(given.get('as_of') ?? '')
+  if (moment) return moment
+  throw notAMoment()
+}
+
+/** What a text says of a moment; undefined where it says none. */
+export const momentOf = (text: string): Moment | undefined => {
   const nanoseconds = instantToNanoseconds(text)
   // Records have whole milliseconds.
   if (nanoseconds !== undefined) return { kind: 'instant', milliseconds: Number(nanoseconds / 1_000_000n) }
   const name = readChange(text)
-  if (name) return { kind: 'change', name }
-  throw notAMoment()
+  return name && { kind: 'change', name }
 }
 
 /** What is no moment, an unknown change and another organization's are refused with the same words. */

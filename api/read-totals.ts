@@ -28,7 +28,9 @@ import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
 import { createReadAtMoment } from './read-record.ts'
 import { endingBecause } from './request.ts'
 
-export type TotalsRead = { readonly position: Position; readonly totals: Totals }
+export type TotalsRead = { readonly position: Position; readonly totals: Totals; readonly last: LastChange | undefined }
+/** `at` in milliseconds. */
+type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
 export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
 type Row = Totals['totals'][number]
 
@@ -103,24 +105,29 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return began
   }
 
-  const lastChange = async (org: string, position: Position, signal: AbortSignal): Promise<string | null> => {
+  const lastChange = async (org: string, position: Position, signal: AbortSignal): Promise<LastChange | undefined> => {
     const indices = listKinds.map(kind => indexOf(parts.prefix, position.generation.name, kind))
-    const body = { size: 1, _source: ['ordinal'], sort: [{ seq: 'desc' }], query: queryOf(org, 'changes', position) }
+    const body = {
+      size: 1,
+      _source: ['ordinal', 'seq', 'at'],
+      sort: [{ seq: 'desc' }],
+      query: queryOf(org, 'changes', position),
+    }
     const [hit] = (await ask(indices, body, signal)).hits
-    if (!hit) return null
+    if (!hit) return undefined
     const kind = listKinds[indices.indexOf(hit._index)] ?? 'reps'
     const id = hit._id.split(':')[1] ?? ''
-    const { ordinal } = hit._source as { ordinal?: number }
+    const { ordinal, seq, at } = hit._source as { ordinal?: number; seq: number; at: number }
     const name: RecordName = kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: ordinal ?? 0 } : { kind, id }
-    return textOfName(name)
+    return { id: textOfName(name), seq, at }
   }
 
   return async (org, asOf, signal) => {
     const { now, position } = await readAtMoment(org, () => [], asOf, signal)
-    const last_change_id = await lastChange(org, position, signal)
-    const time = await parts.projectionTime(org, now, last_change_id === null ? 'nothing' : 'records', signal)
-    const totals = last_change_id === null ? [] : await untilOver(sumOnce(org, position, last_change_id), signal)
-    return { position: { ...position, time }, totals: { last_change_id, totals: [...totals] } }
+    const last = await lastChange(org, position, signal)
+    const time = await parts.projectionTime(org, now, last ? 'records' : 'nothing', signal)
+    const totals = last ? await untilOver(sumOnce(org, position, last.id), signal) : []
+    return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }
 

@@ -17,6 +17,8 @@ export const exitCodes = {
   usage: 2,
   /** Done, but not everything that was asked for is, or would be, applied. */
   notAll: 3,
+  /** Compared, and not the same. */
+  different: 3,
 } as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 

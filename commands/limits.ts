@@ -26,6 +26,12 @@ export const COLUMN_CHARACTERS = 40
 export const SCAN_DOCUMENTS = 500
 /** Records that differ, and positions that would no longer be parked, shown of two generations. */
 export const DIFFERENCES_SHOWN = 10
+/** Documents of each generation that are compared at a time, field by field; fewer where they are large. */
+export const COMPARED_DOCUMENTS = 100
+/** Rows of a table: its columns are as wide as what is in them. */
+export const TABLE_ROWS = 1_000
+/** Sandboxes that are listed. */
+export const SANDBOXES_MAX = 1_000
 /** Milliseconds to wait until a generation is as far as the live one, and until projectors have let one go. */
 export const SWAP_WAIT_MS = 60_000
 /**
@@ -37,3 +43,8 @@ export const NEAR_LOOK_MS = 10
 export const DROP_WAIT_MS = 60_000
 /** Milliseconds between two lines that say how far a rebuild is, where nobody looks at a terminal. */
 export const REBUILD_TOLD_MS = 10_000
+/** Records of a page of an export. */
+export const EXPORT_PAGE = 200
+/** Times that a read is tried which Elasticsearch does not answer, and milliseconds between two. */
+export const READ_ATTEMPTS = 30
+export const READ_AGAIN_MS = 1_000

@@ -7,6 +7,7 @@ import { registerCodecs } from '../projector/codecs.ts'
 import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
 import { hearConnections } from '../projector/connections.ts'
 import { createElasticsearch } from '../projector/elasticsearch.ts'
+import { partitionOf } from '../schemas/partition.ts'
 import {
   elasticsearchSettings,
   kafkaSettings,
@@ -15,26 +16,51 @@ import {
   readSettings,
 } from '../schemas/settings.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
+import { type ExportSteps, exportOrganization } from './export/export.ts'
+import { openReaders } from './export/readers.ts'
+import { showTotals } from './export/totals.ts'
 import { exitCodes, messageOf } from './failures.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
-import { list as listGenerations } from './projection/generations.ts'
+import { diff } from './projection/diff.ts'
+import { explain } from './projection/explain.ts'
+import { identityOf, list as listGenerations } from './projection/generations.ts'
 import { type RebuildSteps, rebuild } from './projection/rebuild.ts'
+import { replay } from './projection/replay.ts'
+import { dropSandbox, listSandboxes } from './projection/sandboxes.ts'
 import { status } from './projection/status.ts'
 import { drop, rollback, swap } from './projection/swap.ts'
 import { verify } from './projection/verify.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
+/** In place of what was drawn last. */
+const say = (line: string): void => void process.stderr.write(`${process.stderr.isTTY ? '\r\u001b[K' : ''}${line}\n`)
+
+const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
+
+/** What takes long is stopped, and goes on another time. */
+const stoppedBySignal = (): AbortSignal => {
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
+  return stopping.signal
+}
 
 const main = async (args: readonly string[]): Promise<number> => {
   await using stack = new AsyncDisposableStack()
-  // The clients are built by the command that needs them: help needs no setting.
-  const reading = (settings = readSettings(elasticsearchSettings, process.env)): CommandContext => {
+  const clientOf = (settings: Read<typeof elasticsearchSettings>): Client => {
     const client = new Client(elasticsearchConfig(settings, readFileSync))
     stack.defer(() => client.close())
-    return { out, say, send: createElasticsearch(client).send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX }
+    return client
+  }
+  // The clients are built by the command that needs them: help needs no setting.
+  const reading = (settings = readSettings(elasticsearchSettings, process.env)): CommandContext => {
+    return {
+      out,
+      say,
+      send: createElasticsearch(clientOf(settings)).send,
+      prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
+    }
   }
   const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const publishing = (settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env)) => ({
@@ -43,19 +69,34 @@ const main = async (args: readonly string[]): Promise<number> => {
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
   })
+  const groupId = (): string => readSettings(projectorSettings, process.env).KAFKA_GROUP_ID
   const rebuilding = (settings = readSettings(projectorSettings, process.env)): RebuildSteps => {
     registerCodecs()
-    const stopping = new AbortController()
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
     return {
       ...publishing(settings),
       kafkaHeard: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
       patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
-      signal: stopping.signal,
+      signal: stoppedBySignal(),
       groupId: settings.KAFKA_GROUP_ID,
       shards: settings.ELASTICSEARCH_SHARDS,
-      draw: process.stderr.isTTY ? line => void process.stderr.write(`\r\u001b[K${line}`) : undefined,
+      draw,
+    }
+  }
+  const exporting = (settings = readSettings(elasticsearchSettings, process.env)): ExportSteps => {
+    const client = clientOf(settings)
+    const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
+    const context = { out, say, send: createElasticsearch(client).send, prefix }
+    const signal = stoppedBySignal()
+    return {
+      ...openReaders({ client, prefix, now: () => performance.now(), sleep: time.sleep, signal }),
+      ...context,
+      draw,
+      signal,
+      sourceOf: async (generation, org) => {
+        const { topic, partitions, rules_version } = await identityOf(generation, context)
+        return { topic, partition: partitionOf(org, partitions), rules_version }
+      },
     }
   }
   // Awaited here: what returns before it ends closes the clients under it.
@@ -75,7 +116,14 @@ const main = async (args: readonly string[]): Promise<number> => {
       verify: async options => verify(options, reading()),
       swap: async options => swap(options, { ...reading(), ...time }),
       rollback: async options => rollback(options, { ...reading(), ...time }),
-      drop: async options => drop(options, publishing(), readSettings(projectorSettings, process.env).KAFKA_GROUP_ID),
+      drop: async options => drop(options, publishing(), groupId()),
+      replay: async options => replay(options, rebuilding()),
+      diff: async options => diff(options, reading()),
+      explain: async options => explain(options, reading()),
+      exportOrganization: async options => exportOrganization(options, exporting()),
+      showTotals: async options => showTotals(options, exporting()),
+      listSandboxes: async options => listSandboxes(options, reading()),
+      dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
     },
     { out, error: text => void process.stderr.write(text) },
   )

@@ -2,16 +2,26 @@
  * The command line: its commands, options and help, in one place. Reading it has no effect but to call what was asked for, with
  * what was said.
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { parkCodes } from '../schemas/errors.ts'
-import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
-import { isId } from '../schemas/values.ts'
+import { type AnalysisActions, addAnalysis, type Does } from './analysis.ts'
+import {
+  generation,
+  generationOrSandbox,
+  keyId,
+  keyName,
+  organization,
+  position,
+  positions,
+  wholeNumber,
+} from './arguments.ts'
 import { type ExitCode, exitCodes } from './failures.ts'
 import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
 import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
 import type { Filter, Position } from './parked/find.ts'
 import type { again, count, list, show } from './parked/parked.ts'
 import type { RebuildOptions } from './projection/rebuild.ts'
+import { sandboxIn } from './projection/sandboxes.ts'
 import type { StatusOptions } from './projection/status.ts'
 import type { SwapOptions } from './projection/swap.ts'
 import type { VerifyOptions } from './projection/verify.ts'
@@ -19,7 +29,7 @@ import type { VerifyOptions } from './projection/verify.ts'
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
 /** What the commands do; each gives the exit code. */
-export type Actions = {
+export type Actions = AnalysisActions & {
   readonly list: (options: Options<typeof list>) => Promise<ExitCode>
   readonly count: (options: Options<typeof count>) => Promise<ExitCode>
   readonly show: (options: Options<typeof show>) => Promise<ExitCode>
@@ -71,8 +81,6 @@ const usageOf = (command: Command): string => {
   const [script = '<script>', ...rest] = names
   return ['npm run', script, '--', ...rest, command.usage()].join(' ')
 }
-
-type Does = <Args extends unknown[]>(action: (...args: Args) => Promise<ExitCode>) => (...args: Args) => Promise<void>
 
 const addParked = (program: Command, actions: Actions, does: Does): void => {
   const parked = program
@@ -177,14 +185,21 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
 const addProjection = (program: Command, actions: Actions, does: Does): void => {
   const projection = program
     .command('projection')
-    .description('Makes the projection anew beside the one that is live, proves it equal, and swaps them.')
+    .description(
+      'Makes the projection anew beside the one that is live, proves it equal, swaps them; replays, compares, explains.',
+    )
     .addHelpText('after', projectionHelp)
 
   projection
     .command('list')
     .description('lists the generations there are')
+    .option('--sandbox', 'the sandboxes instead')
     .option('--json', 'a line of JSON each')
-    .action(does(({ json = false }: { json?: boolean }) => actions.listGenerations({ json })))
+    .action(
+      does(({ sandbox, json = false }: { sandbox?: true; json?: boolean }) =>
+        sandbox ? actions.listSandboxes({ json }) : actions.listGenerations({ json }),
+      ),
+    )
 
   projection
     .command('status')
@@ -233,8 +248,15 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
   projection
     .command('drop')
     .description('lets a generation go that is not live: its indices are deleted')
-    .argument('<generation>', 'its name', generation)
-    .action(does((name: string) => actions.drop({ generation: name })))
+    .argument('<generation>', 'its name', generationOrSandbox)
+    .action(
+      does((name: string) => {
+        const sandbox = sandboxIn(name)
+        return sandbox === undefined ? actions.drop({ generation: name }) : actions.dropSandbox({ name: sandbox })
+      }),
+    )
+
+  addAnalysis(projection, actions, does)
 }
 
 type ListFlags = { readonly newest?: true; readonly limit: number; readonly json?: true }
@@ -258,7 +280,7 @@ KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke it later 
 const projectionHelp = `
 Kafka and Elasticsearch are found by the settings of the projector, in the environment; KAFKA_GROUP_ID is the projector's too. Nothing of
 this needs a restart: projectors keep up every generation that is not dropped, and the API reads the live one with its next request.
-Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the command line is wrong.`
+Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the command line is wrong; 3 diff found a difference.`
 
 const published = `
 What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes
@@ -279,37 +301,3 @@ const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
   ...(topic !== undefined && { topic }),
   ...(partition !== undefined && { partition }),
 })
-
-const organization = (text: string): string => {
-  if (isId('org', text)) return text
-  throw new InvalidArgumentError('Expected org_ and 1 to 64 of 0-9 A-Z a-z.')
-}
-
-const generation = (text: string): string => {
-  if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
-  throw new InvalidArgumentError('Expected the name of a generation, as list has it.')
-}
-
-const keyId = (text: string): string => {
-  if (isId('key', text)) return text
-  throw new InvalidArgumentError('Expected key_ and 1 to 64 of 0-9 A-Z a-z.')
-}
-
-const keyName = (text: string): string => {
-  if (text.isWellFormed() && [...text].length <= TEXT_LENGTH_MAX) return text
-  throw new InvalidArgumentError(`Expected at most ${TEXT_LENGTH_MAX} characters.`)
-}
-
-const wholeNumber = (flags: string, description: string, min: number, max: number): Option =>
-  new Option(flags, description).argParser(text => {
-    if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
-    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
-  })
-
-const position = (text: string): Position => {
-  const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
-  if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
-  return { topic, partition: Number(partition), offset: Number(offset) }
-}
-
-const positions = (text: string, before: Position[]): Position[] => [...before, position(text)]

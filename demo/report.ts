@@ -69,6 +69,7 @@ export const suggestionsOf = (
   const withKey = (path: string) =>
     `  curl -s -H 'Authorization: Bearer ${organization.keys.reading.text}' '${base}${path}'`
   const tenth = expected.payouts[9]?.id ?? ''
+  const replaced = expected.superseded[0]?.id ?? tenth
   return [
     `What to try next, as ${organization.name}:`,
     '',
@@ -76,12 +77,16 @@ export const suggestionsOf = (
     withKey('/payouts?limit=10'),
     withKey(`/payouts?limit=10&starting_after=${tenth}`),
     '  # a payout that was replaced: still there, and it names its replacement',
-    withKey(`/payouts/${expected.superseded[0]?.id ?? tenth}`),
+    withKey(`/payouts/${replaced}`),
     '  # every step of the calculation of a payout, as its rep sees it',
     withKey(`/statements/${tenth}`),
     '  # money that has left, and everyone who was ever paid',
     withKey('/payroll_files?limit=5'),
     withKey('/reps?limit=5'),
+    '  # what changed, from the beginning; what of this payout; and what all of it adds up to',
+    withKey('/changes?limit=3'),
+    withKey(`/payouts/${replaced}/history`),
+    withKey('/totals'),
     '  # the whole description, without a key',
     `  curl -s '${base}/openapi.json'`,
     '  # for operators: how far each partition is, what is counted, whether all is well',
@@ -97,6 +102,8 @@ export const suggestionsOf = (
     '  npm run -s parked -- list',
     `  npm run -s keys -- create --org ${organization.id} --name Mine`,
     '  npm run -s projection -- status',
+    '  # and for the examples of docs/reading.md and docs/analysts.md',
+    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}'`,
     '',
     `The logs of projector and API are in ${folder}`,
   ]

@@ -9,11 +9,11 @@
  * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
  */
 import type { ParkCode } from '../schemas/errors.ts'
-import type { Envelope, RawRecord } from './decode.ts'
+import type { RawRecord } from './decode.ts'
 import { type ParkedThere, parkedAsThere } from './follow.ts'
-import { judge } from './judge.ts'
+import { type JudgeSteps, judgeOnly } from './judge.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
-import { Cache, type Loaded, type PlacedEvent } from './load.ts'
+import { Cache, eventsOf, type Loaded, type PlacedEvent } from './load.ts'
 import { type Projection, project } from './project.ts'
 import type { Position, PublishedPosition } from './publish.ts'
 import { type Batch, bytesOfAll, cut, Queue } from './queue.ts'
@@ -24,9 +24,10 @@ import { hashOf } from './source.ts'
 import type { Place } from './state.ts'
 import type { Source } from './validate.ts'
 
-export type Steps = {
+export type Steps = JudgeSteps & {
   readonly source: Source & { readonly topic: string }
-  readonly decode: (record: RawRecord) => Envelope | 'undecodable'
+  /** The only organization whose records are projected; undefined for all. */
+  readonly org?: string | undefined
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
   /** Of a generation that follows another: waits until that one has decided these records, and gives what it parked of them. */
   readonly follow?: ((batch: Batch) => Promise<ParkedThere>) | undefined
@@ -199,10 +200,10 @@ export class PartitionFlow {
   async #decide(taken: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
     const parkedThere = await this.#steps.follow?.(taken)
-    const judged = taken.records.map(record => parkedAsThere(judge(record, this.#steps), parkedThere))
-    const events = judged.flatMap(({ record, verdict, names }): PlacedEvent[] =>
-      typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: record.timestamp }],
+    const judged = taken.records.map(record =>
+      parkedAsThere(judgeOnly(this.#steps.org, record, this.#steps), parkedThere),
     )
+    const events = eventsOf(judged)
     const loaded = await load(events, this.#cache)
     const notLoaded = events[loaded.events]
     const [batch, rest] = cut(

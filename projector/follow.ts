@@ -13,7 +13,7 @@ import { StopError } from './failures.ts'
 import { generationsIn, settle } from './generations.ts'
 import type { Health } from './health.ts'
 import { FOLLOWED_LATE_MS, FOLLOWED_LOOK_FIRST_MS, FOLLOWED_LOOK_LAST_MS } from './limits.ts'
-import type { Judged } from './project.ts'
+import type { Judged, PassedOver } from './project.ts'
 import type { Batch } from './queue.ts'
 import type { Identity } from './source.ts'
 
@@ -97,7 +97,11 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 }
 
 /** What was parked there is parked here, for the same reason, whatever these rules would say. */
-export const parkedAsThere = (judged: Judged, parked: ParkedThere | undefined): Judged => {
+export const parkedAsThere = <Item extends Judged | PassedOver>(
+  judged: Item,
+  parked: ParkedThere | undefined,
+): Item | Judged => {
   const code = parked?.get(judged.record.offset)
-  return code === undefined ? judged : { ...judged, verdict: code, names: {} }
+  if (code === undefined || 'passedOver' in judged) return judged
+  return { ...(judged as Judged), verdict: code, names: {}, rules: undefined }
 }

@@ -6,9 +6,10 @@
  */
 import { KeyFilter } from './key-filter.ts'
 import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from './limits.ts'
+import type { Judged, PassedOver } from './project.ts'
 import { draftOf, type Rendered } from './render.ts'
 import type { Names } from './rules/decision.ts'
-import { rulesOf } from './rules/rules.ts'
+import type { AnyRules } from './rules/rules.ts'
 import { type AnyDraft, type Key, type Name, State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
 
@@ -18,9 +19,18 @@ export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyDraft 
 export type PlacedEvent = {
   readonly event: ValidEvent
   readonly names: Names
+  readonly rules: AnyRules
   readonly seq: number
   readonly at: number
 }
+
+/** The valid events among the records of a batch. */
+export const eventsOf = (judged: readonly (Judged | PassedOver)[]): PlacedEvent[] =>
+  judged.flatMap((item): PlacedEvent[] => {
+    if (item.rules === undefined) return []
+    const { record, verdict, names, rules } = item
+    return [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }]
+  })
 
 /** `events`: how many of those given, from the first, the state is complete for. Of some at least one. */
 export type Loaded = { readonly state: State; readonly events: number }
@@ -29,9 +39,9 @@ export const load = async (events: readonly PlacedEvent[], cache: Cache, read: R
   const state = new State()
   const needs = events.map(({ names }) => keysOf(Object.values(names)))
   const first = await fill(state, needs, cache, read)
-  const next = events.slice(0, first).map(({ event, names, seq, at }) => {
+  const next = events.slice(0, first).map(({ event, names, rules, seq, at }) => {
     const { data, hash } = event
-    return keysOf(rulesOf(event).namesNext({ data, names, hash, seq, at }, state))
+    return keysOf(rules.namesNext({ data, names, hash, seq, at }, state))
   })
   return { state, events: await fill(state, next, cache, read) }
 }

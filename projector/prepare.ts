@@ -53,13 +53,22 @@ export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<
   for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
 }
 
+/** The control index alone: for generations that no API reads, of no API keys. */
+export const prepareControl = async ({ request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>): Promise<void> => {
+  const name = controlIndexOf(prefix)
+  const definition = commonIndices(prefix)[name]
+  if (definition === undefined) throw new Error('the control index has no definition')
+  if (!(await exists(name, request))) await create(name, definition, request)
+  await verify(name, definition, request)
+}
+
 /** What a generation was projected from, and under which rules; undefined where there is none of that name. */
 export const readGeneration = (
   generation: string,
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<Identity | undefined> => readControl<GenerationDocument>(generationId(generation), request, prefix)
 
-type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
+type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 
 /**
  * A projection of a source under the present rules, with a position for every partition. One that is not there is made.

@@ -10,7 +10,7 @@ import { isId } from '../schemas/values.ts'
 import type { Envelope, RawRecord } from './decode.ts'
 import { PARKED_BYTES_MAX } from './limits.ts'
 import type { Decision, Names } from './rules/decision.ts'
-import { rulesOf } from './rules/rules.ts'
+import type { AnyRules } from './rules/rules.ts'
 import { hashOf } from './source.ts'
 import { type Change, changeOf, type Draft, nameOf, type State } from './state.ts'
 import type { ValidEvent } from './validate.ts'
@@ -19,10 +19,15 @@ import type { ValidEvent } from './validate.ts'
 export type Judged = {
   readonly record: RawRecord
   readonly envelope: Envelope | undefined
-  readonly verdict: ValidEvent | ParkCode
   /** What its rules may look at. */
   readonly names: Names
-}
+} & (
+  | { readonly verdict: ValidEvent; readonly rules: AnyRules }
+  | { readonly verdict: ParkCode; readonly rules: undefined }
+)
+
+/** A record of another organization than the only one that is projected: its time counts, and nothing else of it. */
+export type PassedOver = { readonly record: RawRecord; readonly passedOver: true; readonly rules: undefined }
 
 export type Projection = {
   /** One per document: the last change is the whole document. */
@@ -34,7 +39,7 @@ export type Projection = {
 }
 
 export const project = (
-  judged: readonly Judged[],
+  judged: readonly (Judged | PassedOver)[],
   state: State,
   place: { readonly topic: string; readonly partition: number },
   atBefore: number,
@@ -47,6 +52,7 @@ export const project = (
   for (const item of judged) {
     // A publisher's clock may say anything; beyond this it would not be a whole number that Elasticsearch takes.
     at = Math.max(at, Math.min(item.record.timestamp, Number.MAX_SAFE_INTEGER))
+    if ('passedOver' in item) continue
     const decision = decide(item, state, at)
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
@@ -61,10 +67,10 @@ export const project = (
   return { changes: [...changes.values()], counts, parkedCodes, at }
 }
 
-const decide = ({ verdict, record, names }: Judged, state: State, at: number): Decision => {
-  if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }
+const decide = ({ verdict, record, names, rules }: Judged, state: State, at: number): Decision => {
+  if (rules === undefined) return { outcome: 'parked', code: verdict }
   const { data, hash } = verdict
-  return rulesOf(verdict).decide({ data, names, hash, seq: record.offset, at }, state)
+  return rules.decide({ data, names, hash, seq: record.offset, at }, state)
 }
 
 /** The record whole. Only what passed its grammar stands beside it as a field. */
@@ -74,8 +80,8 @@ const park = (
   { topic, partition }: { readonly topic: string; readonly partition: number },
   at: number,
 ): Change => {
-  const { offset, key } = record
-  const org = orgOf(envelope?.data, key)
+  const { offset } = record
+  const org = orgOf({ record, envelope })
   const draft: Draft<ParkedDocument> = {
     code,
     ...(org !== undefined && { org_id: org }),
@@ -116,7 +122,9 @@ const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null :
 const SHORT = 256
 const isShort = (attribute: string): boolean => attribute.length <= SHORT
 
-const orgOf = (data: unknown, key: Buffer | null): string | undefined => {
+/** Whose a record is: as its data says, or else its key. */
+export const orgOf = ({ record: { key }, envelope }: Pick<Judged, 'record' | 'envelope'>): string | undefined => {
+  const data = envelope?.data
   const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
   return [named, key?.toString('utf8')].find(candidate => isId('org', candidate)) as string | undefined
 }

@@ -2,12 +2,13 @@
  * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has caught up. It can be
  * stopped at any time and goes on where its positions are; several at once share the partitions.
  */
+import { type Bounds, endWithin } from './bounds.ts'
 import type { Elasticsearch, Patience } from './elasticsearch.ts'
 import type { Positions } from './generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
-import type { Ends, SourceAdmin } from './source.ts'
+import { type Ends, fetchEnds, type SourceAdmin } from './source.ts'
 import { type StreamContext, type StreamOptions, startStream, type Tampering } from './stream.ts'
 
 export type RebuildContext = {
@@ -21,8 +22,8 @@ export type RebuildContext = {
   readonly onProgress: (progress: RebuildProgress) => void
   /** The published position of every partition, in order. */
   readonly positions: Positions
-  /** What is to be reached: where the topic ends or, of one that follows another, where that one is. */
-  readonly ends: () => Promise<readonly Pick<Ends[number], 'partition' | 'end'>[]>
+  /** What is to be reached, of one that follows another: where that one is. Otherwise where the topic ends. */
+  readonly ends?: () => Promise<readonly Pick<Ends[number], 'partition' | 'end'>[]>
   readonly signal: AbortSignal
 } & Pick<Tampering, 'wrapSteps'>
 
@@ -56,7 +57,10 @@ export const rebuild = async (
     ...(wrapSteps && { wrapSteps }),
   })
   try {
-    const caughtUp = await Promise.race([untilCaughtUp(context), failure.promise])
+    const caughtUp = await Promise.race([
+      untilCaughtUp(options.identity.topic, options.bounds, context),
+      failure.promise,
+    ])
     await stream.stop()
     return caughtUp ? 'caught up' : 'stopped'
   } catch (error) {
@@ -66,11 +70,12 @@ export const rebuild = async (
 }
 
 /** Whether everything that was there a moment ago is published; false when it is stopped. */
-const untilCaughtUp = async (context: RebuildContext): Promise<boolean> => {
-  const { ends: wanted, positions, onProgress, now, patience, signal } = context
+const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
+  const { admin, positions, onProgress, now, patience, signal } = context
   for (;;) {
     const seen = now()
-    const ends = await wanted()
+    const all = (await context.ends?.()) ?? (await fetchEnds(admin, topic))
+    const ends = all.map(({ partition, end }) => ({ partition, end: endWithin(partition, end, bounds) }))
     const total = ends.reduce((sum, { end }) => sum + end, 0)
     for (let done = -1; done < total; ) {
       if (signal.aborted) return false

@@ -42,7 +42,10 @@ export const isUnknownTopic = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
 /** @throws StopError `source_changed` that names what differs */
-export const assertSameSource = (expected: Identity, got: Omit<Identity, 'generation' | 'rules_version'>): void => {
+export const assertSameSource = (
+  expected: Identity,
+  got: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>,
+): void => {
   for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
     if (expected[field] === got[field]) continue
     throw new StopError('source_changed', `${field}: expected ${expected[field]}, got ${got[field]}`, {

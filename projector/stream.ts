@@ -6,6 +6,7 @@
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../schemas/events.ts'
 import { Assignment } from './assign.ts'
+import { type Bounds, restingAt, upToBound } from './bounds.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
 import { decode } from './decode.ts'
@@ -40,6 +41,7 @@ import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh, type Refreshing } from './refresh.ts'
 import { pack } from './render.ts'
+import { builtInRules, type RulesTable } from './rules/rules.ts'
 import { createRoom, createSlots, shared } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
@@ -55,6 +57,10 @@ export type StreamOptions = {
   readonly controlIndex: string
   readonly indexOf: (place: Place) => string
   readonly searched: (places: ReadonlySet<Place>) => string[]
+  /** Of a replay: other rules than the present ones, where it ends although the topic goes on, the only organization it is of. */
+  readonly rules?: RulesTable
+  readonly bounds?: Bounds
+  readonly org?: string | undefined
 }
 
 export type StreamContext = {
@@ -122,9 +128,9 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   consumption = await keepTrying(
     async () => {
       try {
-        return await consume(kafka, identity, groupId, {
+        const consuming = await consume(kafka, identity, groupId, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
-          onBatch: (partition, batch) => assignment.batch(partition, batch),
+          onBatch: (partition, batch) => assignment.batch(partition, upToBound(partition, batch, options.bounds)),
           sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),
           onRebalancing: () => assignment.rebalancing(),
           onTrouble: name => {
@@ -133,6 +139,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
           },
           onStopped: error => context.fail(new StopError('consumer_stopped', nameOf(error), { topic: identity.topic })),
         })
+        return restingAt(options.bounds, consuming)
       } catch {
         throw new Unavailable(0)
       }
@@ -142,7 +149,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   )
   joined.resolve()
 
-  const watched = { identity, part, assignment, committer, watchdog }
+  const watched = { identity, bounds: options.bounds, part, assignment, committer, watchdog }
   const watching = watch(watched, context, stopping.signal)
   const leave = async (): Promise<void> => {
     stopping.abort()
@@ -241,7 +248,7 @@ const createFlowStarter = (
   refreshing: Refreshing,
   consumption: () => Consumption | undefined,
 ) => {
-  const { stream, identity, indexOf, searched } = options
+  const { stream, identity, indexOf, searched, rules = builtInRules, org } = options
   const { metrics, now, patience, elasticsearch, health, pace, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
   const room = createRoom(DECIDED_BYTES)
@@ -268,6 +275,8 @@ const createFlowStarter = (
       wrapSteps({
         source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
         decode,
+        rules,
+        org,
         room,
         follow: createFollow(options, partition, {
           multiGet: getAndTell,

@@ -3,6 +3,7 @@
  * whether the source is still the same one; and whether it is stuck.
  */
 import type { Assignment } from './assign.ts'
+import { type Bounds, endWithin } from './bounds.ts'
 import type { Committer } from './commit.ts'
 import { type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
@@ -28,6 +29,7 @@ import type { Watchdog } from './watchdog.ts'
 
 export type Watched = {
   readonly identity: Identity
+  readonly bounds: Bounds | undefined
   /** As it stands in the health report. */
   readonly part: string
   readonly assignment: Assignment
@@ -56,7 +58,7 @@ export const watch = async (watched: Watched, context: WatchContext, signal: Abo
 
 /** Looks where the partitions end, often, and whether the source is still the same, now and then. */
 const watchEnds = async (
-  { identity, part, assignment, committer }: Watched,
+  { identity, bounds, part, assignment, committer }: Watched,
   { admin, now, patience, health, fail }: WatchContext,
   sawEnds: () => void,
   signal: AbortSignal,
@@ -73,7 +75,9 @@ const watchEnds = async (
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
-        if (assignment.isTrusted(partition)) flow.sawEnd(end, time)
+        const wanted = endWithin(partition, end, bounds)
+        // What lies behind a bound is not included: no time can be told then.
+        if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? time : 0)
         void committer.offer(partition, searchableTo)
       }
       // A topic that was made anew between two fetches shows in nothing else.

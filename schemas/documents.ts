@@ -6,6 +6,7 @@
  * it says how long it is, so that a reader can cut it out of an answer without parsing it.
  */
 import type { ParkCode } from './errors.ts'
+import type { SandboxBody } from './sandboxes.ts'
 
 /** The indices of one generation, by kind. */
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
@@ -173,6 +174,8 @@ export type GenerationDocument = {
     rules_version: number
     /** The generation that was live when this one was begun under other rules: what that one parked stays parked here. */
     follows?: string
+    /** Of a sandbox only. */
+    sandbox?: SandboxBody
   }
 }
 

@@ -82,8 +82,8 @@ describe('folders', () => {
     expect([...foreign('projector'), ...foreign('api')]).toEqual([])
   })
 
-  test('commands/ stands on schemas/ and projector/ only', () => {
-    const ours = /^(?:api|services|demo|bench|test)\//
+  test('commands/ stands on the product only', () => {
+    const ours = /^(?:services|demo|bench|test)\//
     expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
   })
 

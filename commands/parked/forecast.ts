@@ -8,6 +8,7 @@ import { judge } from '../../projector/judge.ts'
 import { Cache, load, type ReadDocuments } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
 import { render } from '../../projector/render.ts'
+import { builtInRules } from '../../projector/rules/rules.ts'
 import { nameOf, type State, versionsBefore } from '../../projector/state.ts'
 import type { ValidEvent } from '../../projector/validate.ts'
 import { recordId, versionId } from '../../schemas/documents.ts'
@@ -47,10 +48,14 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
   ) => {
     const record = { ...parked.record, offset }
     const partition = targetPartition(stream, parked)
-    const judged = judge(record, { decode, source: { stream: stream.stream, partition, partitions } })
-    const { verdict, names } = judged
-    if (typeof verdict === 'string') return { outcome: 'parked', code: verdict } as const
-    const { state } = await load([{ event: verdict, names, seq: offset, at: record.timestamp }], known, read)
+    const judged = judge(record, {
+      decode,
+      source: { stream: stream.stream, partition, partitions },
+      rules: builtInRules,
+    })
+    const { verdict, names, rules } = judged
+    if (rules === undefined) return { outcome: 'parked', code: verdict } as const
+    const { state } = await load([{ event: verdict, names, rules, seq: offset, at: record.timestamp }], known, read)
     const may = mayApply(verdict, state)
     const { counts, parkedCodes, changes } = project([judged], state, { topic, partition }, record.timestamp)
     const [code] = parkedCodes

@@ -3,7 +3,8 @@
  * terminal, or one line of JSON for a script, with the bytes in base64.
  */
 import { isUtf8 } from 'node:buffer'
-import { COLUMN_CHARACTERS, SHOWN_BYTES, SHOWN_CHARACTERS } from '../limits.ts'
+import { SHOWN_BYTES, SHOWN_CHARACTERS } from '../limits.ts'
+import { aligned, cut, printable, timeOf } from '../terminal.ts'
 import { type Parked, type ParkedFields, positionOf } from './find.ts'
 import type { Result } from './publish-again.ts'
 
@@ -95,35 +96,4 @@ const hexOf = (bytes: Buffer): string => {
   const more = bytes.length - SHOWN_BYTES
   const hex = bytes.subarray(0, SHOWN_BYTES).toString('hex')
   return `not UTF-8: ${hex}${more > 0 ? `… (${more} bytes more)` : ''}`
-}
-
-/** Everything but letters, digits, punctuation, symbols and plain spaces is written as an escape. */
-const printable = (text: string): string =>
-  text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, character => {
-    const code = character.codePointAt(0) ?? 0
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
-  })
-
-const cut = (text: string): string => {
-  const shown = printable(text)
-  return shown.length <= COLUMN_CHARACTERS ? shown : `${shown.slice(0, COLUMN_CHARACTERS - 1)}…`
-}
-
-/** A publisher's clock may say what no calendar has. */
-const timeOf = (at: number): string => {
-  const date = new Date(at)
-  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
-}
-
-const aligned = (rows: readonly (readonly string[])[]): string => {
-  const width = (column: number): number => Math.max(...rows.map(row => row[column]?.length ?? 0))
-  const widths = rows[0]?.map((_, column) => width(column)) ?? []
-  return rows
-    .map(row =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
 }

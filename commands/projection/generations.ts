@@ -1,9 +1,17 @@
 /** What there is: generations by name, each with what it is to readers and how far it is. */
+import type { Admin } from 'kafkajs'
 import { multiGet } from '../../projector/elasticsearch.ts'
 import { type Generations, readGenerations } from '../../projector/generations.ts'
 import { readGeneration } from '../../projector/prepare.ts'
 import type { Identity } from '../../projector/source.ts'
-import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/documents.ts'
+import {
+  controlIndexOf,
+  generationId,
+  indexOf,
+  kinds,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 
@@ -35,6 +43,29 @@ export const positionsOf = async (
     if (found.found) return (found._source as PositionDocument).body
     throw new CommandError(`generation ${generation} has no position for partition ${partition}`)
   })
+}
+
+/** @throws CommandError for two that nobody could compare */
+export const assertOfOneSource = (a: Identity, b: Identity): void => {
+  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
+    if (a[field] === b[field]) continue
+    throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
+  }
+}
+
+/** Deletes one that nobody reads or writes any more. Its own document goes last: until then it can be dropped again. */
+export const deleteGeneration = async (
+  { generation, partitions }: Identity,
+  group: string,
+  admin: Admin,
+  { send, prefix }: CommandContext,
+): Promise<void> => {
+  for (const kind of kinds) await send({ method: 'DELETE', path: `/${indexOf(prefix, generation, kind)}` })
+  await admin.deleteGroups([group]).catch(() => undefined)
+  const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
+  for (const id of [...ids, generationId(generation)]) {
+    await send({ method: 'DELETE', path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}` })
+  }
 }
 
 export const namesOf = ({ live, kept, building, previous }: Generations): string[] => [

@@ -2,14 +2,14 @@
 import { changeGenerations } from '../../projector/generations.ts'
 import { prepareGeneration, readGeneration } from '../../projector/prepare.ts'
 import { eventsOptions } from '../../projector/projector.ts'
-import { rebuild as makeGeneration, type RebuildContext, type RebuildProgress } from '../../projector/rebuild.ts'
+import { rebuild as makeGeneration, type RebuildContext } from '../../projector/rebuild.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/source.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
-import { REBUILD_TOLD_MS } from '../limits.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
+import { type ProgressSteps, tellProgress } from './progress.ts'
 
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
 
@@ -19,8 +19,7 @@ export type RebuildSteps = KafkaContext &
     readonly shards: number
     /** Another than that of this program, where a test has other rules. */
     readonly rulesVersion?: number
-    /** Shows how far it is, over and over in one place; undefined where nobody looks at a terminal. */
-    readonly draw: ((line: string) => void) | undefined
+    readonly draw: ProgressSteps['draw']
   }
 
 export const rebuild = async ({ maxRate, json }: RebuildOptions, context: RebuildSteps): Promise<ExitCode> => {
@@ -34,28 +33,20 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   const free = await firstFree(context)
   const { building } = await changeGenerations(steps, before => ({ ...before, building: before.building ?? free }))
   const generation = building ?? free
-  const ends = () => fetchEnds(admin, topics.events)
   const follows = followedBy(rulesVersion, trusted)
-  const identity = await prepareGeneration(generation, source, await ends(), true, steps, follows)
+  const identity = await prepareGeneration(
+    generation,
+    source,
+    await fetchEnds(admin, topics.events),
+    true,
+    steps,
+    follows,
+  )
   if (identity.follows !== follows) {
     throw new CommandError(`${generation} was begun while another generation was live: drop it first`)
   }
   say(generation === free ? `making ${generation}` : `going on with ${generation}`)
 
-  const began = now()
-  let first: number | undefined
-  let told = now()
-  const onProgress = ({ done, total }: RebuildProgress): void => {
-    first ??= done
-    const rate = ((done - first) * 1_000) / Math.max(1, now() - began)
-    const left = rate > 0 ? `, ${Math.ceil((total - done) / rate)} s left` : ''
-    const line = `${done} of ${total} records, ${rate.toFixed(0)} a second${left}`
-    if (context.draw) context.draw(line)
-    else if (now() - told >= REBUILD_TOLD_MS) {
-      told = now()
-      say(line)
-    }
-  }
   const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
     kafkaHeard: context.kafkaHeard,
     admin,
@@ -63,12 +54,12 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
     patience: context.patience,
     now,
     say,
-    onProgress,
+    onProgress: tellProgress(context),
     positions: async () => (await positionsOf(identity, context)).map(({ position }) => position),
-    ends: async () =>
-      follows === undefined
-        ? ends()
-        : (await positionsOf(trusted, context)).map(({ position }, partition) => ({ partition, end: position })),
+    ...(follows !== undefined && {
+      ends: async () =>
+        (await positionsOf(trusted, context)).map(({ position }, partition) => ({ partition, end: position })),
+    }),
     signal,
     ...(context.wrapSteps && { wrapSteps: context.wrapSteps }),
   })

@@ -25,28 +25,32 @@ export async function* scan(
   const opened = await send({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } })
   if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
   let pit = (opened.body as { id: string }).id
-  let after: readonly unknown[] | undefined
-  for (;;) {
-    const { status, body } = await send({
-      method: 'POST',
-      path: '/_search',
-      body: {
-        size: SCAN_DOCUMENTS,
-        track_total_hits: false,
-        pit: { id: pit, keep_alive: KEEP_ALIVE },
-        query: queryOf(org),
-        sort: [{ _shard_doc: 'asc' }],
-        ...(after && { search_after: after }),
-      },
-    })
-    const page = body as Page
-    if (status !== 200 || page.timed_out || page._shards.failed > 0) {
-      throw new CommandError(`${index} cannot be read whole: ${status}`)
+  try {
+    for (let after: readonly unknown[] | undefined; ; ) {
+      const { status, body } = await send({
+        method: 'POST',
+        path: '/_search',
+        body: {
+          size: SCAN_DOCUMENTS,
+          track_total_hits: false,
+          pit: { id: pit, keep_alive: KEEP_ALIVE },
+          query: queryOf(org),
+          sort: [{ _shard_doc: 'asc' }],
+          ...(after && { search_after: after }),
+        },
+      })
+      const page = body as Page
+      if (status !== 200 || page.timed_out || page._shards.failed > 0) {
+        throw new CommandError(`${index} cannot be read whole: ${status}`)
+      }
+      pit = page.pit_id
+      for (const { _id: id, _source: source } of page.hits.hits) yield { id, source }
+      after = page.hits.hits.at(-1)?.sort
+      if (page.hits.hits.length < SCAN_DOCUMENTS) return
     }
-    pit = page.pit_id
-    for (const { _id: id, _source: source } of page.hits.hits) yield { id, source }
-    after = page.hits.hits.at(-1)?.sort
-    if (page.hits.hits.length < SCAN_DOCUMENTS) return
+  } finally {
+    // Left open it would hold what it saw for minutes. Where that fails, the failure before it is the one to know of.
+    await send({ method: 'DELETE', path: '/_pit', body: { id: pit } }).catch(() => undefined)
   }
 }
 

@@ -5,12 +5,11 @@
  */
 import { changeGenerations, type Generations, settle } from '../../projector/generations.ts'
 import type { Identity } from '../../projector/source.ts'
-import { controlIndexOf, generationId, indexOf, kinds, positionId } from '../../schemas/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
 import { DROP_WAIT_MS, LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
-import { identityOf, namesOf, positionsOf, readAll } from './generations.ts'
+import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
 import { refuseUnparked } from './unparked.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined }
@@ -113,7 +112,7 @@ export const drop = async ({ generation }: { readonly generation: string }, cont
   const { send, prefix, say } = context
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
-  const { partitions } = await identityOf(generation, context)
+  const identity = await identityOf(generation, context)
   await settle({ request: send, prefix })
   await refuseFollowed(generation, context)
   await changeGenerations({ request: send, prefix }, now => without(generation, now))
@@ -127,14 +126,7 @@ export const drop = async ({ generation }: { readonly generation: string }, cont
       throw new CommandError(`${members} projectors still keep ${generation} up; drop it again later`)
     await context.sleep(LOOK_MS)
   }
-  const control = controlIndexOf(prefix)
-  const documents = [
-    generationId(generation),
-    ...Array.from({ length: partitions }, (_, partition) => positionId(generation, partition)),
-  ]
-  for (const id of documents) await send({ method: 'DELETE', path: `/${control}/_doc/${encodeURIComponent(id)}` })
-  for (const kind of kinds) await send({ method: 'DELETE', path: `/${indexOf(prefix, generation, kind)}` })
-  await admin.deleteGroups([group]).catch(() => undefined)
+  await deleteGeneration(identity, group, admin, context)
   say(`${generation} is dropped`)
   return exitCodes.done
 }

@@ -12,7 +12,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DIFFERENCES_SHOWN } from '../limits.ts'
 import { asOf, type Document } from './as-of.ts'
-import { identityOf, positionsOf } from './generations.ts'
+import { assertOfOneSource, identityOf, positionsOf } from './generations.ts'
 import { scan } from './scan.ts'
 
 export type VerifyOptions = { readonly a: string; readonly b: string; readonly json: boolean }
@@ -20,10 +20,7 @@ export type VerifyOptions = { readonly a: string; readonly b: string; readonly j
 export const verify = async ({ a, b, json }: VerifyOptions, context: CommandContext): Promise<ExitCode> => {
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
   const [ours, theirs] = [await identityOf(a, context), await identityOf(b, context)]
-  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
-    if (ours[field] === theirs[field]) continue
-    throw new CommandError(`they are of different sources: ${field} is ${ours[field]} and ${theirs[field]}`)
-  }
+  assertOfOneSource(ours, theirs)
   const [reachedByA, reachedByB] = [await positionsOf(ours, context), await positionsOf(theirs, context)]
   const positions = reachedByA.map(({ position }, partition) =>
     Math.min(position, reachedByB[partition]?.position ?? 0),
@@ -121,7 +118,7 @@ const hashOf = (kind: Kind, { id, source }: Document): bigint =>
   )
 
 /** The documents of a kind as of these positions, of one organization or of all. */
-async function* documentsOf(
+export async function* documentsOf(
   generation: string,
   kind: Kind,
   org: string | undefined,
@@ -173,7 +170,12 @@ const differencesOf = async (
   return differences
 }
 
-const firstDifference = (a: unknown, b: unknown, field: string): Pick<Difference, 'field' | 'a' | 'b'> | undefined => {
+/** The first field in which two documents differ, and what stands there; nothing where they are equal. */
+export const firstDifference = (
+  a: unknown,
+  b: unknown,
+  field: string,
+): Pick<Difference, 'field' | 'a' | 'b'> | undefined => {
   if (isObject(a) && isObject(b)) {
     for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
       const inside = firstDifference(a[name], b[name], field === '' ? name : `${field}.${name}`)

@@ -41,7 +41,9 @@ const totalsOver = (
   const read = createReadTotals(parts, async (index, text) => {
     const body = JSON.parse(text) as Body
     if (!body.aggs)
-      return answerOf([{ _index: 'p-g1-payouts', _id: `org_a:payout_${last}`, _source: {}, sort: [last] }])
+      return answerOf([
+        { _index: 'p-g1-payouts', _id: `org_a:payout_${last}`, _source: { seq: last, at: 1 }, sort: [last] },
+      ])
     asked.push(body)
     await gate
     if (index !== 'p-g1-payouts') return answerOf([], [])

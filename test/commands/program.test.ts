@@ -27,6 +27,13 @@ const said = async (...args: string[]) => {
       swap: action('swap'),
       rollback: action('rollback'),
       drop: action('drop'),
+      exportOrganization: action('exportOrganization'),
+      showTotals: action('showTotals'),
+      replay: action('replay'),
+      diff: action('diff'),
+      explain: action('explain'),
+      listSandboxes: action('listSandboxes'),
+      dropSandbox: action('dropSandbox'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )
@@ -140,4 +147,90 @@ test('what is done with generations has its options, and no others', async () =>
   for (const wrong of [['drop'], ['drop', '../x'], ['verify', 'g1'], ['rebuild', '--max-rate', '0'], ['swap', 'G1']]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
+})
+
+test('a replay goes up to offsets or a time, of all or of one organization', async () => {
+  const nothing = {
+    name: undefined,
+    until: undefined,
+    org: undefined,
+    rules: undefined,
+    maxRate: Infinity,
+    json: false,
+  }
+  expect((await said('projection', 'replay')).called).toEqual(['replay', nothing])
+  expect(
+    (await said('projection', 'replay', '--until-offset', '0:5', '--until-offset', '2:7', '--name', 'mine')).called,
+  ).toMatchObject([
+    'replay',
+    {
+      name: 'mine',
+      until: {
+        offsets: [
+          { partition: 0, offset: 5 },
+          { partition: 2, offset: 7 },
+        ],
+      },
+    },
+  ])
+  expect(
+    (await said('projection', 'replay', '--org', 'org_1', '--until-offset', '5', '--rules', './a.ts')).called,
+  ).toMatchObject([
+    'replay',
+    { org: 'org_1', until: { offsets: [{ partition: undefined, offset: 5 }] }, rules: './a.ts' },
+  ])
+  expect(
+    (await said('projection', 'replay', '--until-time', '1970-01-01T00:00:01Z', '--max-rate', '5', '--json')).called,
+  ).toMatchObject(['replay', { until: { time: 1_000 }, maxRate: 5, json: true }])
+  for (const wrong of [
+    ['--until-offset', '5'],
+    ['--until-offset', '0:5', '--until-offset', '0:6'],
+    ['--until-offset', '0:5', '--until-time', '1970-01-01T00:00:01Z'],
+    ['--until-time', 'yesterday'],
+    ['--name', 'sandbox:s1'],
+    ['--org', 'acme'],
+  ]) {
+    expect(await said('projection', 'replay', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
+})
+
+test('sandboxes are listed and dropped by their own names', async () => {
+  expect((await said('projection', 'list', '--sandbox', '--json')).called).toEqual(['listSandboxes', { json: true }])
+  expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual(['dropSandbox', { name: 's1' }])
+  expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })
+})
+
+test('two generations or sandboxes are compared, and one payout is explained', async () => {
+  expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
+    'diff',
+    { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table' },
+  ])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--org', 'org_1', '--format', 'csv')).called).toMatchObject([
+    'diff',
+    { org: 'org_1', format: 'csv' },
+  ])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--json')).called).toMatchObject(['diff', { format: 'ndjson' }])
+  expect((await said('projection', 'explain', 'payout_1', '--org', 'org_1')).called).toEqual([
+    'explain',
+    { org: 'org_1', payout: 'payout_1', generation: undefined, json: false },
+  ])
+  expect(
+    (await said('projection', 'explain', 'payout_1', '--org', 'org_1', '--generation', 'sandbox:s1', '--json')).called,
+  ).toMatchObject(['explain', { generation: 'sandbox:s1', json: true }])
+  for (const wrong of [
+    ['diff', 'g1'],
+    ['diff', 'g1', 'sandbox'.toUpperCase()],
+    ['diff', 'g1', 'g2', '--format', 'xml'],
+    ['diff', 'g1', 'g2', '--format', 'csv', '--json'],
+    ['explain', 'payout_1'],
+    ['explain', 'rep_1', '--org', 'org_1'],
+  ]) {
+    expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
+})
+
+test('the help of what analysts do says what it reads, and what its exit codes are', async () => {
+  expect((await said('projection', 'replay', '--help')).out).toContain('--until-time <instant>')
+  expect((await said('projection', 'diff', '--help')).out).toContain('3 something differs')
+  expect((await said('projection', 'explain', '--help')).out).toContain('published position')
 })

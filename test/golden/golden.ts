@@ -11,6 +11,7 @@ import { judge } from '../../projector/judge.ts'
 import { Cache, load, type PlacedEvent } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
 import { type Rendered, render } from '../../projector/render.ts'
+import { builtInRules } from '../../projector/rules/rules.ts'
 import type { Stream } from '../../schemas/events.ts'
 
 export const PARTITIONS = 6
@@ -59,10 +60,10 @@ async function* projectPartition(
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
   let atBefore = 0
   for (const [offset, record] of records.entries()) {
-    const judged = judge(rawOf(record, offset), { decode, source })
-    const { verdict, names } = judged
+    const judged = judge(rawOf(record, offset), { decode, source, rules: builtInRules })
+    const { verdict, names, rules } = judged
     const events: PlacedEvent[] =
-      typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: offset, at: record.timestamp }]
+      rules === undefined ? [] : [{ event: verdict, names, rules, seq: offset, at: record.timestamp }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
     const { changes, counts, parkedCodes, at } = project([judged], state, { topic, partition }, atBefore)
     atBefore = at

@@ -48,8 +48,9 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'parked there, a record is judged here first',
     file: 'projector/follow.ts',
-    find: '  return code === undefined ? judged :',
-    replace: "  return code === undefined || typeof judged.verdict !== 'string' ? judged :",
+    find: "  if (code === undefined || 'passedOver' in judged) return judged\n",
+    replace:
+      "  if (code === undefined || 'passedOver' in judged || typeof judged.verdict !== 'string') return judged\n",
     flow: CHANGE,
   },
   {

@@ -195,9 +195,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an event of an unknown type is passed over',
     file: 'projector/project.ts',
-    find: "  if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }",
+    find: "  if (rules === undefined) return { outcome: 'parked', code: verdict }",
     replace:
-      "  if (verdict === 'type_unknown') return { outcome: 'duplicate' }\n  if (typeof verdict === 'string') return { outcome: 'parked', code: verdict }",
+      "  if (verdict === 'type_unknown') return { outcome: 'duplicate' }\n  if (rules === undefined) return { outcome: 'parked', code: verdict }",
   },
   {
     name: 'money goes through a number',

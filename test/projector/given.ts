@@ -72,8 +72,8 @@ export const projectBatch = async (
   stream: Stream = 'events',
 ): Promise<Projection & { readonly acknowledged: () => void }> => {
   const judged = records.map(record => judge(record, { stream, partition: 0, partitions: 1 }))
-  const events = judged.flatMap(({ record, verdict, names }): PlacedEvent[] =>
-    typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: record.timestamp }],
+  const events = judged.flatMap(({ record, verdict, names, rules }): PlacedEvent[] =>
+    rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }],
   )
   const loaded = await load(events, cache, read)
   if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')

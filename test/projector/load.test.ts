@@ -157,12 +157,12 @@ describe('the cache', () => {
 describe('loading', () => {
   const placed = (events: readonly Event[], from = 100): PlacedEvent[] =>
     events.flatMap((event, at) => {
-      const { record, verdict, names } = judge(eventRecord(event, from + at), {
+      const { record, verdict, names, rules } = judge(eventRecord(event, from + at), {
         stream: 'events',
         partition: 0,
         partitions: 1,
       })
-      return typeof verdict === 'string' ? [] : [{ event: verdict, names, seq: record.offset, at: 0 }]
+      return rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: 0 }]
     })
   const reading = (documents: Documents) => {
     const asked: Key[][] = []

@@ -3,9 +3,10 @@
 import type { RawRecord } from '../../projector/decode.ts'
 import { decode } from '../../projector/decode.ts'
 import { encodeHeaders } from '../../projector/headers.ts'
+import { judge as judgeRecord } from '../../projector/judge.ts'
 import type { Judged } from '../../projector/project.ts'
-import { rulesOf } from '../../projector/rules/rules.ts'
-import { type Source, validate } from '../../projector/validate.ts'
+import { builtInRules } from '../../projector/rules/rules.ts'
+import type { Source } from '../../projector/validate.ts'
 import type { EventType } from '../../schemas/events.ts'
 
 export type Headers = readonly (readonly [name: string, value: string | Buffer | null])[]
@@ -50,10 +51,5 @@ export const eventRecord = ({ type, data }: Event, offset = 0, timestamp = 0): R
   record({ offset, timestamp, key: data.org_id, value: JSON.stringify(data), headers: binaryHeaders(type) })
 
 /** What can be said of a record without looking at any other: the first steps of the flow. */
-export const judge = (raw: RawRecord, source: Source): Judged => {
-  const envelope = decode(raw)
-  if (envelope === 'undecodable') return { record: raw, envelope: undefined, verdict: 'record_undecodable', names: {} }
-  const verdict = validate(envelope, raw, source)
-  const names = typeof verdict === 'string' ? {} : rulesOf(verdict).names(verdict.data)
-  return { record: raw, envelope, verdict, names }
-}
+export const judge = (record: RawRecord, source: Source): Judged =>
+  judgeRecord(record, { decode, source, rules: builtInRules })

@@ -6,6 +6,7 @@ import { NO_HEADERS } from '../../projector/headers.ts'
 import { load } from '../../projector/load.ts'
 import type { Position } from '../../projector/publish.ts'
 import type { Batch } from '../../projector/queue.ts'
+import { builtInRules } from '../../projector/rules/rules.ts'
 import type { Change, Key } from '../../projector/state.ts'
 import { listKinds } from '../../schemas/documents.ts'
 import { Documents, TOPIC } from './given.ts'
@@ -55,6 +56,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const steps: Steps = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
+    rules: builtInRules,
     room: async () => () => undefined,
     load: (events, cache) =>
       load(events, cache, async keys => {

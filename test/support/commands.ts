@@ -81,6 +81,13 @@ const notHere = {
   swap: elsewhere,
   rollback: elsewhere,
   drop: elsewhere,
+  replay: elsewhere,
+  diff: elsewhere,
+  explain: elsewhere,
+  exportOrganization: elsewhere,
+  showTotals: elsewhere,
+  listSandboxes: elsewhere,
+  dropSandbox: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

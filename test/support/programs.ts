@@ -19,10 +19,12 @@ const find = (...names: readonly string[]): string | undefined =>
 
 /** Where each of them is; undefined where the machine has none. */
 export const redisProgram = find('redis-server')
+export const pythonProgram = find('python3')
 export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
 
 const needed = [
   { program: redisProgram, name: 'redis-server', tests: 'the rate limit of several API processes' },
+  { program: pythonProgram, name: 'python3', tests: 'the notebook of the analysts’ guide' },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
 ]
 

@@ -1,0 +1,81 @@
+/** What may stand behind an option or a command, and how it is read; what may not is a mistake in the command line. */
+
+import { InvalidArgumentError, Option } from 'commander'
+import { type Moment, momentOf } from '../api/read-parameters.ts'
+import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
+import { instantToNanoseconds, isId } from '../schemas/values.ts'
+import type { Position } from './parked/find.ts'
+import type { UntilOffset } from './projection/until.ts'
+
+/** An instant, or the id of a change: what `as_of` of the API takes. */
+export const moment = (text: string): Moment => {
+  const read = momentOf(text)
+  if (read) return read
+  throw new InvalidArgumentError('Expected an instant (2026-02-01T08:30:00Z) or the id of a change.')
+}
+
+export const organization = (text: string): string => {
+  if (isId('org', text)) return text
+  throw new InvalidArgumentError('Expected org_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+export const generation = (text: string): string => {
+  if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected the name of a generation, as list has it.')
+}
+
+export const generationOrSandbox = (text: string): string => {
+  if (/^(?:sandbox:)?[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected the name of a generation, or sandbox: and the name of a sandbox.')
+}
+
+export const sandboxName = (text: string): string => {
+  if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected a lower-case letter and up to 31 of a-z 0-9.')
+}
+
+export const keyId = (text: string): string => {
+  if (isId('key', text)) return text
+  throw new InvalidArgumentError('Expected key_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+export const payoutId = (text: string): string => {
+  if (isId('payout', text)) return text
+  throw new InvalidArgumentError('Expected payout_ and 1 to 64 of 0-9 A-Z a-z.')
+}
+
+export const keyName = (text: string): string => {
+  if (text.isWellFormed() && [...text].length <= TEXT_LENGTH_MAX) return text
+  throw new InvalidArgumentError(`Expected at most ${TEXT_LENGTH_MAX} characters.`)
+}
+
+export const wholeNumber = (flags: string, description: string, min: number, max: number): Option =>
+  new Option(flags, description).argParser(text => {
+    if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
+  })
+
+export const position = (text: string): Position => {
+  const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
+  if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
+  return { topic, partition: Number(partition), offset: Number(offset) }
+}
+
+export const positions = (text: string, before: Position[]): Position[] => [...before, position(text)]
+
+export const untilOffsets = (text: string, before: readonly UntilOffset[] = []): UntilOffset[] => {
+  const [, partition, offset] = /^(?:(\d{1,9}):)?(\d{1,15})$/.exec(text) ?? []
+  if (offset === undefined) throw new InvalidArgumentError('Expected partition:offset, or an offset.')
+  const until = { partition: partition === undefined ? undefined : Number(partition), offset: Number(offset) }
+  if (before.some(other => other.partition === until.partition)) {
+    throw new InvalidArgumentError('Expected one offset for each partition.')
+  }
+  return [...before, until]
+}
+
+/** Milliseconds since 1970: what is finer is cut off, as the times of records have no more. */
+export const instant = (text: string): number => {
+  const nanoseconds = instantToNanoseconds(text)
+  if (nanoseconds === undefined) throw new InvalidArgumentError('Expected an RFC 3339 instant: 2026-02-01T00:00:00Z.')
+  return Number(nanoseconds / 1_000_000n - (nanoseconds % 1_000_000n < 0n ? 1n : 0n))
+}

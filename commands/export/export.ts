@@ -1,0 +1,189 @@
+/**
+ * `npm run projection -- export`: an organization as it was at one moment, as files: a line of JSON for each record, as the API answers it, and a
+ * manifest that says what they hold. Promises: the same moment gives the same bytes; the sums of the files are those of the projection. It can be
+ * stopped at any time, and the same command goes on where the files end.
+ */
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { recordIdOf } from '../../api/read-list.ts'
+import { type Moment, momentOf } from '../../api/read-parameters.ts'
+import { textOfListed, textOfStatement } from '../../api/record-text.ts'
+import type { Totals } from '../../schemas/resources.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { EXPORT_PAGE } from '../limits.ts'
+import { linesOf, openLines } from './lines.ts'
+import { assertIntact, describeFiles, type Manifest, type Source, sumsOf } from './manifest.ts'
+import type { Reading } from './readers.ts'
+import { writeTables } from './tables.ts'
+
+export type ExportOptions = {
+  readonly org: string
+  /** Without one: as of the last change there is. */
+  readonly asOf: Moment | undefined
+  readonly out: string
+  readonly parquet: boolean
+  readonly json: boolean
+}
+
+export type ExportSteps = Reading & {
+  readonly out: (text: string) => void
+  readonly say: (line: string) => void
+  readonly draw: ((line: string) => void) | undefined
+  readonly signal: AbortSignal
+  /** Where the records of an organization came from, and under which rules. */
+  readonly sourceOf: (generation: string, org: string) => Promise<Source>
+}
+
+/** In the order in which they are written; statements are read by the ids of the payouts. */
+export const resources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
+export type Resource = (typeof resources)[number]
+export const fileOf = (resource: Resource): string => `${resource}.ndjson`
+const MANIFEST = 'manifest.json'
+const BEGUN = 'manifest.partial.json'
+
+export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
+  const { org, out, parquet, json } = options
+  const { say, signal } = steps
+  await mkdir(out, { recursive: true })
+  const begun = await readJson<Begun>(join(out, BEGUN))
+  const done = await readJson<Manifest>(join(out, MANIFEST))
+  const before = begun ?? done
+  if (before && before.organization !== org) {
+    throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
+  }
+  // What was begun without a moment goes on with the one it began with.
+  const asked = options.asOf ?? (begun ? momentOfChange(begun.as_of) : undefined)
+  const { totals, position, last } = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
+  if (before && before.as_of !== totals.last_change_id) {
+    throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
+  }
+  if (done) {
+    await assertIntact(done, out)
+    say(`${out} has this export already, and its files are as they were written`)
+  } else {
+    await writeJson(join(out, BEGUN), { organization: org, as_of: totals.last_change_id } satisfies Begun)
+    try {
+      for (const resource of resources) await write(resource, totals, options, steps)
+    } catch (error) {
+      if (!signal.aborted) throw error
+      say('stopped; the same command goes on')
+      return exitCodes.failed
+    }
+    const source = await steps.sourceOf(position.generation.name, org)
+    const files = await describeFiles(resources, out)
+    assertWhole(files.sums, totals)
+    const manifest: Manifest = {
+      organization: org,
+      as_of: totals.last_change_id,
+      published_at: last ? new Date(last.at).toISOString() : null,
+      position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
+      rules_version: source.rules_version,
+      ...files.sums,
+      files: files.files,
+      digest: files.digest,
+    }
+    await writeJson(join(out, MANIFEST), manifest)
+    await rm(join(out, BEGUN))
+  }
+  if (parquet) await writeTables(out, say)
+  const manifest = await readFile(join(out, MANIFEST), 'utf8')
+  if (json) steps.out(manifest)
+  else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
+  return exitCodes.done
+}
+
+type Begun = Pick<Manifest, 'organization' | 'as_of'>
+
+const momentOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
+
+const write = async (
+  resource: Resource,
+  totals: Totals,
+  { org, out }: ExportOptions,
+  steps: ExportSteps,
+): Promise<void> => {
+  const file = join(out, fileOf(resource))
+  if (existsSync(file)) return
+  const partial = await openLines(`${file}.partial`)
+  let count = partial.lines
+  try {
+    for await (const texts of resource === 'statements'
+      ? statements(partial.lines, org, out, totals, steps)
+      : records(resource, idIn(partial.last), org, totals, steps)) {
+      await partial.append(texts)
+      count += texts.length
+      steps.draw?.(`${resource}: ${count}`)
+      steps.signal.throwIfAborted()
+    }
+  } finally {
+    await partial.close()
+  }
+  await rename(`${file}.partial`, file)
+  steps.say(`${resource}: ${count}`)
+}
+
+const idIn = (line: Buffer | undefined): string | undefined =>
+  line && (JSON.parse(line.toString()) as { id: string }).id
+
+/** The records of a list behind one, page by page. */
+async function* records(
+  kind: Exclude<Resource, 'statements'>,
+  after: string | undefined,
+  org: string,
+  { last_change_id }: Totals,
+  { readers, patiently }: ExportSteps,
+): AsyncGenerator<Buffer[]> {
+  if (last_change_id === null) return
+  const asOf = momentOfChange(last_change_id)
+  let startingAfter = after === undefined ? undefined : { kind, id: after }
+  for (let more = true; more; ) {
+    const page = await patiently(signal => readers.list(org, kind, { limit: EXPORT_PAGE, startingAfter, asOf }, signal))
+    const last = page.hits.at(-1)
+    if (last) startingAfter = { kind, id: recordIdOf(last) }
+    more = page.hasMore
+    yield page.hits.map(hit => textOfListed(kind, hit))
+  }
+}
+
+/** The statements of the payouts in the file that is there by now, but for those that were written before. */
+async function* statements(
+  written: number,
+  org: string,
+  out: string,
+  { last_change_id }: Totals,
+  { readers, patiently }: ExportSteps,
+): AsyncGenerator<Buffer[]> {
+  const asOf = momentOfChange(last_change_id)
+  const read = (id: string): Promise<Buffer> =>
+    patiently(async signal => textOfStatement(await readers.records.statement({ org, id, asOf }, signal)))
+  let place = 0
+  let ids: string[] = []
+  for await (const line of linesOf(join(out, fileOf('payouts')))) {
+    if (place++ < written) continue
+    ids.push(idIn(line) ?? '')
+    if (ids.length < STATEMENTS_AT_ONCE) continue
+    yield await Promise.all(ids.map(read))
+    ids = []
+  }
+  if (ids.length > 0) yield await Promise.all(ids.map(read))
+}
+
+const STATEMENTS_AT_ONCE = 8
+
+/** What lies in the files adds up to what the projection says of itself. */
+const assertWhole = ({ owed, paid }: Pick<Manifest, 'owed' | 'paid'>, { totals }: Totals): void => {
+  const expected = { owed: sumsOf(totals, 'owed'), paid: sumsOf(totals, 'paid') }
+  const same = JSON.stringify({ owed, paid }) === JSON.stringify(expected)
+  if (!same)
+    throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
+}
+
+const readJson = async <Document>(file: string): Promise<Document | undefined> =>
+  existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as Document) : undefined
+
+/** Whole or not at all. */
+const writeJson = async (file: string, document: object): Promise<void> => {
+  await writeFile(`${file}.new`, `${JSON.stringify(document, null, 2)}\n`)
+  await rename(`${file}.new`, file)
+}

@@ -1,0 +1,93 @@
+/** What an export says of itself: which moment it is of, what lies in its files, and what that adds up to. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Exact, textOfSum } from '../../schemas/money.ts'
+import type { Totals } from '../../schemas/resources.ts'
+import { CommandError } from '../failures.ts'
+import { linesOf } from './lines.ts'
+
+export type Source = { readonly topic: string; readonly partition: number; readonly rules_version: number }
+export type FileDescription = {
+  readonly file: string
+  readonly records: number
+  readonly bytes: number
+  readonly sha256: string
+}
+/** Amounts by currency, as decimal strings. */
+type Sums = Readonly<Record<string, string>>
+
+export type Manifest = {
+  readonly organization: string
+  /** The last change that is in it; null where there was none yet. */
+  readonly as_of: string | null
+  /** When that was published. */
+  readonly published_at: string | null
+  /** Where the topic's partition was just after it: the next offset. */
+  readonly position: { readonly topic: string; readonly partition: number; readonly offset: number }
+  readonly rules_version: number
+  readonly owed: Sums
+  readonly paid: Sums
+  readonly files: Readonly<Record<string, FileDescription>>
+  /** Of all files: SHA-256 over a line `name sha256` for each, in order. */
+  readonly digest: string
+}
+
+export const describeFiles = async (
+  names: readonly string[],
+  directory: string,
+): Promise<{ files: Record<string, FileDescription>; sums: Pick<Manifest, 'owed' | 'paid'>; digest: string }> => {
+  const files: Record<string, FileDescription> = {}
+  const owed = new Map<string, Exact>()
+  const paid = new Map<string, Exact>()
+  for (const name of names) {
+    const file = `${name}.ndjson`
+    let records = 0
+    for await (const line of linesOf(join(directory, file))) {
+      records++
+      if (name === 'payouts') {
+        const { currency, net_amount } = JSON.parse(line.toString()) as { currency: string; net_amount: string }
+        add(owed, currency, net_amount)
+      } else if (name === 'payroll_files') {
+        const { currency, amount } = JSON.parse(line.toString()) as { currency: string; amount: string }
+        add(paid, currency, amount)
+      }
+    }
+    files[name] = { file, records, ...(await weigh(join(directory, file))) }
+  }
+  const digest = createHash('sha256')
+  for (const [name, { sha256 }] of Object.entries(files)) digest.update(`${name} ${sha256}\n`)
+  return { files, sums: { owed: textOf(owed), paid: textOf(paid) }, digest: digest.digest('hex') }
+}
+
+/** @throws CommandError where a file is not as it was written */
+export const assertIntact = async ({ files }: Manifest, directory: string): Promise<void> => {
+  for (const { file, bytes, sha256 } of Object.values(files)) {
+    const now = await weigh(join(directory, file)).catch(() => undefined)
+    if (now?.sha256 === sha256 && now.bytes === bytes) continue
+    throw new CommandError(`${file} is not as it was written: export into an empty directory`)
+  }
+}
+
+/** What totals add up to by currency, of what there is. */
+export const sumsOf = (totals: Totals['totals'], what: 'owed' | 'paid'): Sums => {
+  const sums = new Map<string, Exact>()
+  for (const row of totals) if (row[`${what}_count`] > 0) add(sums, row.currency, row[`${what}_amount`])
+  return textOf(sums)
+}
+
+const weigh = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha256'>> => {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk)
+  return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }
+}
+
+const add = (sums: Map<string, Exact>, currency: string, amount: string): void => {
+  sums.set(currency, (sums.get(currency) ?? new Exact(0)).plus(amount))
+}
+
+const textOf = (sums: ReadonlyMap<string, Exact>): Sums =>
+  Object.fromEntries(
+    [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([currency, sum]) => [currency, textOfSum(sum)]),
+  )

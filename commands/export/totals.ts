@@ -1,0 +1,90 @@
+/** `npm run projection -- totals`: what is owed and what has left, by period and currency, at one moment: as a table, as JSON, and as a picture. */
+import { writeFile } from 'node:fs/promises'
+import { bodyOf } from '../../api/cut-documents.ts'
+import { recordIdOf } from '../../api/read-list.ts'
+import { type Moment, momentOf } from '../../api/read-parameters.ts'
+import { differenceOf } from '../../schemas/money.ts'
+import { type ExitCode, exitCodes } from '../failures.ts'
+import { EXPORT_PAGE } from '../limits.ts'
+import { aligned, cut } from '../terminal.ts'
+import { drawTotals, type TotalsRow } from './chart.ts'
+import type { Reading } from './readers.ts'
+
+export const periodKinds = ['month', 'quarter', 'year'] as const
+type PeriodKind = (typeof periodKinds)[number]
+
+export type TotalsOptions = {
+  readonly org: string
+  readonly asOf: Moment | undefined
+  /** Only of periods of this kind. */
+  readonly kind: PeriodKind | undefined
+  /** A file to draw them into. */
+  readonly svg: string | undefined
+  readonly json: boolean
+}
+export type TotalsSteps = Reading & { readonly out: (text: string) => void; readonly say: (line: string) => void }
+
+export const showTotals = async (
+  { org, asOf, kind, svg, json }: TotalsOptions,
+  steps: TotalsSteps,
+): Promise<ExitCode> => {
+  const { totals } = await steps.patiently(signal => steps.readers.totals(org, asOf, signal))
+  const periods = await readPeriods(org, totals.last_change_id, steps)
+  // In the order in which the periods were first recorded.
+  const order = [...periods.keys()]
+  const rows: TotalsRow[] = totals.totals
+    .filter(({ period_id }) => kind === undefined || periods.get(period_id)?.kind === kind)
+    .map(row => ({
+      ...row,
+      period: periods.get(row.period_id)?.name ?? row.period_id,
+      still_owed: differenceOf(row.paid_amount, row.owed_amount),
+    }))
+    .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
+  if (svg !== undefined) {
+    await writeFile(svg, await drawTotals(rows))
+    steps.say(`drawn into ${svg}`)
+  }
+  if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)
+  else steps.out(tableOf(rows))
+  return exitCodes.done
+}
+
+type Period = { readonly name: string; readonly kind: PeriodKind }
+
+const readPeriods = async (
+  org: string,
+  change: string | null,
+  { readers, patiently }: TotalsSteps,
+): Promise<Map<string, Period>> => {
+  const periods = new Map<string, Period>()
+  if (change === null) return periods
+  const asOf = momentOf(change)
+  for (let after: string | undefined, more = true; more; ) {
+    const startingAfter = after === undefined ? undefined : ({ kind: 'periods', id: after } as const)
+    const parameters = { limit: EXPORT_PAGE, startingAfter, asOf }
+    const page = await patiently(signal => readers.list(org, 'periods', parameters, signal))
+    for (const hit of page.hits) periods.set(recordIdOf(hit), bodyOf(hit) as Period)
+    const last = page.hits.at(-1)
+    after = last && recordIdOf(last)
+    more = page.hasMore
+  }
+  return periods
+}
+
+const tableOf = (rows: readonly TotalsRow[]): string =>
+  `${aligned(
+    [
+      ['period', '', 'currency', 'owed', 'payouts', 'paid', 'records', 'still owed'],
+      ...rows.map(row => [
+        row.period_id,
+        cut(row.period),
+        row.currency,
+        row.owed_amount,
+        `${row.owed_count}`,
+        row.paid_amount,
+        `${row.paid_count}`,
+        row.still_owed,
+      ]),
+    ],
+    [3, 4, 5, 6, 7],
+  )}\n`

@@ -1,0 +1,115 @@
+/**
+ * `npm run projection -- replay`: projects the log from its first record on, up to a point, into a sandbox: by the projector's own steps,
+ * of all organizations or of one, under the present rules or others. Reads Kafka alone, and writes under the sandboxes' prefix alone.
+ */
+import type { Admin } from 'kafkajs'
+import { prepareControl, prepareGeneration, readGeneration } from '../../projector/prepare.ts'
+import { eventsOptions } from '../../projector/projector.ts'
+import { rebuild } from '../../projector/rebuild.ts'
+import { describeSource, fetchEnds, type Identity } from '../../projector/source.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { connectAdmin } from '../kafka.ts'
+import { positionsOf } from './generations.ts'
+import { tellProgress } from './progress.ts'
+import type { RebuildSteps } from './rebuild.ts'
+import { loadRules, type RulesModule } from './rules-module.ts'
+import { assertMadeWith, groupIdOf, inSandbox, untilInWords, written } from './sandboxes.ts'
+import { boundsOf, type Until, untilAsked } from './until.ts'
+
+export type ReplayOptions = {
+  /** The first that is free, where none is given. */
+  readonly name: string | undefined
+  readonly until: Until
+  readonly org: string | undefined
+  /** A file. */
+  readonly rules: string | undefined
+  readonly maxRate: number
+  readonly json: boolean
+}
+
+export const replay = async (options: ReplayOptions, given: RebuildSteps): Promise<ExitCode> => {
+  const context = inSandbox(given)
+  const { send, prefix, say, out, now } = context
+  const module = options.rules === undefined ? undefined : await loadRules(options.rules)
+  if (options.until && 'time' in options.until && options.until.time > now()) {
+    throw new CommandError('that time is yet to come: what happens until then is not known')
+  }
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const identity = await openSandbox(options, module, admin, context)
+  const { generation, sandbox } = identity
+  if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
+
+  const reached = async (): Promise<number[]> => (await positionsOf(identity, context)).map(({ position }) => position)
+  const isWhole = (positions: readonly number[]): boolean =>
+    positions.every((position, partition) => position === sandbox.bounds[partition])
+  const report = (how: string): ExitCode => {
+    const records = sandbox.bounds.reduce((sum, bound) => sum + bound, 0)
+    const { org, bounds } = sandbox
+    if (options.json) out(`${JSON.stringify({ sandbox: written(generation), records, org, bounds })}\n`)
+    say(`${written(generation)} ${how}: ${records} records, up to ${untilInWords(sandbox)}`)
+    return exitCodes.done
+  }
+  if (isWhole(await reached())) return report('is there')
+
+  const { bounds, org } = sandbox
+  const stream = {
+    ...eventsOptions(identity, groupIdOf(context.groupId), prefix),
+    bounds,
+    ...(org !== null && { org }),
+    ...(module && { rules: module.table }),
+  }
+  const ended = await rebuild(stream, options.maxRate, {
+    kafkaHeard: context.kafkaHeard,
+    admin,
+    elasticsearch: { send },
+    patience: context.patience,
+    now,
+    say,
+    onProgress: tellProgress(context),
+    positions: reached,
+    signal: context.signal,
+  })
+  if (ended === 'caught up') return report('is made')
+  say(`stopped; the same command with --name ${generation} goes on`)
+  return exitCodes.failed
+}
+
+/** One that was begun with the same, or a new one. */
+const openSandbox = async (
+  { name, until, org }: ReplayOptions,
+  module: RulesModule | undefined,
+  admin: Admin,
+  { send, prefix, shards, say, topics }: RebuildSteps,
+): Promise<Identity> => {
+  const steps = { request: send, prefix, shards }
+  await prepareControl(steps)
+  const source = await describeSource(admin, topics.events)
+  const asked = untilAsked(until, org, source.partitions)
+  const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
+  const generation = name ?? (await firstFree(steps))
+  const before = await readGeneration(generation, steps)
+  if (before) assertMadeWith(before, wanted)
+  // First: what is appended meanwhile lies behind it, and so is not counted in.
+  const ends = await fetchEnds(admin, topics.events)
+  const later = until && 'time' in until ? await firstLaterThan(until.time, admin, topics.events) : new Map()
+  const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, later)]
+  const identity = await prepareGeneration(generation, { ...source, sandbox: { ...wanted, bounds } }, ends, true, steps)
+  // Somebody else may have begun one of this name at the same time.
+  assertMadeWith(identity, wanted)
+  say(before ? `going on with ${written(generation)}` : `making ${written(generation)}, in ${prefix}-${generation}-*`)
+  return identity
+}
+
+/** The first offset of each partition whose record is later; its end where none is. */
+const firstLaterThan = async (time: number, admin: Admin, topic: string): Promise<Map<number, number>> => {
+  const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, time + 1)
+  return new Map(offsets.map(({ partition, offset }) => [partition, Number(offset)]))
+}
+
+/** The first name that no sandbox has. */
+const firstFree = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
+  for (let number = 1; ; number++) {
+    if ((await readGeneration(`s${number}`, steps)) === undefined) return `s${number}`
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * What the records of a generation say: their content as readers know it, and not at which offsets it came to be. Two generations whose
+ * records say the same are equal for whoever compares them, also where other rules left records out in between.
+ */
+import type { Kind } from '../../schemas/documents.ts'
+import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import type { Document } from './as-of.ts'
+
+/** Chains are made of the others, and say nothing more. */
+export const recordKinds = [
+  'reps',
+  'periods',
+  'payouts',
+  'statements',
+  'payroll_files',
+  'parked',
+] as const satisfies Kind[]
+export type RecordKind = (typeof recordKinds)[number]
+
+export type Saying = {
+  readonly id: string
+  readonly rep: string | null
+  readonly period: string | null
+  readonly says: Readonly<Record<string, unknown>>
+}
+
+/** Of a rep or a period the version that is current; nothing for what is no record. The document must be as of a position. */
+export const sayingOf = (kind: RecordKind, { id, source }: Document): Saying | undefined => {
+  const { body, until_seq, superseded_by_id, code, type = null, event_id = null } = source
+  const fields = body as Readonly<Record<string, unknown>>
+  if (kind === 'parked') return { id, rep: null, period: null, says: { code, type, event_id, ...fields } }
+  // Which versions there are.
+  if (source.seq === undefined) return undefined
+  const own = id.split(':')[1] ?? ''
+  if (kind === 'statements') return { id: own, rep: null, period: null, says: fields }
+  if (kind !== 'payouts' && kind !== 'payroll_files') {
+    return until_seq === UNTIL_FOREVER ? { id: own, rep: null, period: null, says: fields } : undefined
+  }
+  const [rep, period] = [String(fields.rep_id), String(fields.period_id)]
+  const says = kind === 'payouts' ? { ...fields, superseded_by_id } : fields
+  return { id: own, rep, period, says }
+}
+
+export type PayoutSays = {
+  readonly id: string
+  readonly rep_id: string
+  readonly period_id: string
+  readonly net_amount: string
+  readonly earned_amount: string
+  readonly currency: string
+  readonly calculated_at: string | null
+  readonly line_items: readonly LineSays[]
+  readonly superseded_by_id: string | null
+}
+export type LineSays = {
+  readonly id: string
+  readonly category: string
+  readonly description: string
+  readonly amount: string
+  readonly deal_id: string | null
+}
+export type PayrollSays = {
+  readonly id: string
+  readonly rep_id: string
+  readonly period_id: string
+  readonly payout_id: string | null
+  readonly reverses_id: string | null
+  readonly amount: string
+  readonly currency: string
+  readonly destination: { readonly type: string; readonly label: string }
+  readonly recorded_at: string
+}

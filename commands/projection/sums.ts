@@ -1,0 +1,27 @@
+/** Exact sums of amounts, as texts with as many digits behind the point as the finest of what went in: 15.00, not 15. */
+import { Decimal } from 'decimal.js'
+
+/** Far beyond what the amounts of a whole organization can come to: 40 digits before the point, 40 behind it, and how many there are. */
+const Exact = Decimal.clone({ precision: 1_000, toExpNeg: -9e15, toExpPos: 9e15 })
+
+export const total = (amounts: Iterable<string>): string => {
+  let sum = new Exact(0)
+  let digits = 0
+  for (const amount of amounts) {
+    sum = sum.plus(amount)
+    digits = Math.max(digits, digitsBehindPoint(amount))
+  }
+  return sum.toFixed(digits)
+}
+
+/** What a came to when it became b. */
+export const difference = (a: string, b: string): string =>
+  new Exact(b).minus(a).toFixed(Math.max(digitsBehindPoint(a), digitsBehindPoint(b)))
+
+/** As amounts: 1.0 is 1.00. */
+export const isSameAmount = (a: string, b: string): boolean => new Exact(a).eq(b)
+
+const digitsBehindPoint = (amount: string): number => {
+  const point = amount.indexOf('.')
+  return point === -1 ? 0 : amount.length - point - 1
+}

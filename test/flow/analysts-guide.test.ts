@@ -1,0 +1,140 @@
+/** docs/analysts.md and docs/reading.md, followed to the letter on the data of the demo: every command, in order, in one shell. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import type { Manifest } from '../../commands/export/manifest.ts'
+import { expectedOf } from '../../demo/expected.ts'
+import { makeOrganizations } from '../../demo/organization.ts'
+import { commandSettings } from '../support/commands.ts'
+import type { Outgoing } from '../support/events.ts'
+import type { Item } from '../support/model.ts'
+import { caughtUp, startApi, startProjector } from '../support/processes.ts'
+import { pythonProgram } from '../support/programs.ts'
+import { fileScope } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+import { totalsOf } from '../support/totals.ts'
+
+const PARTITIONS = 3
+const root = join(import.meta.dirname, '..', '..')
+const blocksOf = (page: string): string[] =>
+  [...readFileSync(join(root, 'docs', page), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)].map(
+    ([, commands = '']) => commands,
+  )
+const blocks = blocksOf('analysts.md')
+const file = fileScope()
+const [organization] = makeOrganizations(1, { years: 2, partitions: PARTITIONS })
+if (organization === undefined) throw new Error('the demo has no organization')
+const expected = expectedOf(organization.id, organization.sent)
+const [replaced] = expected.superseded
+const settings: Record<string, string> = {}
+
+beforeAll(async () => {
+  const topics = await createTopics(file, { partitions: PARTITIONS })
+  const prefix = createPrefix(file)
+  const projector = await startProjector(file, { topics, prefix })
+  const keysFirst = organization.sent.toSorted(
+    (a, b) => Number(b.stream === 'api-keys') - Number(a.stream === 'api-keys'),
+  )
+  await topics.publish(keysFirst.map(({ stream, message }) => ({ stream, ...message }) as Outgoing))
+  await caughtUp(projector, { within: 120_000 })
+  const { url } = await startApi(file, prefix)
+  Object.assign(settings, commandSettings(topics, prefix), {
+    KAFKA_GROUP_ID: prefix,
+    API: url,
+    KEY: organization.keys.reading.text,
+    ORG: organization.id,
+    PAYOUT: String(replaced?.id),
+  })
+})
+
+/** Runs commands as a shell does that stops at the first that fails. */
+const run = async (commands: string, more: Record<string, string>) => {
+  const PATH = [dirname(process.execPath), process.env.PATH].join(':')
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
+    cwd: root,
+    env: { ...settings, ...more, PATH, HOME: process.env.HOME },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [out, said] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', text => (out += text))
+  child.stderr.setEncoding('utf8').on('data', text => (said += text))
+  const [code] = await once(child, 'close')
+  return { code, out, said }
+}
+
+test('every command of the guide does what the guide says', async () => {
+  expect(blocks.length).toBeGreaterThanOrEqual(6)
+  const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
+  const isPython = (block: string): boolean => block.startsWith('python3')
+  // $OUT is kept where it can be looked into.
+  const commands = blocks
+    .filter(block => !isPython(block))
+    .join('')
+    .replace('$(mktemp -d)', folder)
+  expect(commands).toContain(folder)
+  try {
+    const { code, out, said } = await run(commands, {})
+    expect({ code, said: code === 0 ? '' : said }).toEqual({ code: 0, said: '' })
+    const in_ = (...names: string[]): string => readFileSync(join(folder, ...names), 'utf8')
+    const manifestOf = (name: string) => JSON.parse(in_(name, 'manifest.json')) as Manifest
+    const items = (name: string, of: string): Item[] =>
+      in_(name, `${of}.ndjson`)
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line) as Item)
+
+    // As of the payout that was replaced it is there, and current; now another one is.
+    expect(items('then', 'payouts').at(-1)).toMatchObject({ id: replaced?.id, superseded_by_id: null })
+    expect(items('now', 'payouts').map(({ id }) => id)).toEqual(expected.payouts.map(({ id }) => id))
+    expect(manifestOf('then')).toMatchObject({ as_of: replaced?.id, organization: organization.id })
+    expect(existsSync(join(folder, 'now', 'line_items.parquet'))).toBe(true)
+    expect(in_('owed-and-paid.svg')).toContain('<svg')
+    // The first table has every period that anything is owed or paid for.
+    const rows = totalsOf(items('now', 'payouts'), items('now', 'payroll_files')) as { period_id: string }[]
+    for (const { period_id } of rows) expect(out).toContain(period_id)
+    expect(out).toContain(String(replaced?.id))
+
+    const whatIf = in_('what-if.csv').trimEnd().split('\n')
+    expect(whatIf[0]).toContain('row,organization')
+    expect(whatIf.slice(1).some(line => line.startsWith('line,') && line.includes('adjusted'))).toBe(true)
+    const since = in_('since.ndjson')
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as { id?: string; change?: string })
+    expect(since.some(({ id }) => id?.endsWith(String(expected.payouts.at(-1)?.id)))).toBe(true)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('every request of the page for readers is answered as it says', async () => {
+  const { code, out, said } = await run(blocksOf('reading.md').join('').replaceAll('\n', '\necho\n'), {})
+  expect({ code, said }).toEqual({ code: 0, said: '' })
+  const answers = out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { data: Item[] })
+  const [list, past, then, changes, history] = answers
+  expect(answers.length).toBe(5)
+  expect([list?.data.length, past?.data, changes?.data.length]).toEqual([2, [], 2])
+  expect(then?.data.length).toBeGreaterThan(0)
+  expect(history?.data.map(({ id }) => id)).toContain(replaced?.id)
+})
+
+test.skipIf(pythonProgram === undefined)('the notebook of the guide proves its copy whole', async () => {
+  const { code, out, said } = await run(blocks.find(block => block.startsWith('python3')) ?? 'exit 9', {})
+  expect({ code, said }).toEqual({ code: 0, said: '' })
+  const { reps, periods, payouts, payroll_files } = expected
+  const counts = [
+    `${reps.length} reps`,
+    `${periods.length} periods`,
+    `${payouts.length} payouts`,
+    `${payroll_files.length} payroll_files`,
+  ]
+  expect(out).toContain(counts.join(', '))
+  expect(out).toContain('adds up to the totals')
+})
