@@ -63,6 +63,7 @@ export const happenings = [
   'walks during which the list changed',
   'pages',
   'pages compared with the model',
+  'walks as of a moment',
   'walks from an old cursor',
   'walks from a replaced record',
   'reads by id',

@@ -147,6 +147,13 @@ export class Readers {
     const { random, history, coverage } = this.#world
     const org = random.pick(history.organizations)
     const list = random.pick([...listKinds, 'payouts', 'payouts'] as const)
+    const paid = [...(this.#listed.get(`${org} payouts`) ?? [])]
+    if (paid.length > 0 && random.chance(0.1)) {
+      coverage.count('walks as of a moment')
+      const id = random.pick(paid)
+      const moment = { id, position: (history.placeOf(org, id) ?? 0) + 1 }
+      return { org, list, limit: random.pick(LIMITS), from: undefined, moment }
+    }
     const known = [...(this.#listed.get(`${org} ${list}`) ?? [])]
     const from = known.length > 0 && random.chance(0.25) ? random.pick(known) : undefined
     if (from !== undefined) {
@@ -164,8 +171,9 @@ export class Readers {
 
   async #walk(walk: Walk): Promise<void> {
     const { random, coverage, history } = this.#world
-    const { org, list, limit, from } = walk
-    const what = `${list} of ${org} at limit ${limit}`
+    const { org, list, limit, from, moment } = walk
+    const what = `${list} of ${org} at limit ${limit}${moment ? ` as of ${moment.id}` : ''}`
+    const asOf = moment && ({ kind: 'change', name: { kind: 'payouts', id: moment.id } } as const)
     const walked: Expectation[] = []
     let cursor = from
     let first: number | undefined
@@ -173,12 +181,14 @@ export class Readers {
     for (;;) {
       const least = this.#positionOf(org)
       const startingAfter = cursor === undefined ? undefined : { kind: list, id: cursor }
-      const parameters = { limit, startingAfter, asOf: undefined }
+      const parameters = { limit, startingAfter, asOf }
       const page = await this.#ask(({ readList }) => readList(org, list, parameters, signal))
       if (page === undefined) return
       if (page instanceof Refusal) return this.#fail(`${what}: the cursor ${cursor} is answered ${page.code}`)
       const { publishedTo } = page.position
-      if (publishedTo < Math.max(least, last)) return this.#fail(`${what}: the position went back to ${publishedTo}`)
+      if (moment && publishedTo !== moment.position) return this.#fail(`${what}: was at ${publishedTo}`)
+      if (!moment && publishedTo < Math.max(least, last))
+        return this.#fail(`${what}: the position went back to ${publishedTo}`)
       const { data, has_more, next_cursor } = answered(ctx => answerList(ctx, list, page, startingAfter))
       coverage.count('pages')
       first ??= publishedTo
@@ -192,7 +202,7 @@ export class Readers {
       }
       if (has_more !== behind.length > limit) return this.#fail(`${what}: has_more is ${has_more}`)
       if (next_cursor !== (wanted.at(-1)?.id ?? cursor ?? '')) return this.#fail(`${what}: next_cursor ${next_cursor}`)
-      this.#checkTime(org, page.position)
+      if (!moment) this.#checkTime(org, page.position)
       coverage.count('pages compared with the model')
       walked.push(...wanted)
       this.#remember(org, list, wanted)
@@ -292,7 +302,14 @@ export class Readers {
   }
 }
 
-type Walk = { readonly org: string; readonly list: List; readonly limit: number; readonly from: string | undefined }
+type Walk = {
+  readonly org: string
+  readonly list: List
+  readonly limit: number
+  readonly from: string | undefined
+  /** Just after this payout, which was listed before. */
+  readonly moment?: { readonly id: string; readonly position: number }
+}
 type Page = { readonly data: readonly unknown[]; readonly has_more: boolean; readonly next_cursor: string }
 
 /** What a client gets: the answer as the API makes it, without the headers. */
