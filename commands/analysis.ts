@@ -31,7 +31,7 @@ export type AnalysisActions = {
   readonly exportOrganization: (options: ExportOptions) => Promise<ExitCode>
   readonly showTotals: (options: TotalsOptions) => Promise<ExitCode>
   readonly listSandboxes: (options: { readonly json: boolean }) => Promise<ExitCode>
-  readonly dropSandbox: (options: { readonly name: string }) => Promise<ExitCode>
+  readonly dropSandbox: (options: { readonly name: string; readonly json: boolean }) => Promise<ExitCode>
 }
 
 export const addAnalysis = (projection: Command, actions: AnalysisActions, does: Does): void => {

@@ -42,8 +42,8 @@ export type Actions = AnalysisActions & {
   readonly rebuild: (options: RebuildOptions) => Promise<ExitCode>
   readonly verify: (options: VerifyOptions) => Promise<ExitCode>
   readonly swap: (options: SwapOptions) => Promise<ExitCode>
-  readonly rollback: (options: { readonly force: string | undefined }) => Promise<ExitCode>
-  readonly drop: (options: { readonly generation: string }) => Promise<ExitCode>
+  readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
+  readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
 }
 
 export type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
@@ -237,28 +237,36 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
     .description('makes a generation the live one, once it is as far; the one before is kept up, to go back to')
     .argument('<generation>', 'one that was found equal to the live one', generation)
     .addOption(new Option('--force <reason>', 'also one that was not'))
-    .action(does((name: string, { force }: { force?: string }) => actions.swap({ generation: name, force })))
+    .option('--json', 'what is live then, as JSON')
+    .action(does((name: string, { force, json = false }: SwapFlags) => actions.swap({ generation: name, force, json })))
 
   projection
     .command('rollback')
     .description('makes the one live again that was live before')
     .addOption(new Option('--force <reason>', 'also where that undoes what was parked since'))
-    .action(does(({ force }: { force?: string }) => actions.rollback({ force })))
+    .option('--json', 'what is live then, as JSON')
+    .action(does(({ force, json = false }: SwapFlags) => actions.rollback({ force, json })))
 
   projection
     .command('drop')
     .description('lets a generation go that is not live: its indices are deleted')
     .argument('<generation>', 'its name', generationOrSandbox)
+    .option('--json', 'what was dropped, as JSON')
     .action(
-      does((name: string) => {
+      does((name: string, { json = false }: { json?: boolean }) => {
         const sandbox = sandboxIn(name)
-        return sandbox === undefined ? actions.drop({ generation: name }) : actions.dropSandbox({ name: sandbox })
+        return sandbox === undefined
+          ? actions.drop({ generation: name, json })
+          : actions.dropSandbox({ name: sandbox, json })
       }),
     )
 
+  // The same as `npm run parked`.
+  addParked(projection, actions, does)
   addAnalysis(projection, actions, does)
 }
 
+type SwapFlags = { readonly force?: string; readonly json?: boolean }
 type ListFlags = { readonly newest?: true; readonly limit: number; readonly json?: true }
 type AgainFlags = Filter & {
   readonly all?: true

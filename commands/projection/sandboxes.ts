@@ -117,7 +117,7 @@ const allOf = async ({ send, prefix }: CommandContext): Promise<Identity[]> => {
 }
 
 export const dropSandbox = async (
-  { name }: { readonly name: string },
+  { name, json }: { readonly name: string; readonly json: boolean },
   given: KafkaContext,
   groupId: string,
 ): Promise<ExitCode> => {
@@ -129,6 +129,7 @@ export const dropSandbox = async (
   if ((groups[0]?.members.length ?? 0) > 0) throw new CommandError(`${written(name)} is being made; stop that first`)
   await deleteGeneration(identity, group, admin, context)
   context.say(`${written(name)} is dropped`)
+  if (json) context.out(`${JSON.stringify({ dropped: written(name) })}\n`)
   return exitCodes.done
 }
 

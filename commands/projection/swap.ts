@@ -12,13 +12,14 @@ import { DROP_WAIT_MS, LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from 
 import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
 import { refuseUnparked } from './unparked.ts'
 
-export type SwapOptions = { readonly generation: string; readonly force: string | undefined }
+export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
 type Waiting = CommandContext & Pick<KafkaContext, 'sleep' | 'now'>
 
-export const swap = async ({ generation, force }: SwapOptions, context: Waiting): Promise<ExitCode> => {
+export const swap = async ({ generation, force, json }: SwapOptions, context: Waiting): Promise<ExitCode> => {
   const now = await readAll(context)
   if (now.live === generation) {
     context.say(`${generation} is live already`)
+    tell(now, json, context)
     return exitCodes.done
   }
   if (!now.kept.includes(generation)) {
@@ -33,11 +34,12 @@ export const swap = async ({ generation, force }: SwapOptions, context: Waiting)
   context.say(
     `${generation} is live${force === undefined ? '' : ` (forced: ${force})`}; ${now.live} is kept up, to go back to`,
   )
+  tell({ live: generation, previous: now.live }, json, context)
   return exitCodes.done
 }
 
 export const rollback = async (
-  { force }: { readonly force: string | undefined },
+  { force, json }: Omit<SwapOptions, 'generation'>,
   context: Waiting,
 ): Promise<ExitCode> => {
   const { live, previous, kept } = await readAll(context)
@@ -45,7 +47,12 @@ export const rollback = async (
   if (!kept.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
   await makeLive(previous, live, force, context)
   context.say(`${previous} is live again; ${live} is kept up`)
+  tell({ live: previous, previous: live }, json, context)
   return exitCodes.done
+}
+
+const tell = ({ live, previous }: Pick<Generations, 'live' | 'previous'>, json: boolean, { out }: Waiting): void => {
+  if (json) out(`${JSON.stringify({ live, previous })}\n`)
 }
 
 /** @throws CommandError when somebody else changed what is live meanwhile */
@@ -108,7 +115,11 @@ const untilAsFar = async (identity: Identity, other: Identity, near: number, con
   }
 }
 
-export const drop = async ({ generation }: { readonly generation: string }, context: KafkaContext, groupId: string) => {
+export const drop = async (
+  { generation, json }: { readonly generation: string; readonly json: boolean },
+  context: KafkaContext,
+  groupId: string,
+) => {
   const { send, prefix, say } = context
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
@@ -128,6 +139,7 @@ export const drop = async ({ generation }: { readonly generation: string }, cont
   }
   await deleteGeneration(identity, group, admin, context)
   say(`${generation} is dropped`)
+  if (json) context.out(`${JSON.stringify({ dropped: generation })}\n`)
   return exitCodes.done
 }
 

@@ -140,10 +140,15 @@ test('what is done with generations has its options, and no others', async () =>
   expect((await said('projection', 'rebuild')).called).toEqual(['rebuild', { maxRate: Infinity, json: false }])
   expect((await said('projection', 'rebuild', '--max-rate', '200')).called).toMatchObject(['rebuild', { maxRate: 200 }])
   expect((await said('projection', 'verify', 'g1', 'g2')).called).toEqual(['verify', { a: 'g1', b: 'g2', json: false }])
-  expect((await said('projection', 'swap', 'g2')).called).toEqual(['swap', { generation: 'g2', force: undefined }])
+  expect((await said('projection', 'swap', 'g2')).called).toEqual([
+    'swap',
+    { generation: 'g2', force: undefined, json: false },
+  ])
   expect((await said('projection', 'swap', 'g2', '--force', 'why')).called).toMatchObject(['swap', { force: 'why' }])
-  expect((await said('projection', 'rollback')).called).toEqual(['rollback', { force: undefined }])
-  expect((await said('projection', 'drop', 'g1')).called).toEqual(['drop', { generation: 'g1' }])
+  expect((await said('projection', 'rollback')).called).toEqual(['rollback', { force: undefined, json: false }])
+  expect((await said('projection', 'drop', 'g1')).called).toEqual(['drop', { generation: 'g1', json: false }])
+  expect((await said('projection', 'drop', 'g1', '--json')).called).toEqual(['drop', { generation: 'g1', json: true }])
+  expect((await said('projection', 'parked', 'count')).called).toEqual(['count', { filter: {}, json: false }])
   for (const wrong of [['drop'], ['drop', '../x'], ['verify', 'g1'], ['rebuild', '--max-rate', '0'], ['swap', 'G1']]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
@@ -196,7 +201,20 @@ test('a replay goes up to offsets or a time, of all or of one organization', asy
 
 test('sandboxes are listed and dropped by their own names', async () => {
   expect((await said('projection', 'list', '--sandbox', '--json')).called).toEqual(['listSandboxes', { json: true }])
-  expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual(['dropSandbox', { name: 's1' }])
+  expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual(['dropSandbox', { name: 's1', json: false }])
+  expect((await said('projection', 'export', '--org', 'org_1', '--out', 'x', '--as-of', 'rep_1.2')).called).toEqual([
+    'exportOrganization',
+    {
+      org: 'org_1',
+      out: 'x',
+      asOf: { kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } },
+      parquet: false,
+      json: false,
+    },
+  ])
+  for (const wrong of [['export', '--org', 'org_1'], ['totals'], ['totals', '--org', 'org_1', '--kind', 'day']]) {
+    expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
   expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })
 })
 

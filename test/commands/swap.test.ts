@@ -76,7 +76,7 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
 }
 type Ranges = { bool: { filter: [object, { range: { offset: { gte: number; lt: number } } }] } }[]
 
-const toG2 = { generation: 'g2', force: undefined }
+const toG2 = { generation: 'g2', force: undefined, json: false }
 const verified = { verified: { g2: 'g1' } }
 
 describe('a swap', () => {
@@ -120,7 +120,7 @@ describe('a swap', () => {
     const its = given({ live: verified, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
     await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
     expect(its.state.live.generation).toBe('g1')
-    await swap({ generation: 'g2', force: 'it was looked at' }, its.context)
+    await swap({ generation: 'g2', force: 'it was looked at', json: false }, its.context)
     expect(its.said[0]).toContain('t:1:6')
     expect(its.state.live.generation).toBe('g2')
   })
@@ -154,7 +154,7 @@ describe('a swap', () => {
   test('that was cut short before is brought to its end by the next command', async () => {
     const cut = { generation: 'g2', previous: 'g1', floor: null }
     const { state, context } = given({ live: cut, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
-    await rollback({ force: undefined }, context)
+    await rollback({ force: undefined, json: false }, context)
     expect(state.live).toMatchObject({ generation: 'g1', previous: 'g2', floor: [5, 7], alone: { g2: [5, 7] } })
   })
 })
@@ -165,7 +165,7 @@ test('a rollback waits as a swap does', async () => {
   world.onWait = passed => {
     if (passed >= 1_000) reached.g1 = [5, 7]
   }
-  await rollback({ force: undefined }, context)
+  await rollback({ force: undefined, json: false }, context)
   expect(time()).toBe(1_000)
   expect(state.live).toMatchObject({ generation: 'g1', previous: 'g2', floor: [5, 7] })
 })

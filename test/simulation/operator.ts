@@ -101,8 +101,8 @@ export class Operator {
         now: clock.now,
       }
       const back = promises.live()?.generation === SECOND_GENERATION
-      if (back) await rollback({ force: 'simulated' }, context)
-      else await swap({ generation: SECOND_GENERATION, force: 'simulated' }, context)
+      if (back) await rollback({ force: 'simulated', json: false }, context)
+      else await swap({ generation: SECOND_GENERATION, force: 'simulated', json: false }, context)
       coverage.count(back ? 'rollbacks' : 'swaps')
     })
   }
