@@ -98,7 +98,9 @@ test('the same places have our own records, and another method or a condition te
     const own = await api.ask(ours(path), key)
     const kinds = /^\/(payout|rep|period|payroll)[a-z_]*[/?].*?\b(payout|rep|period|payroll)_o/.exec(ours(path))
     // Only changes of reps and periods have a number behind the id, and no cursor of their lists does.
-    if (kinds && kinds[1] === kinds[2] && !path.endsWith('.1')) expect(own.status, path).toBe(200)
+    if (kinds && kinds[1] === kinds[2] && !path.endsWith('.1') && !/history|as_of/.test(path)) {
+      expect(own.status, path).toBe(200)
+    }
     for (const more of [
       { method: 'HEAD' },
       { method: 'DELETE' },

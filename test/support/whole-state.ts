@@ -82,13 +82,13 @@ const kept = (of: Of): string[] => [
     line('payout', id, { version, ...rest }),
   ),
   ...of.statements.map(({ id, version, source: { seq } }) => line('statement', id, { version, seq })),
-  ...of.payroll_files.map(({ id, version, source: { seq, rep_id, period_id, reverses_id } }) =>
-    line('payroll', id, { version, seq, rep_id, period_id, reverses_id }),
+  ...of.payroll_files.map(({ id, version, source: { seq, rep_id, period_id, reverses_id, amount, currency } }) =>
+    line('payroll', id, { version, seq, rep_id, period_id, reverses_id, amount, currency }),
   ),
   ...of.chains.map(({ id, version, source }) => line('chain', id, { version, ...body(source) })),
   ...(['reps', 'periods'] as const).flatMap(kind => [
-    ...versionsOf(of[kind]).map(({ id, version, source: { seq, first_seq, until_seq } }) =>
-      line(kind, id, { version, seq, first_seq, until_seq }),
+    ...versionsOf(of[kind]).map(({ id, version, source: { seq, first_seq, until_seq, ordinal } }) =>
+      line(kind, id, { version, seq, first_seq, until_seq, ordinal }),
     ),
     ...headsOf(of[kind]).map(({ id, version, source }) => line(`head of ${kind}`, id, { version, ...body(source) })),
   ]),
@@ -118,19 +118,19 @@ const keptAsItMustBe = (org: string, of: Of): string[] => {
   }
   return [
     ...payouts.map(({ source }) => {
-      const { id, rep_id, period_id } = body(source)
+      const { id, rep_id, period_id, net_amount: amount, currency } = body(source)
       const superseded_by_id = replacedBy.get(id) ?? null
       const until_seq = superseded_by_id === null ? UNTIL_FOREVER : seqOf.get(superseded_by_id)
       const version = superseded_by_id === null ? source.seq : until_seq
-      const beside = { org_id: org, seq: source.seq, until_seq, superseded_by_id, rep_id, period_id }
+      const beside = { org_id: org, seq: source.seq, until_seq, superseded_by_id, rep_id, period_id, amount, currency }
       return line('payout', `${org}:${id}`, { version, ...beside })
     }),
     ...payouts.map(({ source: { seq, ...source } }) =>
       line('statement', `${org}:${body(source).id}`, { version: seq, seq }),
     ),
     ...payroll.map(({ source: { seq, ...source } }) => {
-      const { id, rep_id, period_id, reverses_id } = body(source)
-      return line('payroll', `${org}:${id}`, { version: seq, seq, rep_id, period_id, reverses_id })
+      const { id, rep_id, period_id, reverses_id, amount, currency } = body(source)
+      return line('payroll', `${org}:${id}`, { version: seq, seq, rep_id, period_id, reverses_id, amount, currency })
     }),
     ...[...chains].map(([id, chain]) => line('chain', id, chain)),
     ...(['reps', 'periods'] as const).flatMap(kind => versionsAsTheyMustBe(org, kind, versionsOf(of[kind]))),
@@ -149,7 +149,7 @@ const versionsAsTheyMustBe = (org: string, kind: 'reps' | 'periods', documents: 
       ...seqs.map((seq, place) => {
         const until_seq = seqs[place + 1] ?? UNTIL_FOREVER
         const version = seqs[place + 1] ?? seq
-        return line(kind, `${org}:${id}:${seq}`, { version, seq, first_seq: seqs[0], until_seq })
+        return line(kind, `${org}:${id}:${seq}`, { version, seq, first_seq: seqs[0], until_seq, ordinal: place + 1 })
       }),
     ]
   })
