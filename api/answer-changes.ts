@@ -3,6 +3,7 @@
  * Promises: records are copied byte for byte, as they were just after their change; nothing gives an offset away.
  */
 import { differenceBetween } from '../schemas/differences.ts'
+import { instantOf } from '../schemas/values.ts'
 import { answer, contentHash, entityTag } from './answer-page.ts'
 import { bodyOf, type Cut, type Hit, numberOf, textOf } from './cut-documents.ts'
 import { unavailable } from './failures.ts'
@@ -71,7 +72,7 @@ const changeText = (hit: Hit, name: RecordName): Buffer => {
   const { kind, id, ordinal = 1 } = name
   const superseded = kind === 'payouts' ? supersededBy(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
   const reversed = kind === 'payroll_files' ? JSON.stringify(textOf(hit, 'reverses_id')) : 'null'
-  const at = new Date(numberOf(hit, 'at')).toISOString()
+  const at = instantOf(numberOf(hit, 'at'))
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
   // Just then nothing had replaced it.
   return Buffer.concat([Buffer.from(head), textOfListed(kind, hit), Buffer.from('}')])

@@ -89,6 +89,9 @@ export const TOTALS_RECORDS = 20_000
 export const TOTALS_AT_ONCE = 4
 export const TOTALS_TIME_MAX = 30_000
 
+/** Rows of totals that are remembered, of all organizations and moments together: some tens of MB. */
+export const TOTALS_ROWS_REMEMBERED = 200_000
+
 /** Milliseconds a looked-up key is believed: revocation is effective within 5 s, of which the projector may need 3. */
 export const KEY_BELIEVED_FOR = 2_000
 

@@ -15,11 +15,11 @@ import { smallSearch } from './cut-documents.ts'
 import type { Search } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
 import {
-  ORGANIZATIONS_REMEMBERED,
   SEARCH_TIME_MAX,
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
   TOTALS_RECORDS,
+  TOTALS_ROWS_REMEMBERED,
   TOTALS_TIME_MAX,
 } from './limits.ts'
 import { notReplacedRange, type Position, visibleRange } from './position.ts'
@@ -36,7 +36,11 @@ type Row = Totals['totals'][number]
 
 export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
   const readAtMoment = createReadAtMoment(parts)
-  const summed = new LRUCache<string, readonly Row[]>({ max: ORGANIZATIONS_REMEMBERED })
+  // By rows: there are as many moments to ask about as there are changes.
+  const summed = new LRUCache<string, readonly Row[]>({
+    maxSize: TOTALS_ROWS_REMEMBERED,
+    sizeCalculation: rows => rows.length + 1,
+  })
   const summing = new Map<string, Promise<readonly Row[]>>()
 
   const ask = async (indices: readonly string[], body: object, signal: AbortSignal) => {
@@ -52,13 +56,13 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     query: object,
     signal: AbortSignal,
   ) => {
-    const counted: Counted<Field>[] = []
+    let counted: Counted<Field>[] = []
     for (let after: object | undefined; ; ) {
       const sources = fields.map(field => ({ [field]: { terms: { field } } }))
       const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
       const { aggregations } = await ask([index], { size: 0, query, aggs: { all: { composite } } }, signal)
       const { all } = aggregations as { all: { buckets: readonly Counted<Field>[]; after_key?: object } }
-      counted.push(...all.buckets)
+      counted = counted.concat(all.buckets)
       if (all.buckets.length < TOTALS_AMOUNTS) return counted
       after = all.after_key
     }
@@ -73,10 +77,11 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   ) => {
     const index = indexOf(parts.prefix, position.generation.name, kind)
     const periods = await count(['period_id'], index, queryOf(org, kind, position), signal)
-    const counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
+    let counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
     for (const some of portionsOf(periods)) {
       const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
-      counted.push(...(await count(['period_id', 'currency', 'amount'], index, query, signal)))
+      // Never as arguments: one period alone can have more amounts than a call takes.
+      counted = counted.concat(await count(['period_id', 'currency', 'amount'], index, query, signal))
     }
     return counted
   }

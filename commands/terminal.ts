@@ -22,7 +22,8 @@ export const timeOf = (at: number): string => {
 
 /** A row a line, its cells one below the other; those of the columns `right` end there. */
 export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string => {
-  const width = (column: number): number => Math.max(...rows.map(row => row[column]?.length ?? 0))
+  // Not all as arguments of one call: there may be more rows than that takes.
+  const width = (column: number): number => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)
   const widths = rows[0]?.map((_, column) => width(column)) ?? []
   return rows
     .map(row =>

@@ -18,6 +18,8 @@ export type Generations = {
   readonly floor: readonly number[] | null
   /** The floor of each when it was made live first, by name: one that followed another decides by itself from there on. */
   readonly alone: Readonly<Record<string, readonly number[]>>
+  /** The highest number that one was ever named by. */
+  readonly highest: number
 }
 
 /** Undefined before the first start. */
@@ -99,8 +101,9 @@ export const generationsIn = ({ body }: LiveDocument): Generations => {
     floor = [],
     verified = {},
     alone = {},
+    highest = 1,
   } = body
-  return { live: generation, kept, building, previous, floor, verified, alone }
+  return { live: generation, kept, building, previous, floor, verified, alone, highest }
 }
 
 type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

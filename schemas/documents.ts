@@ -160,6 +160,8 @@ export type LiveDocument = {
     floor?: readonly number[] | null
     /** The floor of each when it was made live first, by name: a generation that followed another decides by itself from there on. */
     alone?: Record<string, readonly number[]>
+    /** The highest number that a generation was ever named by: a name is never used again, as readers remember things by it. */
+    highest?: number
   }
 }
 

@@ -100,6 +100,12 @@ export const instantToNanoseconds = (text: string): bigint | undefined => {
   return BigInt(milliseconds - offset) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
 }
 
+/** The last millisecond that RFC 3339 has a text for: a publisher's clock may say more. */
+const INSTANT_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+/** Milliseconds since 1970 as an instant, in UTC. */
+export const instantOf = (milliseconds: number): string => new Date(Math.min(milliseconds, INSTANT_MAX)).toISOString()
+
 const fieldsOfInstant = (text: string): RegExpExecArray | undefined => {
   const fields = instantFields.exec(text)
   if (!fields) return undefined

@@ -10,6 +10,7 @@ import { recordIdOf } from '../../api/read-list.ts'
 import { type Moment, momentOf } from '../../api/read-parameters.ts'
 import { textOfListed, textOfStatement } from '../../api/record-text.ts'
 import type { Totals } from '../../schemas/resources.ts'
+import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { linesOf, openLines } from './lines.ts'
@@ -52,6 +53,13 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   if (before && before.organization !== org) {
     throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
   }
+  // Whose they are, and of which moment, nobody knows.
+  const stray = before
+    ? undefined
+    : resources.map(fileOf).find(name => existsSync(join(out, name)) || existsSync(join(out, `${name}.partial`)))
+  if (stray !== undefined) {
+    throw new CommandError(`${out} has a ${stray} that is of no export: choose another directory`)
+  }
   // What was begun without a moment goes on with the one it began with.
   const asked = options.asOf ?? (begun ? momentOfChange(begun.as_of) : undefined)
   const { totals, position, last } = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
@@ -76,7 +84,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
     const manifest: Manifest = {
       organization: org,
       as_of: totals.last_change_id,
-      published_at: last ? new Date(last.at).toISOString() : null,
+      published_at: last ? instantOf(last.at) : null,
       position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
       rules_version: source.rules_version,
       ...files.sums,

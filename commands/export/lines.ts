@@ -1,6 +1,7 @@
 /** Files of JSON lines: read line by line, and gone on with where they end. */
 import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { CommandError } from '../failures.ts'
 
 const NEWLINE = 0x0a
 
@@ -42,10 +43,24 @@ export const openLines = async (file: string): Promise<LinesFile> => {
   const handle = await open(file, 'a')
   await handle.truncate(bytes)
   const end = Buffer.from('\n')
+  /** @throws CommandError where another process writes to it, too: its lines would be there twice */
+  const assertOurs = async (): Promise<void> => {
+    if ((await handle.stat()).size !== bytes) {
+      throw new CommandError(
+        `${file} is being written by something else: let one export end, or choose another directory`,
+      )
+    }
+  }
   return {
     lines,
     last,
-    append: async texts => void (await handle.appendFile(Buffer.concat(texts.flatMap(text => [text, end])))),
+    append: async texts => {
+      await assertOurs()
+      const written = Buffer.concat(texts.flatMap(text => [text, end]))
+      await handle.appendFile(written)
+      bytes += written.length
+      await assertOurs()
+    },
     close: async () => {
       await handle.sync()
       await handle.close()

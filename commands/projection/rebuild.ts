@@ -30,9 +30,16 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   const trusted = await identityOf((await readAll(context)).live, context)
   const source = await describeSource(admin, topics.events)
   assertSameSource(trusted, source)
+  // One from before there was a highest number is still there.
   const free = await firstFree(context)
-  const { building } = await changeGenerations(steps, before => ({ ...before, building: before.building ?? free }))
-  const generation = building ?? free
+  let isNew = false
+  const { building } = await changeGenerations(steps, before => {
+    isNew = before.building === null
+    const highest = Math.max(before.highest + 1, free)
+    return isNew ? { ...before, building: `g${highest}`, highest } : before
+  })
+  if (building === null) throw new Error('a rebuild without a generation')
+  const generation = building
   const follows = followedBy(rulesVersion, trusted)
   const identity = await prepareGeneration(
     generation,
@@ -45,7 +52,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   if (identity.follows !== follows) {
     throw new CommandError(`${generation} was begun while another generation was live: drop it first`)
   }
-  say(generation === free ? `making ${generation}` : `going on with ${generation}`)
+  say(isNew ? `making ${generation}` : `going on with ${generation}`)
 
   const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
     kafkaHeard: context.kafkaHeard,
@@ -81,9 +88,9 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
 const followedBy = (rulesVersion: number, live: Identity): string | undefined =>
   live.rules_version === rulesVersion && live.follows === undefined ? undefined : live.generation
 
-/** The first name that no generation has. */
-const firstFree = async ({ send, prefix }: KafkaContext): Promise<string> => {
+/** The number of the first name that no generation has. */
+const firstFree = async ({ send, prefix }: KafkaContext): Promise<number> => {
   for (let number = 2; ; number++) {
-    if ((await readGeneration(`g${number}`, { request: send, prefix })) === undefined) return `g${number}`
+    if ((await readGeneration(`g${number}`, { request: send, prefix })) === undefined) return number
   }
 }

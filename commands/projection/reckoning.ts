@@ -97,12 +97,13 @@ const strategiesChanged = (before: ChainPayout['trace'], now: ChainPayout['trace
 
 /** The versions of each strategy, sorted. */
 const versionsOf = (trace: ChainPayout['trace']): Map<string, string[]> => {
-  const versions = new Map<string, string[]>()
+  const versions = new Map<string, Set<string>>()
   for (const { strategy, strategy_version } of trace) {
-    const known = versions.get(strategy) ?? []
-    if (!known.includes(strategy_version)) versions.set(strategy, [...known, strategy_version].sort())
+    const known = versions.get(strategy)
+    if (known) known.add(strategy_version)
+    else versions.set(strategy, new Set([strategy_version]))
   }
-  return versions
+  return new Map([...versions].map(([strategy, of]) => [strategy, [...of].sort()]))
 }
 
 export type Balance = {

@@ -169,5 +169,6 @@ const without = (generation: string, now: Generations): Generations => {
     building: now.building === generation ? null : now.building,
     previous: now.previous === generation ? null : now.previous,
     verified,
+    highest: now.highest,
   }
 }

@@ -178,13 +178,16 @@ export const firstDifference = (
 ): Pick<Difference, 'field' | 'a' | 'b'> | undefined => {
   if (isObject(a) && isObject(b)) {
     for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
-      const inside = firstDifference(a[name], b[name], field === '' ? name : `${field}.${name}`)
+      const inside = firstDifference(own(a, name), own(b, name), field === '' ? name : `${field}.${name}`)
       if (inside) return inside
     }
     return undefined
   }
   return a === b ? undefined : { field, a, b }
 }
+
+/** Names are publishers' words, too: what every object has besides is none of theirs. */
+const own = (of: Record<string, unknown>, name: string): unknown => (Object.hasOwn(of, name) ? of[name] : undefined)
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 

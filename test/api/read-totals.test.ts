@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TOTALS_AT_ONCE } from '../../api/limits.ts'
+import { TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../api/limits.ts'
 import type { ReaderParts } from '../../api/read-list.ts'
 import { createReadTotals } from '../../api/read-totals.ts'
 
@@ -10,17 +10,17 @@ const signal = new AbortController().signal
 type Bucket = { key: Record<string, string>; doc_count: number }
 type Body = {
   size: number
-  aggs?: { all: { composite: { sources: object[] } } }
+  aggs?: { all: { composite: { size: number; sources: object[]; after?: { place: number } } } }
   query: { bool: { filter: object[] } }
 }
 
-const answerOf = (hits: object[], buckets?: Bucket[]): Buffer =>
+const answerOf = (hits: object[], buckets?: Bucket[], after_key?: object): Buffer =>
   Buffer.from(
     JSON.stringify({
       timed_out: false,
       _shards: { total: 1, successful: 1, skipped: 0, failed: 0 },
       hits: { max_score: null, hits },
-      ...(buckets && { aggregations: { all: { buckets } } }),
+      ...(buckets && { aggregations: { all: { buckets, after_key } } }),
     }),
   )
 
@@ -47,18 +47,26 @@ const totalsOver = (
     asked.push(body)
     await gate
     if (index !== 'p-g1-payouts') return answerOf([], [])
-    const wanted = JSON.stringify(body.query)
+    const terms = body.query.bool.filter.find(filter => 'terms' in filter) as
+      | { terms: { period_id: string[] } }
+      | undefined
+    const wanted = new Set(terms?.terms.period_id)
     const isOfPeriods = body.aggs.all.composite.sources.length === 1
-    const found = isOfPeriods ? amounts : amounts.filter(({ period }) => wanted.includes(`"${period}"`))
-    return answerOf(
-      [],
-      found.map(({ period, amount, count }) => ({
-        key: { period_id: period, ...(!isOfPeriods && { currency: 'EUR', amount }) },
-        doc_count: count,
-      })),
-    )
+    const found = isOfPeriods ? amounts : amounts.filter(({ period }) => wanted.has(period))
+    const buckets = isOfPeriods
+      ? [...Map.groupBy(found, ({ period }) => period)].map(([period_id, of]) => ({
+          key: { period_id },
+          doc_count: of.reduce((sum, { count }) => sum + count, 0),
+        }))
+      : found.map(({ period, amount, count }) => ({
+          key: { period_id: period, currency: 'EUR', amount },
+          doc_count: count,
+        }))
+    const { size, after = { place: 0 } } = body.aggs.all.composite
+    const place = after.place + size
+    return answerOf([], buckets.slice(after.place, place), { place })
   })
-  return { asked, read: (org = 'org_a') => read(org, undefined, signal), change: () => last++ }
+  return { asked, read: (org = 'org_a') => read(org, undefined, signal), change: (by = 1) => (last += by) }
 }
 
 test('totals are the amounts times how often each occurs, in order of period', async () => {
@@ -97,6 +105,26 @@ test('periods with many records are looked through one after the other, small on
   expect(portions).toEqual([['period_0', 'period_1', 'period_2'], ['period_3'], ['period_4'], ['period_5']])
 })
 
+test('what is remembered is bounded by rows, however many moments are asked about', async () => {
+  const periods = Math.ceil(TOTALS_ROWS_REMEMBERED / 10)
+  const { asked, read, change } = totalsOver(
+    Array.from({ length: periods }, (_, place) => ({ period: `period_${place}`, amount: '1', count: 1 })),
+  )
+  const first = asked.length
+  for (let moment = 0; moment < 11; moment++) {
+    await read()
+    change()
+  }
+  const before = asked.length
+  change()
+  await read()
+  const one = asked.length - before
+  expect(asked.length - first).toBe(12 * one)
+  change(-12)
+  await read()
+  expect(asked.length - first).toBe(13 * one)
+})
+
 test('more summings than there may be at once are refused, and one that is over makes room', async () => {
   const gate = Promise.withResolvers<void>()
   const { read } = totalsOver([], gate.promise)
@@ -106,4 +134,10 @@ test('more summings than there may be at once are refused, and one that is over 
   gate.resolve()
   await Promise.all(running)
   await expect(read('org_more')).resolves.toBeDefined()
+})
+
+test('a period with more amounts than a call takes arguments is summed', async () => {
+  const amounts = Array.from({ length: 150_000 }, (_, place) => ({ period: 'period_1', amount: `${place}`, count: 1 }))
+  const { totals } = await totalsOver(amounts).read()
+  expect(totals.totals).toMatchObject([{ owed_amount: `${(150_000 * 149_999) / 2}`, owed_count: 150_000 }])
 })

@@ -35,6 +35,7 @@ test('before the first start there is none; a live one that says no more is the 
     verified: {},
     floor: [],
     alone: {},
+    highest: 1,
   })
   await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
     expect.objectContaining({ code: 'index_missing' }),

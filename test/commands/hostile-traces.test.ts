@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { stepOf } from '../../commands/projection/reckoning.ts'
+import { firstDifference } from '../../commands/projection/verify.ts'
+import { aligned } from '../../commands/terminal.ts'
+
+const payout = {
+  id: 'payout_1',
+  rep_id: 'rep_1',
+  period_id: 'period_1',
+  net_amount: '1',
+  earned_amount: '1',
+  currency: 'EUR',
+  calculated_at: null,
+  recorded_at: null,
+  supersedes_id: null,
+  superseded_by_id: null,
+  line_items: [],
+}
+
+test('a trace with another version of its strategy at each step is explained in no time', () => {
+  const trace = Array.from({ length: 76_000 }, (_, step) => ({ strategy: 's', strategy_version: `${step}` }))
+  const began = performance.now()
+  const { strategies } = stepOf(undefined, { payout, traceRecorded: true, trace, seq: 0, at: 0 })
+  expect(strategies[0]?.versions).toHaveLength(76_000)
+  expect(performance.now() - began).toBeLessThan(2_000)
+}, 5_000)
+
+test('a table has as many rows as there are', () => {
+  expect(aligned(Array.from({ length: 300_000 }, (_, row) => [`${row}`])).split('\n')).toHaveLength(300_000)
+})
+
+test('a name that every object has is not there where a publisher did not write it', () => {
+  for (const name of ['__proto__', 'constructor', 'toString']) {
+    const a = JSON.parse(`{"${name}":"x"}`)
+    expect(firstDifference(a, {}, '')).toEqual({ field: name, a: 'x', b: undefined })
+  }
+})
