@@ -26,5 +26,9 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 export const messageOf = (error: unknown): string => {
   const ours = [CommandError, StopError, Unavailable, SettingsError].some(known => error instanceof known)
   if (ours) return (error as Error).message
+  // A file: where there is none, or one that is no directory, or no room.
+  if (error instanceof Error && 'syscall' in error && 'path' in error && 'code' in error) {
+    return `${error.path} cannot be used: ${error.code}`
+  }
   return error instanceof kafkajs.KafkaJSError ? `Kafka: ${error.name}` : `a defect: ${nameOf(error)}`
 }

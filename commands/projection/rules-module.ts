@@ -19,8 +19,8 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Decision } from '../../projector/rules/decision.ts'
 import { type AnyRules, builtInRules, type RulesTable } from '../../projector/rules/rules.ts'
+import { parkCodes } from '../../schemas/errors.ts'
 import type { EventType } from '../../schemas/events.ts'
 import type { SandboxBody } from '../../schemas/sandboxes.ts'
 import { CommandError } from '../failures.ts'
@@ -71,11 +71,14 @@ const guard = (rules: AnyRules, type: string, name: string): AnyRules => ({
   decide: (event, state) => {
     const where = `a ${type} at offset ${event.seq}`
     const decision = sync(`${name} failed on ${where}`, () => rules.decide(event, state))
-    if (outcomes.has(decision?.outcome)) return decision
+    if (isDecision(decision)) return decision
     throw new CommandError(`${name} gives no decision on ${where}`)
   },
 })
-const outcomes: ReadonlySet<unknown> = new Set<Decision['outcome']>(['applied', 'duplicate', 'parked'])
+const isDecision = (decision: Partial<Record<string, unknown>> | undefined): boolean =>
+  decision?.outcome === 'duplicate' ||
+  (decision?.outcome === 'applied' && Array.isArray(decision.changes)) ||
+  (decision?.outcome === 'parked' && (parkCodes as readonly unknown[]).includes(decision.code))
 
 const attempt = async <Result>(what: string, act: () => Result | Promise<Result>): Promise<Result> => {
   try {

@@ -84,3 +84,11 @@ test('rules that fail while deciding say which and where, and nothing of the rec
     'a.js gives no decision on a commission.rep.recorded.v1 at offset 7',
   )
 })
+
+test.for([{ outcome: 'applied' }, { outcome: 'parked' }, { outcome: 'parked', code: 'whatever' }, null])(
+  'what is not a whole decision is none: %j',
+  decision => {
+    const { decide } = withRep({ decide: () => decision })
+    expect(() => decide(placed, state)).toThrow('a.js gives no decision on')
+  },
+)
