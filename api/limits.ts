@@ -72,17 +72,18 @@ export const CURSORS_REMEMBERED = 10_000
 export const MOMENTS_REMEMBERED = 10_000
 
 /**
- * Milliseconds that an instant must lie before the projection's time to be over. A record gets its time from its broker before it can be
- * read: until all copies have it, or its transaction is committed; and two clocks are never the same.
+ * Milliseconds that an instant must lie before the projection's time to be over, where no later event says so. A record gets its time from its
+ * broker before it can be read: until all copies have it (30 s with Kafka's own `replica.lag.time.max.ms`), or its transaction is committed; and
+ * two clocks are never the same.
  */
-export const AS_OF_SETTLED = 5_000
+export const AS_OF_SETTLED = 30_000
 
 /** Bytes of records on a page of a payout's history: each comes with its difference, which can be as large as both. */
 export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
 
 /**
  * Totals: combinations of period, currency and amount that are asked for at once, below what Elasticsearch makes in one answer (65,536);
- * records that are looked through at once; summings at once, beyond which a request is refused; and the milliseconds that one may take.
+ * records that are looked through at once; summings at once, beyond which a request is refused, half of them of one organization; and the milliseconds that one may take.
  */
 export const TOTALS_AMOUNTS = 20_000
 export const TOTALS_RECORDS = 20_000

@@ -3,7 +3,8 @@
  * Promises: one answer for ever: what was asked about once is the same with the next page, tomorrow and in another process.
  * Can go wrong: a moment that is not over, or a change that is none of this organization's, is `invalid_request`.
  *
- * An instant is over when everything that can bear its time, or an earlier one, is published: see AS_OF_SETTLED.
+ * An instant is over when everything that can bear its time, or an earlier one, is published: once a later event of the organization is, since
+ * `at` never goes back in a partition; without one a while after the projection has passed it: see AS_OF_SETTLED.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../schemas/documents.ts'
@@ -27,13 +28,18 @@ export type PositionAt = (
 export const createPositionAt = (prefix: string, search: Search, projectionTime: ProjectionTime): PositionAt => {
   const remembered = new LRUCache<string, number>({ max: MOMENTS_REMEMBERED })
 
-  /** The offset of the first event after an instant; where there is none yet, of the next one that may come. */
-  const firstAfter = async (org: string, position: Position, instant: number, signal: AbortSignal): Promise<number> => {
+  /** The offset of the first event after an instant, if there is one. */
+  const firstAfter = async (
+    org: string,
+    position: Position,
+    instant: number,
+    signal: AbortSignal,
+  ): Promise<number | undefined> => {
     const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind)).join()
     const answer = await search(indices, searchBody(org, position, instant), signal)
     if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
     const [hit] = smallSearch(answer).hits
-    if (!hit) return position.publishedTo
+    if (!hit) return undefined
     const [seq] = hit.sort as unknown[]
     if (!Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
     return seq as number
@@ -46,10 +52,15 @@ export const createPositionAt = (prefix: string, search: Search, projectionTime:
       return { ...position, publishedTo: place + 1 }
     }
     const { milliseconds } = moment
-    const settled = (await projectionTime(org, position, 'nothing', signal)) - AS_OF_SETTLED
-    if (milliseconds > settled) throw notOver(settled)
     const key = `${position.generation.name}:${org}:${milliseconds}`
-    const publishedTo = remembered.get(key) ?? (await firstAfter(org, position, milliseconds, signal))
+    const known = remembered.get(key)
+    if (known !== undefined) return { ...position, publishedTo: known }
+    const after = await firstAfter(org, position, milliseconds, signal)
+    if (after === undefined) {
+      const settled = (await projectionTime(org, position, 'nothing', signal)) - AS_OF_SETTLED
+      if (milliseconds > settled) throw notOver(settled)
+    }
+    const publishedTo = after ?? position.publishedTo
     remembered.set(key, publishedTo)
     return { ...position, publishedTo }
   }

@@ -103,7 +103,10 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     if (known) return Promise.resolve(known)
     const running = summing.get(key)
     if (running) return running
-    if (summing.size >= TOTALS_AT_ONCE) return Promise.reject(unavailable('totals_in_flight'))
+    const ofOrganization = [...summing.keys()].filter(other => other.split(':')[1] === org).length
+    if (summing.size >= TOTALS_AT_ONCE || ofOrganization >= TOTALS_AT_ONCE / 2) {
+      return Promise.reject(unavailable('totals_in_flight'))
+    }
     const began = sum(org, position).finally(() => summing.delete(key))
     summing.set(key, began)
     began.then(rows => summed.set(key, rows)).catch(() => undefined)

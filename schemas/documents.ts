@@ -67,7 +67,7 @@ export type PayoutDocument = {
   at: number
   rep_id: string
   period_id: string
-  /** `net_amount` with the characters it has in the body, and its currency: what is owed is counted by them. */
+  /** `net_amount` as it is in the body, and its currency: what is owed is counted by them. */
   amount: string
   currency: string
   hash: string
@@ -86,7 +86,7 @@ export type PayrollDocument = {
   rep_id: string
   period_id: string
   reverses_id: string | null
-  /** With the characters they have in the body: what has left is counted by them. */
+  /** As they are in the body: what has left is counted by them. */
   amount: string
   currency: string
   hash: string
@@ -148,9 +148,8 @@ export type LiveDocument = {
   kind: 'live'
   body: {
     generation: string
-    /** All that projectors keep up, the live one included. */
+    /** All that projectors keep up, the live one included; and one that a rebuild is making. */
     kept?: string[]
-    /** One that a rebuild is making. */
     building?: string | null
     /** What was live before: to go back to. */
     previous?: string | null

@@ -70,7 +70,16 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
     await assertIntact(done, out)
     say(`${out} has this export already, and its files are as they were written`)
   } else {
-    await writeJson(join(out, BEGUN), { organization: org, as_of: totals.last_change_id } satisfies Begun)
+    const source = await steps.sourceOf(position.generation.name, org)
+    if (begun && begun.rules_version !== source.rules_version) {
+      throw new CommandError(`${out} was begun under other rules: choose another directory`)
+    }
+    const { rules_version } = source
+    await writeJson(join(out, BEGUN), {
+      organization: org,
+      as_of: totals.last_change_id,
+      rules_version,
+    } satisfies Begun)
     try {
       for (const resource of resources) await write(resource, totals, options, steps)
     } catch (error) {
@@ -78,15 +87,22 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
       say('stopped; the same command goes on')
       return exitCodes.failed
     }
-    const source = await steps.sourceOf(position.generation.name, org)
     const files = await describeFiles(resources, out)
-    assertWhole(files.sums, totals)
+    assertWhole(files, totals)
+    // Read again: another generation may have been made live meanwhile.
+    const after = await steps.patiently(signal =>
+      steps.readers.totals(org, momentOfChange(totals.last_change_id), signal),
+    )
+    const now = await steps.sourceOf(after.position.generation.name, org)
+    if (now.rules_version !== rules_version) {
+      throw new CommandError('other rules were made live meanwhile: export into an empty directory')
+    }
     const manifest: Manifest = {
       organization: org,
       as_of: totals.last_change_id,
       published_at: last ? instantOf(last.at) : null,
       position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
-      rules_version: source.rules_version,
+      rules_version,
       ...files.sums,
       files: files.files,
       digest: files.digest,
@@ -101,7 +117,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   return exitCodes.done
 }
 
-type Begun = Pick<Manifest, 'organization' | 'as_of'>
+type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version'>
 
 const momentOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 
@@ -179,10 +195,16 @@ async function* statements(
 
 const STATEMENTS_AT_ONCE = 8
 
-/** What lies in the files adds up to what the projection says of itself. */
-const assertWhole = ({ owed, paid }: Pick<Manifest, 'owed' | 'paid'>, { totals }: Totals): void => {
-  const expected = { owed: sumsOf(totals, 'owed'), paid: sumsOf(totals, 'paid') }
-  const same = JSON.stringify({ owed, paid }) === JSON.stringify(expected)
+/** What lies in the files adds up to what the projection says of itself, and each payout has its statement. */
+const assertWhole = (
+  { files, sums: { owed, paid } }: Awaited<ReturnType<typeof describeFiles>>,
+  { totals }: Totals,
+): void => {
+  const count = (what: 'owed_count' | 'paid_count') => totals.reduce((sum, row) => sum + row[what], 0)
+  const [owing, paying] = [count('owed_count'), count('paid_count')]
+  const found = [owed, paid, ...(['payouts', 'statements', 'payroll_files'] as const).map(of => files[of]?.records)]
+  const expected = [sumsOf(totals, 'owed'), sumsOf(totals, 'paid'), owing, owing, paying]
+  const same = JSON.stringify(found) === JSON.stringify(expected)
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
 }

@@ -6,7 +6,7 @@ import { type Moment, momentOf } from '../../api/read-parameters.ts'
 import { differenceOf } from '../../schemas/money.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
-import { aligned, cut } from '../terminal.ts'
+import { aligned, cut, printable } from '../terminal.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
 import type { Reading } from './readers.ts'
 
@@ -36,7 +36,7 @@ export const showTotals = async (
     .filter(({ period_id }) => kind === undefined || periods.get(period_id)?.kind === kind)
     .map(row => ({
       ...row,
-      period: periods.get(row.period_id)?.name ?? row.period_id,
+      period: printable(periods.get(row.period_id)?.name ?? row.period_id),
       still_owed: differenceOf(row.paid_amount, row.owed_amount),
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))

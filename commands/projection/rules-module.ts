@@ -27,6 +27,12 @@ import { CommandError } from '../failures.ts'
 
 export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }
 
+/** The built-in rules, which a module may take over, and cannot change in place. */
+const given = (): RulesTable =>
+  Object.freeze(
+    Object.fromEntries(Object.entries(builtInRules).map(([type, rules]) => [type, Object.freeze({ ...rules })])),
+  ) as RulesTable
+
 /** @throws CommandError that says what is wrong with it */
 export const loadRules = async (file: string): Promise<RulesModule> => {
   const name = basename(file)
@@ -37,7 +43,7 @@ export const loadRules = async (file: string): Promise<RulesModule> => {
   const loaded = await attempt(`${name} cannot be loaded`, (): Promise<unknown> => import(pathToFileURL(path).href))
   const make = (loaded as { default?: unknown }).default
   if (typeof make !== 'function') throw new CommandError(`${name} has no function as its default export`)
-  const made: unknown = await attempt(`${name} gives no rules`, () => make(builtInRules))
+  const made: unknown = await attempt(`${name} gives no rules`, () => make(given()))
   return {
     table: tableIn(made, name),
     identity: { name, sha256: createHash('sha256').update(text).digest('hex') },

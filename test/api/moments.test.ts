@@ -57,13 +57,17 @@ describe('the position at an instant', () => {
     expect((await later('org_a', position, undefined, undefined, signal)).publishedTo).toBe(100)
   })
 
-  test('is refused until it is over for certain, and the message says which is the last that is', async () => {
-    const { at } = moments(42)
-    expect((await at(NOW - AS_OF_SETTLED)).publishedTo).toBe(42)
+  test('is known by a later event at once, by no clock', async () => {
+    expect((await moments(42).at(NOW)).publishedTo).toBe(42)
+  })
+
+  test('is refused without a later event until it is over for certain, and the message says which is the last that is', async () => {
+    const { at } = moments(undefined)
+    expect((await at(NOW - AS_OF_SETTLED)).publishedTo).toBe(100)
     const refusal = await at(NOW - AS_OF_SETTLED + 1).catch((error: unknown) => error as Refusal)
     expect(refusal).toMatchObject({
       code: 'invalid_request',
-      message: expect.stringContaining('1970-01-01T00:16:35.000Z'),
+      message: expect.stringContaining('1970-01-01T00:16:10.000Z'),
     })
   })
 

@@ -103,7 +103,10 @@ test('the same moment gives the same bytes, also from an export that was cut off
   await rename(join(inFolder('cut'), 'payouts.ndjson'), partial)
   const bytes = readFileSync(partial)
   writeFileSync(partial, bytes.subarray(0, Math.floor(bytes.length * 0.6)))
-  writeFileSync(join(inFolder('cut'), 'manifest.partial.json'), JSON.stringify({ organization: org, as_of: id }))
+  writeFileSync(
+    join(inFolder('cut'), 'manifest.partial.json'),
+    JSON.stringify({ organization: org, as_of: id, rules_version: 2 }),
+  )
   // Without saying of which moment: that is known.
   expect(await exportInto('cut')).toMatchObject({ code: 0 })
   expect(everyFile('cut')).toEqual(everyFile('then'))

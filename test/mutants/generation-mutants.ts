@@ -130,8 +130,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a rebuild that was stopped begins anew beside what it made',
     file: 'commands/projection/rebuild.ts',
-    find: 'building: before.building ?? free',
-    replace: 'building: free',
+    find: 'isNew = before.building === null',
+    replace: 'isNew = true',
     flow: GENERATIONS,
   },
 ]
