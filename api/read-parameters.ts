@@ -88,7 +88,7 @@ export const momentOf = (text: string): Moment | undefined => {
 export const notAMoment = (): Refusal =>
   new Refusal('invalid_request', {
     message:
-      '`as_of` must be an instant (RFC 3339, as 2026-02-01T08:30:00Z; a plus sign is written %2B) or the id of a change that this key can read.',
+      '`as_of` must be an instant (RFC 3339, as 2026-02-01T08:30:00Z; a plus sign is written %2B) or the id of a change that this key can read, as `/changes` has it.',
   })
 
 type Given = ReadonlyMap<string, string | undefined>

@@ -25,7 +25,8 @@ export type RebuildContext = {
   /** What is to be reached, of one that follows another: where that one is. Otherwise where the topic ends. */
   readonly ends?: () => Promise<readonly Pick<Ends[number], 'partition' | 'end'>[]>
   readonly signal: AbortSignal
-} & Pick<Tampering, 'wrapSteps'>
+  readonly tampering?: Tampering
+}
 
 /** Records published and to be published, over all partitions. */
 export type RebuildProgress = { readonly done: number; readonly total: number }
@@ -40,7 +41,7 @@ export const rebuild = async (
   maxRate: number,
   context: RebuildContext,
 ): Promise<'caught up' | 'stopped'> => {
-  const { kafkaHeard, admin, elasticsearch, patience, now, say, signal, wrapSteps } = context
+  const { kafkaHeard, admin, elasticsearch, patience, now, say, signal, tampering } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
@@ -54,7 +55,7 @@ export const rebuild = async (
     metrics: createMetrics(() => []).of(options.stream),
     fail: failure.reject,
     pace: createPace(maxRate, now, patience.sleep, signal),
-    ...(wrapSteps && { wrapSteps }),
+    ...tampering,
   })
   try {
     const caughtUp = await Promise.race([

@@ -4,7 +4,7 @@
  * stopped at any time, and the same command goes on where the files end.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { recordIdOf } from '../../api/read-list.ts'
 import { type Moment, momentOf } from '../../api/read-parameters.ts'
@@ -15,7 +15,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { linesOf, openLines } from './lines.ts'
 import { assertIntact, describeFiles, type Manifest, type Source, sumsOf } from './manifest.ts'
-import type { Reading } from './readers.ts'
+import { type Reading, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
 export type ExportOptions = {
@@ -46,7 +46,7 @@ const BEGUN = 'manifest.partial.json'
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { org, out, parquet, json } = options
   const { say, signal } = steps
-  await mkdir(out, { recursive: true })
+  await makeDirectory(out)
   const begun = await readJson<Begun>(join(out, BEGUN))
   const done = await readJson<Manifest>(join(out, MANIFEST))
   const before = begun ?? done
@@ -63,6 +63,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   // What was begun without a moment goes on with the one it began with.
   const asked = options.asOf ?? (begun ? momentOfChange(begun.as_of) : undefined)
   const { totals, position, last } = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
+  if (!last) await refuseUnknown(org, steps)
   if (before && before.as_of !== totals.last_change_id) {
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
@@ -207,6 +208,13 @@ const assertWhole = (
   const same = JSON.stringify(found) === JSON.stringify(expected)
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
+}
+
+/** One that is there is good. Its parents are not made: Node's own way of making them all never ends where the system makes none. */
+const makeDirectory = async (directory: string): Promise<void> => {
+  await mkdir(directory).catch(async (error: { code?: unknown }) => {
+    if (error.code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error
+  })
 }
 
 const readJson = async <Document>(file: string): Promise<Document | undefined> =>

@@ -12,6 +12,18 @@ export type Reading = {
   readonly patiently: <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
 }
 
+/** @throws CommandError for an organization of which nothing was ever published: its id is mistyped, more likely than not */
+export const refuseUnknown = async (org: string, { readers, patiently }: Reading): Promise<void> => {
+  const { last } = await patiently(signal => readers.totals(org, undefined, signal))
+  if (!last) throw new CommandError(`nothing was ever published for ${org}`)
+}
+
+/** A refusal of the API in the words of the command line. */
+const inCommands = (message: string): string =>
+  message.startsWith('`as_of` must be an instant')
+    ? '--as-of: there is no such change of this organization (that of a rep or a period has .n behind its id)'
+    : message.replace('`as_of`', '--as-of')
+
 type Parts = {
   readonly client: Client
   readonly prefix: string
@@ -35,7 +47,7 @@ export const openReaders = ({ client, prefix, now, sleep, signal }: Parts): Read
         return await read(signal)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        if (error.code !== 'unavailable') throw new CommandError(error.message)
+        if (error.code !== 'unavailable') throw new CommandError(inCommands(error.message))
         signal.throwIfAborted()
         if (attempt === READ_ATTEMPTS) throw new CommandError(`Elasticsearch cannot be read: ${error.because}`)
         await sleep(READ_AGAIN_MS)

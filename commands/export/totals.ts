@@ -8,7 +8,7 @@ import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, cut, printable } from '../terminal.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
-import type { Reading } from './readers.ts'
+import { type Reading, refuseUnknown } from './readers.ts'
 
 export const periodKinds = ['month', 'quarter', 'year'] as const
 type PeriodKind = (typeof periodKinds)[number]
@@ -28,7 +28,8 @@ export const showTotals = async (
   { org, asOf, kind, svg, json }: TotalsOptions,
   steps: TotalsSteps,
 ): Promise<ExitCode> => {
-  const { totals } = await steps.patiently(signal => steps.readers.totals(org, asOf, signal))
+  const { totals, last } = await steps.patiently(signal => steps.readers.totals(org, asOf, signal))
+  if (!last) await refuseUnknown(org, steps)
   const periods = await readPeriods(org, totals.last_change_id, steps)
   // In the order in which the periods were first recorded.
   const order = [...periods.keys()]
@@ -71,20 +72,33 @@ const readPeriods = async (
   return periods
 }
 
-const tableOf = (rows: readonly TotalsRow[]): string =>
-  `${aligned(
-    [
-      ['period', '', 'currency', 'owed', 'payouts', 'paid', 'records', 'still owed'],
-      ...rows.map(row => [
-        row.period_id,
-        cut(row.period),
-        row.currency,
-        row.owed_amount,
-        `${row.owed_count}`,
-        row.paid_amount,
-        `${row.paid_count}`,
-        row.still_owed,
-      ]),
-    ],
-    [3, 4, 5, 6, 7],
-  )}\n`
+const tableOf = (rows: readonly TotalsRow[]): string => {
+  const amounts = (of: (row: TotalsRow) => string) => sameDigits(rows.map(of))
+  const [owed, paid, still] = [
+    amounts(row => row.owed_amount),
+    amounts(row => row.paid_amount),
+    amounts(row => row.still_owed),
+  ]
+  const lines = rows.map((row, at) => [
+    row.period_id,
+    cut(row.period),
+    row.currency,
+    owed[at] ?? '',
+    `${row.owed_count}`,
+    paid[at] ?? '',
+    `${row.paid_count}`,
+    still[at] ?? '',
+  ])
+  const head = ['period', '', 'currency', 'owed', 'payouts', 'paid', 'records', 'still owed']
+  return `${aligned([head, ...lines], [3, 4, 5, 6, 7])}\n`
+}
+
+/** All with as many digits behind the point as the one with most: the points stand below each other. */
+const sameDigits = (amounts: readonly string[]): string[] => {
+  const digitsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0
+  const most = Math.max(0, ...amounts.map(digitsOf))
+  return amounts.map(amount => {
+    const missing = '0'.repeat(most - digitsOf(amount))
+    return missing === '' ? amount : `${amount}${amount.includes('.') ? '' : '.'}${missing}`
+  })
+}

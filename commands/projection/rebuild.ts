@@ -14,7 +14,7 @@ import { type ProgressSteps, tellProgress } from './progress.ts'
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
 
 export type RebuildSteps = KafkaContext &
-  Pick<RebuildContext, 'kafkaHeard' | 'patience' | 'signal' | 'wrapSteps'> & {
+  Pick<RebuildContext, 'kafkaHeard' | 'patience' | 'signal' | 'tampering'> & {
     readonly groupId: string
     readonly shards: number
     /** Another than that of this program, where a test has other rules. */
@@ -68,7 +68,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
         (await positionsOf(trusted, context)).map(({ position }, partition) => ({ partition, end: position })),
     }),
     signal,
-    ...(context.wrapSteps && { wrapSteps: context.wrapSteps }),
+    ...(context.tampering && { tampering: context.tampering }),
   })
   if (ended === 'stopped') {
     say(`stopped; the same command goes on with ${generation}`)

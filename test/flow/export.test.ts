@@ -134,9 +134,17 @@ test('what another organization changed, and what nobody did, is no moment', asy
   const theirs = model.changes(neighbour).findLast(({ id }) => !model.changes(org).some(change => change.id === id))
   for (const moment of [theirs?.id ?? '', 'payout_nobody', '9999-01-01T00:00:00Z']) {
     const ran = await exportInto('never', '--as-of', moment)
-    expect([moment, ran.code, ran.said]).toEqual([moment, 1, expect.stringContaining('as_of')])
+    expect([moment, ran.code, ran.said]).toEqual([moment, 1, expect.stringContaining('--as-of')])
   }
   expect((await exportInto('never', '--as-of', 'yesterday')).code).toBe(2)
+  for (const command of [['export', '--out', inFolder('never')], ['totals']]) {
+    const ran = await run(...command, '--org', 'org_nobody')
+    expect([ran.code, ran.said]).toEqual([1, expect.stringContaining('nothing was ever published for org_nobody')])
+  }
+  for (const directory of ['/proc/nope', inFolder('a/b'), join(inFolder('then'), 'reps.ndjson')]) {
+    const ran = await run('export', '--org', org, '--out', directory)
+    expect([ran.code, ran.said]).toEqual([1, expect.stringContaining('cannot be used')])
+  }
 })
 
 test('without a moment it is as of the last change, and Parquet tables have the same, lines and steps of their own', async () => {

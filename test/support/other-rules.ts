@@ -57,6 +57,7 @@ try {
       { maxRate, json: false },
       {
         ...common,
+        tampering: { wrapSteps },
         out: text => void process.stdout.write(text),
         say: line => void process.stdout.write(`${line}\n`),
         send: elasticsearch.send,
