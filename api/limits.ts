@@ -83,7 +83,7 @@ export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
 
 /**
  * Totals: combinations of period, currency and amount that are asked for at once, below what Elasticsearch makes in one answer (65,536);
- * records that are looked through at once; summings at once, beyond which a request is refused, half of them of one organization; and the milliseconds that one may take.
+ * records that are looked through at once; summings at once, half of them of one organization, beyond which a request waits; and the milliseconds that one may take.
  */
 export const TOTALS_AMOUNTS = 20_000
 export const TOTALS_RECORDS = 20_000

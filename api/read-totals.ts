@@ -97,20 +97,32 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     }
   }
 
-  const sumOnce = (org: string, position: Position, last: string): Promise<readonly Row[]> => {
+  const isRoomFor = (org: string): boolean => {
+    const ofOrganization = [...summing.keys()].filter(key => key.split(':')[1] === org).length
+    return summing.size < TOTALS_AT_ONCE && ofOrganization < TOTALS_AT_ONCE / 2
+  }
+
+  /** Waits for room, as long as the request may. */
+  const sumOnce = async (
+    org: string,
+    position: Position,
+    last: string,
+    signal: AbortSignal,
+  ): Promise<readonly Row[]> => {
     const key = `${position.generation.name}:${org}:${last}`
-    const known = summed.get(key)
-    if (known) return Promise.resolve(known)
-    const running = summing.get(key)
-    if (running) return running
-    const ofOrganization = [...summing.keys()].filter(other => other.split(':')[1] === org).length
-    if (summing.size >= TOTALS_AT_ONCE || ofOrganization >= TOTALS_AT_ONCE / 2) {
-      return Promise.reject(unavailable('totals_in_flight'))
+    for (;;) {
+      const known = summed.get(key)
+      if (known) return known
+      const running = summing.get(key)
+      if (running) return untilOver(running, signal)
+      if (isRoomFor(org)) break
+      const others = [...summing.values()].map(other => other.catch(() => undefined))
+      await untilOver(Promise.race(others), signal)
     }
     const began = sum(org, position).finally(() => summing.delete(key))
     summing.set(key, began)
     began.then(rows => summed.set(key, rows)).catch(() => undefined)
-    return began
+    return untilOver(began, signal)
   }
 
   const lastChange = async (org: string, position: Position, signal: AbortSignal): Promise<LastChange | undefined> => {
@@ -134,7 +146,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     const { now, position } = await readAtMoment(org, () => [], asOf, signal)
     const last = await lastChange(org, position, signal)
     const time = await parts.projectionTime(org, now, last ? 'records' : 'nothing', signal)
-    const totals = last ? await untilOver(sumOnce(org, position, last.id), signal) : []
+    const totals = last ? await sumOnce(org, position, last.id, signal) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }
@@ -145,6 +157,7 @@ const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
 const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
   const over = Promise.withResolvers<never>()
   const end = () => over.reject(unavailable((signal.reason as DOMException).message))
+  if (signal.aborted) end()
   signal.addEventListener('abort', end)
   return Promise.race([task, over.promise]).finally(() => signal.removeEventListener('abort', end))
 }

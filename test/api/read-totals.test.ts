@@ -66,7 +66,11 @@ const totalsOver = (
     const place = after.place + size
     return answerOf([], buckets.slice(after.place, place), { place })
   })
-  return { asked, read: (org = 'org_a') => read(org, undefined, signal), change: (by = 1) => (last += by) }
+  return {
+    asked,
+    read: (org = 'org_a', until = signal) => read(org, undefined, until),
+    change: (by = 1) => (last += by),
+  }
 }
 
 test('totals are the amounts times how often each occurs, in order of period', async () => {
@@ -125,15 +129,16 @@ test('what is remembered is bounded by rows, however many moments are asked abou
   expect(asked.length - first).toBe(13 * one)
 })
 
-test('more summings than there may be at once are refused, and one that is over makes room', async () => {
+test('who is one too many waits until another summing is over, or its own time is', async () => {
   const gate = Promise.withResolvers<void>()
   const { read } = totalsOver([], gate.promise)
   const running = Array.from({ length: TOTALS_AT_ONCE }, (_, place) => read(`org_${place}`))
-  await Promise.resolve()
-  await expect(read('org_more')).rejects.toMatchObject({ code: 'unavailable', because: 'totals_in_flight' })
+  const over = new AbortController()
+  const [impatient, patient] = [read('org_impatient', over.signal), read('org_patient')]
+  over.abort(new DOMException('time_is_up', 'AbortError'))
+  await expect(impatient).rejects.toMatchObject({ code: 'unavailable', because: 'time_is_up' })
   gate.resolve()
-  await Promise.all(running)
-  await expect(read('org_more')).resolves.toBeDefined()
+  await Promise.all([...running, patient])
 })
 
 test('a period with more amounts than a call takes arguments is summed', async () => {
