@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Exact, textOfSum } from '../../schemas/money.ts'
+import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { CommandError } from '../failures.ts'
 import { linesOf } from './lines.ts'
@@ -39,8 +39,8 @@ export const describeFiles = async (
   directory: string,
 ): Promise<{ files: Record<string, FileDescription>; sums: Pick<Manifest, 'owed' | 'paid'>; digest: string }> => {
   const files: Record<string, FileDescription> = {}
-  const owed = new Map<string, Exact>()
-  const paid = new Map<string, Exact>()
+  const owed: Adding = new Map()
+  const paid: Adding = new Map()
   for (const name of names) {
     const file = `${name}.ndjson`
     let records = 0
@@ -48,17 +48,17 @@ export const describeFiles = async (
       records++
       if (name === 'payouts') {
         const { currency, net_amount } = JSON.parse(line.toString()) as { currency: string; net_amount: string }
-        add(owed, currency, net_amount)
+        addTo(owed, currency, net_amount)
       } else if (name === 'payroll_files') {
         const { currency, amount } = JSON.parse(line.toString()) as { currency: string; amount: string }
-        add(paid, currency, amount)
+        addTo(paid, currency, amount)
       }
     }
     files[name] = { file, records, ...(await weigh(join(directory, file))) }
   }
   const digest = createHash('sha256')
   for (const [name, { sha256 }] of Object.entries(files)) digest.update(`${name} ${sha256}\n`)
-  return { files, sums: { owed: textOf(owed), paid: textOf(paid) }, digest: digest.digest('hex') }
+  return { files, sums: { owed: textOfSums(owed), paid: textOfSums(paid) }, digest: digest.digest('hex') }
 }
 
 /** @throws CommandError where a file is not as it was written */
@@ -72,9 +72,9 @@ export const assertIntact = async ({ files }: Manifest, directory: string): Prom
 
 /** What totals add up to by currency, of what there is. */
 export const sumsOf = (totals: Totals['totals'], what: 'owed' | 'paid'): Sums => {
-  const sums = new Map<string, Exact>()
-  for (const row of totals) if (row[`${what}_count`] > 0) add(sums, row.currency, row[`${what}_amount`])
-  return textOf(sums)
+  const sums: Adding = new Map()
+  for (const row of totals) if (row[`${what}_count`] > 0) addTo(sums, row.currency, row[`${what}_amount`])
+  return textOfSums(sums)
 }
 
 const weigh = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha256'>> => {
@@ -82,12 +82,3 @@ const weigh = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk)
   return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }
 }
-
-const add = (sums: Map<string, Exact>, currency: string, amount: string): void => {
-  sums.set(currency, (sums.get(currency) ?? new Exact(0)).plus(amount))
-}
-
-const textOf = (sums: ReadonlyMap<string, Exact>): Sums =>
-  Object.fromEntries(
-    [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([currency, sum]) => [currency, textOfSum(sum)]),
-  )

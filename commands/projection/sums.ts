@@ -1,8 +1,5 @@
 /** Exact sums of amounts, as texts with as many digits behind the point as the finest of what went in: 15.00, not 15. */
-import { Decimal } from 'decimal.js'
-
-/** Far beyond what the amounts of a whole organization can come to: 40 digits before the point, 40 behind it, and how many there are. */
-const Exact = Decimal.clone({ precision: 1_000, toExpNeg: -9e15, toExpPos: 9e15 })
+import { Exact } from '../../schemas/money.ts'
 
 export const total = (amounts: Iterable<string>): string => {
   let sum = new Exact(0)

@@ -3,10 +3,10 @@
  * of what came later. Reads, and changes nothing but the note that they were found equal.
  */
 import { createHash } from 'node:crypto'
-import { Decimal } from 'decimal.js'
 import type { Elasticsearch } from '../../projector/elasticsearch.ts'
 import { changeGenerations } from '../../projector/generations.ts'
 import { indexOf, type Kind, kinds } from '../../schemas/documents.ts'
+import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -89,27 +89,20 @@ const summarize = async (
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
       summary.digest = (summary.digest + hashOf(kind, document)) % 2n ** 256n
       const { body, superseded_by_id } = document.source as { body?: Money; superseded_by_id?: string | null }
-      if (kind === 'payouts' && superseded_by_id === null) add(summary.owed, body?.currency, body?.net_amount)
-      if (kind === 'payroll_files') add(summary.left, body?.currency, body?.amount)
+      if (kind === 'payouts' && superseded_by_id === null)
+        addTo(summary.owed, body?.currency ?? '', body?.net_amount ?? '0')
+      if (kind === 'payroll_files') addTo(summary.left, body?.currency ?? '', body?.amount ?? '0')
     }
   }
   return new Map(
     [...found].map(([org, { counts, owed, left, digest }]) => [
       org,
-      { counts, owed: textOf(owed), left: textOf(left), digest: digest.toString(16).padStart(64, '0') },
+      { counts, owed: textOfSums(owed), left: textOfSums(left), digest: digest.toString(16).padStart(64, '0') },
     ]),
   )
 }
 
 type Money = { readonly currency?: string; readonly net_amount?: string; readonly amount?: string }
-type Sums = Map<string, Decimal>
-const Exact = Decimal.clone({ precision: 1_000 })
-const add = (sums: Sums, currency = '', amount = '0'): void => {
-  sums.set(currency, (sums.get(currency) ?? new Exact(0)).plus(amount))
-}
-const textOf = (sums: Sums): Record<string, string> =>
-  Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([currency, sum]) => [currency, sum.toFixed()]))
-
 const hashOf = (kind: Kind, { id, source }: Document): bigint =>
   BigInt(
     `0x${createHash('sha256')
