@@ -12,6 +12,8 @@ export type DatasetSize = {
   readonly firstShare?: number
   /** The share of the payouts that replace an earlier one. */
   readonly recalculated: number
+  /** Pairs of rep and period of each organization that its payouts leave free, at least. */
+  readonly free?: number
 } & PayoutShape
 
 /** Lines and steps of the trace of every payout. */
@@ -28,17 +30,21 @@ export type Organization = {
   readonly id: string
   readonly reps: readonly string[]
   readonly periods: readonly string[]
+  /** The number of the first pair of rep and period that is of no payout of the dataset. */
+  readonly firstFree: number
 }
 
 const PERIODS = 24
 
 export const createDataset = (size: DatasetSize): Dataset => {
+  const { free = 0 } = size
   const quotas = quotasOf(size)
   const random = createRandom('organizations')
   const organizations = quotas.map(quota => ({
     id: `org_${random.id()}`,
-    reps: Array.from({ length: Math.ceil(quota / PERIODS) }, () => `rep_${random.id()}`),
+    reps: Array.from({ length: Math.ceil((quota + free) / PERIODS) }, () => `rep_${random.id()}`),
     periods: Array.from({ length: PERIODS }, () => `period_${random.id()}`),
+    firstFree: quota,
   }))
   return {
     organizations,

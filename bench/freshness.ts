@@ -1,16 +1,18 @@
 /**
- * Freshness: from publishing an event to seeing it through the API, at a steady rate over several organizations. One event
+ * Freshness: from publishing an event to seeing it through the API, at steady rates over several organizations; and, at
+ * the same rates, to finding it in an index that a plain pipe writes and Elasticsearch refreshes once a second. One event
  * in so many is a probe: it is asked for by its id until it is there.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { authorization, type RunningApi, startApi } from './api-process.ts'
+import { authorization } from './api-process.ts'
 import type { Bench, Figure, Measure, Row } from './bench.ts'
-import { createDataset, type Organization, payoutOf } from './dataset.ts'
-import type { Running } from './process.ts'
-import { project } from './projection.ts'
-import { createKey, createTopics, type Topics } from './publish.ts'
-import { createRandom, type Random } from './random.ts'
-import { percentile, spreadOf } from './statistics.ts'
+import { createDataset, type DatasetSize } from './dataset.ts'
+import { startPlainPipe } from './plain.ts'
+import { createTopics } from './publish.ts'
+import { serve } from './served.ts'
+import type { FreshnessRate } from './sizes.ts'
+import { percentile, type Spread, spreadOf } from './statistics.ts'
+import { createSteadyPublisher, LINGER_MS, type PublishSteadily, type Sent } from './steady.ts'
 import { type Cpu, watchCpu } from './usage.ts'
 
 /** Milliseconds between two questions for one probe: a tenth of its age, so that a slow answer is not made slower by asking. */
@@ -19,159 +21,194 @@ const ASK_SHARE = 0.1
 /** Milliseconds after which a probe that is not there is a failure. */
 const LOST_MS = 30_000
 
-export const measureFreshness: Measure = async bench => {
-  const { say, sizes, elasticsearch } = bench
-  const { organizations, eventsPerSecond, warmUpSeconds, rounds, secondsPerRound, shape } = sizes.freshness
-  await using topics = await createTopics(bench)
-  // Reps and periods for so many pairs that each event is a payout of its own.
-  const payouts = eventsPerSecond * (warmUpSeconds + rounds * secondsPerRound) + organizations
-  const dataset = createDataset({ payouts, organizations, recalculated: 0, ...shape })
-  const keys = dataset.organizations.map(({ id }) => createKey(id))
-  await topics.publishAll(
-    keys.map(({ event }) => event),
-    keys.length,
-    'publishing API keys',
-  )
-  const recorded = [...dataset.peopleAndPeriods()]
-  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-
-  await using projection = await project(bench, topics)
-  await using api = await startApi(bench, projection.prefix, elasticsearch.url)
-  const holders = dataset.organizations.map((organization, place) => ({ organization, key: keys[place]?.text ?? '' }))
-  const run: Run = {
-    bench,
-    topics,
-    projector: projection.projector,
-    api,
-    holders,
-    random: createRandom('freshness'),
-    published: 0,
-  }
-  const died = heardLater(Promise.race([projection.projector.died, api.process.died]))
-  say(
-    `publishing ${eventsPerSecond} events/s: ${warmUpSeconds} s to warm up, then ${rounds} times ${secondsPerRound} s`,
-  )
-  await Promise.race([publishFor(run, warmUpSeconds), died])
-  const measured: Probes[] = []
-  for (let round = 1; round <= rounds; round++) {
-    const probes = await Promise.race([publishFor(run, secondsPerRound), died])
-    say(`round ${round}: p50 ${percentile(timesOf(probes), 50).toFixed(0)} ms`)
-    measured.push(probes)
-  }
-  return figureOf(bench, measured)
+/** What is to be reached, by rate: milliseconds, and the share of the plain pipe's p50. */
+const targets: Readonly<Record<number, { p50?: number; p99?: number; ratio?: number }>> = {
+  200: { p50: 40, p99: 150, ratio: 1 / 12 },
+  2000: { p99: 300 },
 }
 
-type Run = {
-  readonly bench: Bench
-  readonly topics: Topics
-  readonly projector: Running
-  readonly api: RunningApi
-  readonly holders: readonly { readonly organization: Organization; readonly key: string }[]
-  readonly random: Random
-  published: number
+export const measureFreshness: Measure = async bench => {
+  const { organizations, jvmWarmUp, rates, warmUpSeconds, rounds, secondsPerRound, shape } = bench.sizes.freshness
+  const perRate = warmUpSeconds + rounds * secondsPerRound
+  const payouts = rates.reduce(
+    (sum, { eventsPerSecond }) => sum + eventsPerSecond * perRate,
+    jvmWarmUp.eventsPerSecond * jvmWarmUp.seconds,
+  )
+  const free = Math.ceil(payouts / organizations)
+  const size: DatasetSize = { payouts: 0, organizations, recalculated: 0, free, ...shape }
+  const ours = await measureOurs(bench, size)
+  return figureOf(bench, ours, await measurePlain(bench, size))
+}
+
+const measureOurs = async (bench: Bench, size: DatasetSize): Promise<Measured> => {
+  const { signal, services, sizes, say } = bench
+  await using served = await serve(bench, size)
+  const { topics, holders, api, projection, died } = served
+  const ask: Ask = async (organization, id) => {
+    const url = `${api.url}/payouts/${id}`
+    const answer = await fetch(url, { headers: authorization(holders[organization]?.key ?? ''), signal })
+    await answer.arrayBuffer()
+    if (answer.status === 200) return 'there'
+    if (answer.status === 404) return 'not yet'
+    if (answer.status === 503) return 'refused'
+    throw new Error(`the API answers ${answer.status} to ${url}\n${api.process.last()}`)
+  }
+  const pids = {
+    'the projector': projection.projector.pid,
+    'the API': api.process.pid,
+    Elasticsearch: services.elasticsearch?.pid,
+    Kafka: services.kafka?.pid,
+  }
+  const organizations = holders.map(({ organization }) => organization)
+  const publish = createSteadyPublisher({ topics, organizations, shape: size, signal })
+  const system = { what: 'through the API', publish, ask, pids, died }
+  const { eventsPerSecond, seconds } = sizes.freshness.jvmWarmUp
+  say(`warming up: ${eventsPerSecond} events/s for ${seconds} s`)
+  await Promise.race([publish(eventsPerSecond, seconds), died])
+  // Awaited here: what it needs is disposed of when this returns.
+  return await measureRates(bench, system, sizes.freshness.secondsPerRound)
+}
+
+/** With the machine to itself: projector and API have ended. */
+const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> => {
+  const { signal, services, sizes } = bench
+  await using topics = await createTopics(bench)
+  const { organizations } = createDataset(size)
+  await using plain = await startPlainPipe(bench, topics)
+  const ask: Ask = async (_, id) => ((await plain.finds(id)) ? 'there' : 'not yet')
+  const pids = {
+    'the plain pipe': plain.process.pid,
+    Elasticsearch: services.elasticsearch?.pid,
+    Kafka: services.kafka?.pid,
+  }
+  const publish = createSteadyPublisher({ topics, organizations, shape: size, signal })
+  const system = { what: 'through the plain pipe', publish, ask, pids, died: plain.process.died }
+  // Awaited here: what it needs is disposed of when this returns.
+  return await measureRates(bench, system, sizes.freshness.plainSecondsPerRound)
+}
+
+type Ask = (organization: number, id: string) => Promise<'there' | 'not yet' | 'refused'>
+
+/** What takes events from a topic and shows them. */
+type System = {
+  readonly what: string
+  readonly publish: PublishSteadily
+  readonly ask: Ask
+  readonly pids: Readonly<Record<string, number | undefined>>
+  readonly died: Promise<never>
 }
 
 /** Milliseconds since it was published: when the answer that has it had come, and when the last without it was asked for. */
 type Probe = { readonly seen: number; readonly notYet: number; readonly asked: number; readonly refused: number }
-type Probes = { readonly probes: readonly Probe[]; readonly perSecond: number; readonly cores: readonly Row[] }
+type Round = {
+  readonly probes: readonly Probe[]
+  readonly perSecond: number
+  readonly cpu: Cpu
+  readonly seconds: number
+}
+type Measured = ReadonlyMap<FreshnessRate, readonly Round[]>
 
-/** Publishes at the rate, whatever becomes of what was published before. */
-const publishFor = async (run: Run, seconds: number): Promise<Probes> => {
-  const { bench, topics, holders, random } = run
-  const { eventsPerSecond, probeEvery, shape } = bench.sizes.freshness
-  const acknowledged: Promise<void>[] = []
-  const probes: Promise<Probe>[] = []
-  const began = performance.now()
-  const cpu = watchCpu({
-    'the projector': run.projector.pid,
-    'the API': run.api.process.pid,
-    Elasticsearch: bench.services.elasticsearch?.pid,
-    Kafka: bench.services.kafka?.pid,
-  })
-  for (let sent = 0; sent < eventsPerSecond * seconds; sent++) {
-    const due = began + (1000 * sent) / eventsPerSecond
-    if (due > performance.now()) await sleep(due - performance.now(), undefined, { signal: bench.signal })
-    const holder = holders[run.published % holders.length]
-    if (holder === undefined) throw new Error('there is no organization')
-    const payout = payoutOf(holder.organization, Math.floor(run.published / holders.length), null, shape, random)
-    const at = performance.now()
-    const published = topics.publish({ type: 'commission.payout.calculated.v1', data: payout })
-    acknowledged.push(heardLater(published))
-    if (run.published++ % probeEvery !== 0) continue
-    const url = `${run.api.url}/payouts/${payout.id}`
-    probes.push(heardLater(published.then(() => lookFor(run, url, holder.key, at))))
+const measureRates = async (bench: Bench, system: System, seconds: number): Promise<Measured> => {
+  const { rates, warmUpSeconds, rounds } = bench.sizes.freshness
+  const measured = new Map<FreshnessRate, Round[]>()
+  for (const rate of rates) {
+    await measureRound(bench, system, rate, warmUpSeconds)
+    const all: Round[] = []
+    for (let round = 1; round <= rounds; round++) all.push(await measureRound(bench, system, rate, seconds))
+    const p50 = all.map(({ probes }) => `${percentile(timesOf(probes), 50).toFixed(0)} ms`)
+    bench.say(`${rate.eventsPerSecond} events/s, seen ${system.what}: p50 ${p50.join(', ')}`)
+    measured.set(rate, all)
   }
-  const perSecond = (1000 * acknowledged.length) / (performance.now() - began)
-  const cores = coresOf(cpu(), seconds)
-  await Promise.all(acknowledged)
-  return { probes: await Promise.all(probes), perSecond, cores }
+  return measured
 }
 
-/** Cores that each process had. The bench itself publishes and asks on the same cores. */
-const coresOf = (cpu: Cpu, seconds: number): Row[] =>
-  Object.entries(cpu).map(([name, used]) => ({ what: `CPU of ${name}`, unit: 'cores', value: used / seconds }))
-
-/** Its failure is found when all are waited for: until then it must not pass for one that nobody hears. */
-const heardLater = <Result>(promise: Promise<Result>): Promise<Result> => {
-  promise.catch(() => undefined)
-  return promise
+const measureRound = async (
+  { signal }: Bench,
+  { publish, ask, pids, died }: System,
+  { eventsPerSecond, probeEvery }: FreshnessRate,
+  seconds: number,
+): Promise<Round> => {
+  const probes: Promise<Probe>[] = []
+  let published = 0
+  const onSent = (sent: Sent): void => {
+    if (published++ % probeEvery !== 0) return
+    const probe = sent.acknowledged.then(() => lookFor(sent, ask, signal))
+    probe.catch(() => undefined)
+    probes.push(probe)
+  }
+  const cpu = watchCpu(pids)
+  const perSecond = await Promise.race([publish(eventsPerSecond, seconds, onSent), died])
+  const used = cpu()
+  return { probes: await Promise.race([Promise.all(probes), died]), perSecond, cpu: used, seconds }
 }
 
 /** Asks until the record is there. */
-const lookFor = async (
-  { api, bench: { signal } }: Run,
-  url: string,
-  key: string,
-  published: number,
-): Promise<Probe> => {
+const lookFor = async ({ id, organization, at }: Sent, ask: Ask, signal: AbortSignal): Promise<Probe> => {
   let notYet = 0
   let refused = 0
   for (let asked = 1; ; asked++) {
-    const at = performance.now() - published
-    const answer = await fetch(url, { headers: authorization(key), signal })
-    await answer.arrayBuffer()
-    const seen = performance.now() - published
-    if (answer.status === 200) return { seen, notYet, asked, refused }
-    if (answer.status === 503) refused++
-    else if (answer.status !== 404) throw new Error(`the API answers ${answer.status} to ${url}\n${api.process.last()}`)
-    if (seen > LOST_MS) throw new Error(`${url} is not there ${LOST_MS / 1000} s after it was published`)
-    notYet = at
+    const began = performance.now() - at
+    const answer = await ask(organization, id)
+    const seen = performance.now() - at
+    if (answer === 'there') return { seen, notYet, asked, refused }
+    if (answer === 'refused') refused++
+    if (seen > LOST_MS) throw new Error(`${id} is not there ${LOST_MS / 1000} s after it was published`)
+    notYet = began
     await sleep(Math.max(ASK_MS, ASK_SHARE * seen), undefined, { signal })
   }
 }
 
-const timesOf = ({ probes }: Probes): number[] => probes.map(({ seen }) => seen)
+const timesOf = (probes: readonly Probe[]): number[] => probes.map(({ seen }) => seen)
 
-const figureOf = ({ sizes }: Bench, rounds: readonly Probes[]): Figure => {
-  const { organizations, eventsPerSecond, secondsPerRound, probeEvery } = sizes.freshness
-  const at = (percent: number) => spreadOf(rounds.map(round => percentile(timesOf(round), percent)))
-  const all = rounds.flatMap(({ probes }) => probes)
-  const asked = all.reduce((sum, probe) => sum + probe.asked, 0) / (rounds.length * secondsPerRound)
-  const unsure = percentile(
-    all.map(({ seen, notYet }) => seen - notYet),
-    50,
-  )
-  const processes = rounds[0]?.cores.map(({ what }) => what) ?? []
+const figureOf = ({ sizes }: Bench, ours: Measured, plain: Measured): Figure => {
+  const { organizations, rounds, secondsPerRound, plainSecondsPerRound, rates } = sizes.freshness
+  const every = rates.map(({ eventsPerSecond, probeEvery }) => `one in ${probeEvery} at ${eventsPerSecond} events/s`)
+  const all = [...ours.values()].flat().flatMap(({ probes }) => probes)
+  const asked = all.reduce((sum, probe) => sum + probe.asked, 0) / all.length
+  const unsure = all.map(({ seen, notYet }) => seen - notYet)
   return {
     name: 'freshness',
-    title: `Freshness: from publishing to seeing it through the API, at ${eventsPerSecond} events/s`,
-    rows: [
-      { what: 'publish → visible, p50', unit: 'ms', ...at(50), atMost: 60 },
-      { what: 'publish → visible, p99', unit: 'ms', ...at(99), atMost: 400 },
-      { what: 'publish → visible, longest', unit: 'ms', ...at(100) },
-      { what: 'published', unit: 'events/s', ...spreadOf(rounds.map(({ perSecond }) => perSecond)) },
-      { what: 'answered with 503', unit: 'requests', value: all.reduce((sum, { refused }) => sum + refused, 0) },
-      ...processes.map(
-        (what): Row => ({
-          what,
-          unit: 'cores',
-          ...spreadOf(rounds.flatMap(({ cores }) => cores.find(row => row.what === what)?.value ?? [])),
-        }),
-      ),
-    ],
+    title: 'Freshness: from publishing to seeing it through the API',
+    rows: rates.flatMap(rate => rowsOf(rate, ours.get(rate) ?? [], plain.get(rate) ?? [])),
     notes: [
-      `Payouts of their own over ${organizations} organizations, each sent to Kafka by itself when it is due, ${rounds.length} times ${secondsPerRound} s after a time to warm up. One in ${probeEvery} (${all.length} in all) is asked for by its id, from its acknowledgement on, ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it: ${asked.toFixed(0)} requests/s beside the publishing.`,
-      `The time ends when the answer that has the record has come. How precise that is: half of the probes were still not there ${unsure.toFixed(0)} ms before.`,
+      `Payouts of their own over ${organizations} organizations, each sent to Kafka when it is due, those due within ${LINGER_MS} ms in one request; at every rate ${rounds} times ${secondsPerRound} s after a time to warm up. The time runs from when the request is sent until the answer that has the record has come: ${every.join(', ')}, ${all.length} in all, asked for by its id from its acknowledgement on, again ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it, ${asked.toFixed(1)} times each. How precise that is: half of them were still not there ${percentile(unsure, 50).toFixed(0)} ms before.`,
+      `The plain pipe: kafkajs and the official client's \`helpers.bulk\`, each event as it is into one index with \`refresh_interval: 1s\`, no refresh of its own. It runs after projector and API have ended, so that it has the machine to itself, ${rounds} times ${plainSecondsPerRound} s at every rate; the same publisher, the same probes; visible is what a search for its id finds, sent straight to Elasticsearch (a get by id would see what is not refreshed yet).`,
+      'Publisher and probes are one process on the same cores (the bench).',
     ],
   }
 }
+
+const rowsOf = (rate: FreshnessRate, ours: readonly Round[], plain: readonly Round[]): Row[] => {
+  const { eventsPerSecond } = rate
+  const reach = targets[eventsPerSecond] ?? {}
+  const of = (name: string, unit: string, spread: Spread | { value: number }): Row => ({
+    what: `${eventsPerSecond} events/s: ${name}`,
+    unit,
+    ...spread,
+  })
+  const time = (rounds: readonly Round[], percent: number) =>
+    spreadOf(rounds.map(({ probes }) => percentile(timesOf(probes), percent)))
+  const ratio = time(ours, 50).value / time(plain, 50).value
+  const refused = ours.flatMap(({ probes }) => probes).reduce((sum, probe) => sum + probe.refused, 0)
+  return [
+    { ...of('publish → visible, p50', 'ms', time(ours, 50)), ...atMost(reach.p50) },
+    { ...of('publish → visible, p99', 'ms', time(ours, 99)), ...atMost(reach.p99) },
+    of('publish → visible, longest', 'ms', time(ours, 100)),
+    of('plain pipe with a refresh a second, p50', 'ms', time(plain, 50)),
+    of('plain pipe, p99', 'ms', time(plain, 99)),
+    of('plain pipe, longest', 'ms', time(plain, 100)),
+    { ...of('p50 / the plain pipe’s', '', { value: ratio }), isRatio: true, ...atMost(reach.ratio) },
+    of('published', 'events/s', spreadOf(ours.map(({ perSecond }) => perSecond))),
+    of('answered with 503', 'requests', { value: refused }),
+    ...coresOf(ours).map(({ name, cores }) => of(`CPU of ${name}`, 'cores', cores)),
+  ]
+}
+
+const atMost = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
+
+/** Cores that each process had. */
+const coresOf = (rounds: readonly Round[]): { name: string; cores: Spread }[] =>
+  Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
+    name,
+    cores: spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds]))),
+  }))

@@ -13,7 +13,8 @@ export type Topics = {
     readonly KAFKA_EVENTS_TOPIC: string
     readonly KAFKA_API_KEYS_TOPIC: string
   }
-  readonly publish: (event: AnyEvent) => Promise<void>
+  /** Publishes in one request. */
+  readonly publish: (event: AnyEvent, ...more: AnyEvent[]) => Promise<void>
   /** Publishes in requests of many events, with a line of progress. */
   readonly publishAll: (events: Iterable<AnyEvent>, total: number, what: string) => Promise<void>
   /** The end of every partition of the events topic, by partition. */
@@ -62,7 +63,7 @@ export const createTopics = async ({ services, say, signal }: Bench): Promise<To
   const kept = stack.move()
   return {
     settings,
-    publish: event => send(topicOf(event), [messageOf(event)]),
+    publish: (event, ...more) => send(topicOf(event), [event, ...more].map(messageOf)),
     publishAll: async (events, total, what) => {
       const progress = showProgress(say, what, total)
       let waiting: AnyEvent[] = []

@@ -5,13 +5,14 @@ export type Sizes = {
   readonly replay: { readonly data: DatasetSize; readonly rounds: number }
   readonly freshness: {
     readonly organizations: number
-    readonly eventsPerSecond: number
-    /** Not counted: the processes and the JVM get warm. */
+    /** The processes and the JVM get warm: not counted, and longer than the time before each rate. */
+    readonly jvmWarmUp: { readonly eventsPerSecond: number; readonly seconds: number }
+    readonly rates: readonly FreshnessRate[]
+    /** Of each rate, not counted. */
     readonly warmUpSeconds: number
     readonly rounds: number
     readonly secondsPerRound: number
-    /** One event in so many is looked for. */
-    readonly probeEvery: number
+    readonly plainSecondsPerRound: number
     readonly shape: PayoutShape
   }
   readonly api: {
@@ -32,20 +33,31 @@ export type Sizes = {
   }
 }
 
+export type FreshnessRate = {
+  readonly eventsPerSecond: number
+  /** One event in so many is looked for. */
+  readonly probeEvery: number
+}
+
 /** The share of payouts that replace an earlier one. */
 const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
 
 export const wholeRun: Sizes = {
   replay: { data: { payouts: 300_000, organizations: 50, recalculated, ...shape }, rounds: 5 },
-  // Numbers without a common factor: probes are of every organization.
   freshness: {
+    // No common factor with any `probeEvery`: probes are of every organization.
     organizations: 13,
-    eventsPerSecond: 200,
-    warmUpSeconds: 20,
+    jvmWarmUp: { eventsPerSecond: 200, seconds: 20 },
+    rates: [
+      { eventsPerSecond: 20, probeEvery: 2 },
+      { eventsPerSecond: 200, probeEvery: 20 },
+      { eventsPerSecond: 2_000, probeEvery: 200 },
+    ],
+    warmUpSeconds: 5,
     rounds: 3,
     secondsPerRound: 20,
-    probeEvery: 20,
+    plainSecondsPerRound: 10,
     shape,
   },
   api: {
@@ -68,7 +80,15 @@ export const wholeRun: Sizes = {
 
 export const quickRun: Sizes = {
   replay: { data: { ...wholeRun.replay.data, payouts: 20_000 }, rounds: 3 },
-  freshness: { ...wholeRun.freshness, warmUpSeconds: 5, secondsPerRound: 5 },
+  freshness: {
+    ...wholeRun.freshness,
+    jvmWarmUp: { eventsPerSecond: 200, seconds: 3 },
+    rates: [{ eventsPerSecond: 200, probeEvery: 20 }],
+    warmUpSeconds: 1,
+    rounds: 2,
+    secondsPerRound: 4,
+    plainSecondsPerRound: 4,
+  },
   api: {
     ...wholeRun.api,
     data: { ...wholeRun.api.data, payouts: 12_000 },
