@@ -5,7 +5,7 @@ import type { Elasticsearch } from './elasticsearch.ts'
 import type { Sizes } from './sizes.ts'
 
 /** In the order in which they are measured. */
-export const figureNames = ['replay', 'freshness', 'api', 'crowd'] as const
+export const figureNames = ['replay', 'partitions', 'growth', 'freshness', 'api', 'crowd'] as const
 export type FigureName = (typeof figureNames)[number]
 
 export type Bench = {
@@ -19,8 +19,8 @@ export type Bench = {
   readonly profile: string | undefined
 }
 
-/** Measures one figure. Everything it started or created is gone when it is done, however it ends. */
-export type Measure = (bench: Bench) => Promise<Figure>
+/** Measures one figure, as one table or several. Everything it started or created is gone when it is done, however it ends. */
+export type Measure = (bench: Bench) => Promise<Figure | readonly Figure[]>
 
 export type Figure = {
   readonly name: FigureName
@@ -28,11 +28,14 @@ export type Figure = {
   readonly rows: readonly Row[]
   /** What one must know to read the rows. */
   readonly notes: readonly string[]
+  readonly pictures?: readonly Picture[]
 }
 
 /** One line of the table. A ratio compares two things measured in the same run: it means the same on another machine. */
 export type Row = {
   readonly what: string
+  /** What a ratio is found by in other results where `what` is not always the same; of all ratios of a name it is the only such. */
+  readonly key?: string
   readonly unit: string
   /** Of several rounds their median. */
   readonly value: number
@@ -44,3 +47,22 @@ export type Row = {
   readonly atLeast?: number
   readonly atMost?: number
 }
+
+/** `name` is that of its file, and of no other picture's. */
+export type Picture = {
+  readonly name: string
+  readonly title: string
+  /** Of the values. */
+  readonly unit: string
+} & ({ readonly bars: readonly Bar[] } | { readonly x: Axis; readonly lines: readonly Line[] })
+
+export type Bar = {
+  readonly name: string
+  readonly value: number
+  readonly lowest?: number
+  readonly highest?: number
+}
+
+/** `isLog` where each step is ten times the one before. */
+export type Axis = { readonly title: string; readonly isLog?: true }
+export type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }

@@ -16,7 +16,8 @@ export const describeMachine = async (
   const started =
     services.from === 'environment' ? 'given' : services.from === 'docker' ? 'in Docker' : 'as Java processes'
   return {
-    run: `${mode}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC${commit()}`,
+    run: `${mode}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    commit: commit(),
     machine: `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ${platform()} ${release()} ${arch()}`,
     Node: process.version,
     Elasticsearch: `${version.number}, ${started}, one node`,
@@ -24,11 +25,12 @@ export const describeMachine = async (
   }
 }
 
+/** What lies there without git is of no commit. */
 const commit = (): string => {
   try {
     const options = { cwd: import.meta.dirname, encoding: 'utf8', stdio: 'pipe' } as const
-    return `, commit ${execFileSync('git', ['rev-parse', '--short', 'HEAD'], options).trim()}`
+    return execFileSync('git', ['describe', '--always', '--exclude=*', '--dirty=, with changes'], options).trim()
   } catch {
-    return ''
+    return 'unknown'
   }
 }

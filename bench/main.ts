@@ -1,30 +1,33 @@
-/** `npm run bench`: starts what is needed, measures one figure after the other, prints and keeps the result. */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+/** `npm run bench`: starts what is needed, measures one figure after the other, prints the result and keeps it or compares it. */
 import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './api.ts'
 import { type Bench, type Figure, type FigureName, figureNames, type Measure } from './bench.ts'
+import { compareRatios, WORSE_PERCENT } from './compare.ts'
 import { measureCrowd } from './crowd.ts'
 import { createElasticsearch } from './elasticsearch.ts'
 import { measureFreshness } from './freshness.ts'
+import { measureGrowth } from './growth.ts'
 import { describeMachine } from './machine.ts'
 import { help, type Options, readOptions } from './options.ts'
+import { measurePartitions } from './partitions.ts'
 import { measureReplay } from './replay.ts'
-import { reportAll, reportFigure, reportMachine } from './report.ts'
+import { reportCompared, reportFigure, reportMachine } from './report.ts'
+import { keepResults, type Results, readResults, renderResults } from './results.ts'
 import { quickRun, wholeRun } from './sizes.ts'
 
 const measures: Record<FigureName, Measure> = {
   replay: measureReplay,
+  partitions: measurePartitions,
+  growth: measureGrowth,
   freshness: measureFreshness,
   api: measureApi,
   crowd: measureCrowd,
 }
-const resultsFile = join(import.meta.dirname, 'results.md')
 
 const say = (line: string): void => console.log(line)
 
-const run = async ({ quick, figures, profile }: Options, interrupted: AbortController): Promise<void> => {
+const run = async ({ quick, figures, profile }: Options, interrupted: AbortController): Promise<Results> => {
   const { signal } = interrupted
   await using services = await startServices({
     say,
@@ -42,18 +45,29 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
   const bench: Bench = { services, elasticsearch, sizes: quick ? quickRun : wholeRun, say, signal, profile }
   const measured: Figure[] = []
   for (const name of figures) {
-    const figure = await measures[name](bench)
-    say(`\n${reportFigure(figure)}\n`)
-    measured.push(figure)
+    const began = performance.now()
+    for (const figure of [await measures[name](bench)].flat()) {
+      say(`\n${reportFigure(figure)}\n`)
+      measured.push(figure)
+    }
+    say(`${name} took ${((performance.now() - began) / 1000).toFixed(0)} s\n`)
   }
-  if (quick || figures.length < figureNames.length) return
-  await writeFile(resultsFile, reportAll(machine, measured))
-  say('kept in bench/results.md')
+  return { machine, figures: measured }
+}
+
+/** @throws Error when a ratio is too much worse */
+const compare = (kept: Results, { figures }: Results): void => {
+  const compared = compareRatios(kept.figures, figures)
+  say(reportCompared(compared))
+  const worse = compared.filter(({ isTooMuch }) => isTooMuch).map(({ key }) => key)
+  if (worse.length > 0) throw new Error(`more than ${WORSE_PERCENT} % worse than what was kept: ${worse.join('; ')}`)
+  say(`\nno ratio is more than ${WORSE_PERCENT} % worse than the one kept`)
 }
 
 const main = async (): Promise<void> => {
   const options = readOptions(process.argv.slice(2))
   if (options.help) return say(help)
+  if (options.render) return renderResults(await readResults())
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -61,7 +75,14 @@ const main = async (): Promise<void> => {
       interrupted.abort(new Error(`stopped by ${signal}`))
     })
   }
-  await run(options, interrupted)
+  // Read before it is measured: a run whose results nothing can be compared with is not begun.
+  const kept = options.compare ? await readResults() : undefined
+  const results = await run(options, interrupted)
+  if (kept !== undefined) return compare(kept, results)
+  if (options.quick || options.figures.length < figureNames.length) return
+  await keepResults(results)
+  await renderResults(results)
+  say('kept in bench/results.json, shown in docs/performance.md')
 }
 
 try {

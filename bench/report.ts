@@ -1,34 +1,64 @@
-/** The result as text: for the terminal and, the same, for bench/results.md. */
-import type { Figure, Row } from './bench.ts'
+/** The result as text: for the terminal and, the same, for docs/performance.md. */
+import { type Figure, type FigureName, figureNames, type Picture, type Row } from './bench.ts'
+import type { Compared } from './compare.ts'
 import type { Machine } from './machine.ts'
 
 export const reportMachine = (machine: Machine): string => table([['', ''], ...Object.entries(machine)])
 
 export const reportFigure = ({ title, rows, notes }: Figure): string =>
-  [
-    `## ${title}`,
-    table([
-      ['', 'figure', 'lowest to highest', '', 'first figure to reach'],
-      ...rows.map(row => [
-        row.isRatio ? `**${row.what}**` : row.what,
-        row.isRatio ? `**${amount(row.value)}**` : amount(row.value),
-        row.lowest === undefined || row.highest === undefined ? '' : `${amount(row.lowest)} to ${amount(row.highest)}`,
-        row.unit,
-        target(row),
-      ]),
+  [`## ${title}`, tableOf(rows), ...notes].join('\n\n')
+
+export const reportCompared = (compared: readonly Compared[]): string =>
+  table([
+    ['ratio', 'kept', 'now', 'worse by'],
+    ...compared.map(({ key, before, now, worsePercent, isTooMuch }) => [
+      key,
+      amount(before),
+      now === undefined ? 'not measured' : amount(now),
+      worsePercent === undefined ? '' : `${worsePercent.toFixed(1)} %${isTooMuch ? ': too much' : ''}`,
     ]),
+  ])
+
+/** Where a picture stands, seen from docs/. */
+export const pictureFile = ({ name }: Picture): string => `pictures/bench-${name}.svg`
+
+/**
+ * The template with `{{machine}}` and the name of every figure, as `{{replay}}`, replaced by what was measured.
+ * @throws Error when a figure has no place in it, or a place no figure
+ */
+export const renderPage = (template: string, machine: Machine, figures: readonly Figure[]): string => {
+  for (const name of ['machine', ...figureNames]) {
+    if (!template.includes(`{{${name}}}`)) throw new Error(`the template has no {{${name}}}`)
+  }
+  return template.replace(/\{\{(\w*)\}\}/g, (place, name: string) => {
+    if (name === 'machine') return reportMachine(machine)
+    if (!isFigure(name)) throw new Error(`the template has ${place}, and there is no such figure`)
+    const measured = figures.filter(figure => figure.name === name)
+    return measured.length === 0 ? 'Not measured in this run.' : measured.map(renderFigure).join('\n\n')
+  })
+}
+
+const isFigure = (name: string): name is FigureName => figureNames.some(figure => figure === name)
+
+const renderFigure = ({ title, rows, notes, pictures = [] }: Figure): string =>
+  [
+    `### ${title}`,
+    ...pictures.map(picture => `![${picture.title}](${pictureFile(picture)})`),
+    tableOf(rows),
     ...notes,
   ].join('\n\n')
 
-/** What a whole run leaves behind. */
-export const reportAll = (machine: Machine, figures: readonly Figure[]): string =>
-  [
-    '# What was measured last',
-    'Written by `npm run bench`. Ratios compare what was measured side by side in one run; times and rates are of this machine, on which everything ran together.',
-    reportMachine(machine),
-    ...figures.map(reportFigure),
-    '',
-  ].join('\n\n')
+const tableOf = (rows: readonly Row[]): string =>
+  table([
+    ['', 'figure', 'lowest to highest', '', 'to reach'],
+    ...rows.map(row => [
+      row.isRatio ? `**${row.what}**` : row.what,
+      row.isRatio ? `**${amount(row.value)}**` : amount(row.value),
+      row.lowest === undefined || row.highest === undefined ? '' : `${amount(row.lowest)} to ${amount(row.highest)}`,
+      row.unit,
+      target(row),
+    ]),
+  ])
 
 const target = ({ value, atLeast, atMost }: Row): string => {
   if (atLeast !== undefined) return `≥ ${amount(atLeast)}: ${value >= atLeast ? 'reached' : 'not reached'}`
