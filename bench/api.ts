@@ -1,192 +1,262 @@
 /**
- * The API beside what it asks: pages and single records of an organization with many payouts, read through the API process
- * and, by the same load tool, the very same searches and multi-gets sent straight to Elasticsearch. Rounds alternate.
+ * The API beside what it asks: pages, single records and statements of an organization with many payouts, read through the
+ * API process and, by the same load tool, the very same searches and multi-gets sent straight to Elasticsearch, in rounds
+ * that alternate. Then a whole walk, and pages while a projector writes.
  */
-import { authorization, type RunningApi, readApi, startApi } from './api-process.ts'
-import type { Bench, Figure, Measure, Row } from './bench.ts'
-import { createDataset } from './dataset.ts'
-import { type Load, type LoadRequest, load } from './load.ts'
-import { project } from './projection.ts'
-import { createKey, createTopics } from './publish.ts'
-import { type Recorded, startRecordingProxy } from './recording-proxy.ts'
-import { spreadOf } from './statistics.ts'
+import { type Recording, record, walk } from './api-recordings.ts'
+import type { Bench, Figure, Measure, Picture, Row } from './bench.ts'
+import { type Load, load } from './load.ts'
+import { untilCaughtUp } from './projection.ts'
+import { type Holder, type Served, serve } from './served.ts'
+import { type Spread, spreadOf } from './statistics.ts'
+import { createSteadyPublisher } from './steady.ts'
 import { type Cpu, EVERYTHING_ELSE, watchCpu } from './usage.ts'
 
-/** What is asked of the API, and the very same of Elasticsearch. */
-type Reading = {
-  readonly what: string
-  readonly api: readonly LoadRequest[]
-  readonly raw: readonly LoadRequest[]
-  readonly atLeast?: number
-}
-type Round = { readonly api: Load; readonly raw: Load; readonly cpu: Cpu; readonly seconds: number }
-
-const PAGES = [50, 200] as const
-const SINGLE_READS = 500
+/** At which number of connections there is something to be reached, and what: the share of the straight rate. */
+const TARGET_CONNECTIONS = 8
+const targets: Partial<Record<Recording['what'], number>> = { 'page of 50': 0.75, 'page of 200': 0.85 }
+const WALK_LIMIT = 200
 
 export const measureApi: Measure = async bench => {
   const { say, sizes } = bench
-  const { data, rounds, warmUpSeconds, secondsPerRound } = sizes.api
-  await using topics = await createTopics(bench)
-  const dataset = createDataset(data)
-  const [organization] = dataset.organizations
-  if (organization === undefined) throw new Error('there is no organization')
-  const key = createKey(organization.id)
-  const recorded = [...dataset.peopleAndPeriods()]
-  await topics.publish(key.event)
-  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-  await topics.publishAll(dataset.payouts(), data.payouts, 'publishing payouts')
-  await using projection = await project(bench, topics, { what: 'projecting' })
-  await projection.projector.stop()
+  const { data, beside } = sizes.api
+  const free = Math.ceil((beside.eventsPerSecond * beside.seconds * beside.rounds) / data.organizations)
+  await using served = await serve(bench, { ...data, free })
+  const [reader] = served.holders
+  if (reader === undefined) throw new Error('there is no organization')
 
-  const recordings = await record(bench, projection.prefix, key.text)
-  await using api = await startApi(bench, projection.prefix, bench.elasticsearch.url)
-  const readings = recordings.map(recording => readingOf(recording, api, key.text, bench.elasticsearch.url))
-  const rows: Row[] = []
-  const all: Round[] = []
-  for (const reading of readings) {
-    await measureRound(bench, reading, api, warmUpSeconds)
-    const measured: Round[] = []
-    for (let round = 1; round <= rounds; round++)
-      measured.push(await measureRound(bench, reading, api, secondsPerRound))
-    rows.push(...rowsOf(reading, measured))
-    all.push(...measured)
-    say(`${reading.what}: measured`)
+  const recordings = await record(bench, served.projection.prefix, served.api.url, reader.key)
+  const figures: Figure[] = []
+  const rounds: Round[] = []
+  for (const recording of recordings) {
+    const measured = await measureReading(bench, recording, served)
+    say(`${recording.what}: measured`)
+    rounds.push(...measured)
+    figures.push(figureOf(recording, measured))
   }
-  rows.push(...cpuRows('CPU of everything else meanwhile', 'cores', all, EVERYTHING_ELSE))
-  return figureOf(bench, rows, recordings, Math.max(...all.flatMap(({ api, raw }) => [api.busy, raw.busy])))
-}
-
-type Recording = {
-  readonly what: string
-  readonly atLeast?: number
-  readonly paths: readonly string[]
-  readonly asked: readonly Recorded[]
-  /** Records of one answer. */
-  readonly records: number
-}
-
-/** Walks the pages and reads records once through a proxy that keeps what the API asks of Elasticsearch. */
-const record = async (bench: Bench, prefix: string, key: string): Promise<Recording[]> => {
-  const wanted = (path: string): boolean => /-payouts\/_search\b/.test(path) || path.startsWith('/_mget')
-  await using proxy = await startRecordingProxy(bench.elasticsearch.url, wanted)
-  await using api = await startApi(bench, prefix, proxy.url)
-  const since = (before: number, sought: string): Recorded[] =>
-    proxy.recorded.slice(before).filter(({ path, body }) => path.includes(sought) || body.includes(sought))
-
-  const recordings: Recording[] = []
-  const ids: string[] = []
-  for (const limit of PAGES) {
-    const before = proxy.recorded.length
-    const pages = await walk(api.url, key, limit)
-    ids.push(...pages.flatMap(page => page.ids))
-    // The last page is shorter than the others.
-    const paths = pages.slice(0, -1).map(page => page.path)
-    const asked = since(before, '-payouts/_search').slice(0, paths.length)
-    recordings.push({ what: `page of ${limit}`, paths, asked, records: limit, ...(limit === 200 && { atLeast: 0.6 }) })
-  }
-  const before = proxy.recorded.length
-  const paths = ids.slice(0, SINGLE_READS).map(id => `/payouts/${id}`)
-  for (const path of paths) await readApi(`${api.url}${path}`, key)
-  recordings.push({ what: 'single read', paths, asked: since(before, '-payouts"'), records: 1 })
-  for (const { what, paths, asked } of recordings) {
-    if (paths.length === 0 || asked.length < paths.length) throw new Error(`${what}: what the API asks was not seen`)
-  }
-  return recordings
-}
-
-type Page = { readonly path: string; readonly ids: readonly string[] }
-
-const walk = async (url: string, key: string, limit: number): Promise<Page[]> => {
-  const pages: Page[] = []
-  let path = `/payouts?limit=${limit}`
-  for (;;) {
-    const page = (await readApi(`${url}${path}`, key)) as {
-      data: { id: string }[]
-      has_more: boolean
-      next_cursor: string
-    }
-    pages.push({ path, ids: page.data.map(({ id }) => id) })
-    if (!page.has_more) return pages
-    path = `/payouts?limit=${limit}&starting_after=${page.next_cursor}`
-  }
-}
-
-const readingOf = (
-  { what, atLeast, paths, asked }: Recording,
-  api: RunningApi,
-  key: string,
-  elasticsearch: string,
-): Reading => ({
-  what,
-  ...(atLeast !== undefined && { atLeast }),
-  api: paths.map(path => ({ url: `${api.url}${path}`, method: 'GET', headers: authorization(key) })),
-  raw: asked.map(({ method, path, headers, body }) => ({
-    url: `${elasticsearch}${path}`,
-    method,
-    headers: { ...headers, 'content-length': String(body.length) },
-    body,
-  })),
-})
-
-/** Straight first, then the API, for as long each. */
-const measureRound = async (
-  bench: Bench,
-  { api, raw }: Reading,
-  { process }: RunningApi,
-  seconds: number,
-): Promise<Round> => {
-  const { sizes, signal, services } = bench
-  const options = { connections: sizes.api.connections, milliseconds: seconds * 1000, signal }
-  const straight = await load({ ...options, requests: raw })
-  const cpu = watchCpu({
-    'the API': process.pid,
-    Elasticsearch: services.elasticsearch?.pid,
-    Kafka: services.kafka?.pid,
-  })
-  return { raw: straight, api: await load({ ...options, requests: api }), cpu: cpu(), seconds }
-}
-
-const rowsOf = ({ what, atLeast }: Reading, rounds: readonly Round[]): Row[] => {
-  const of = (pick: (round: Round) => number) => spreadOf(rounds.map(pick))
+  const walked = await measureWalk(bench, reader, served)
+  const pages = recordings.find(({ what }) => what === 'page of 200')
+  if (pages === undefined) throw new Error('there are no pages of 200')
+  const writing = await measureBeside(bench, pages, served)
   return [
-    { what: `${what}: API`, unit: 'requests/s', ...of(({ api }) => api.perSecond) },
-    { what: `${what}: straight to Elasticsearch`, unit: 'requests/s', ...of(({ raw }) => raw.perSecond) },
-    {
-      what: `${what}: API / straight`,
-      unit: '',
-      ...of(({ api, raw }) => api.perSecond / raw.perSecond),
-      isRatio: true,
-      ...(atLeast !== undefined && { atLeast }),
-    },
-    ...cpuRows(`${what}: CPU of the API`, 'ms per request', rounds, 'the API'),
-    { what: `${what}: API, p50`, unit: 'ms', ...of(({ api }) => api.p50) },
-    { what: `${what}: straight, p50`, unit: 'ms', ...of(({ raw }) => raw.p50) },
-    { what: `${what}: API, p99`, unit: 'ms', ...of(({ api }) => api.p99) },
-    { what: `${what}: straight, p99`, unit: 'ms', ...of(({ raw }) => raw.p99) },
+    ...figures.map((figure, place) =>
+      place === 0 ? introduced(bench, figure, walked.records, recordings, rounds) : figure,
+    ),
+    walkFigure(walked),
+    besideFigure(bench, writing),
   ]
 }
 
-const cpuRows = (what: string, unit: 'ms per request' | 'cores', rounds: readonly Round[], process: string): Row[] => {
-  const values = rounds.flatMap(({ api, cpu, seconds }) => {
-    const used = cpu[process]
-    return used === undefined ? [] : [unit === 'cores' ? used / seconds : (1_000 * used) / (api.perSecond * seconds)]
-  })
-  return values.length === 0 ? [] : [{ what, unit, ...spreadOf(values) }]
+type Round = {
+  readonly what: Recording['what']
+  readonly connections: number
+  readonly seconds: number
+  readonly api: Load
+  readonly raw: Load
+  readonly apiCpu: Cpu
+  readonly rawCpu: Cpu
 }
 
-const figureOf = ({ sizes }: Bench, rows: Row[], recordings: readonly Recording[], busy: number): Figure => {
-  const { connections, data, secondsPerRound } = sizes.api
-  const first = Math.round(data.payouts * (data.firstShare ?? 1 / data.organizations))
-  const [page] = recordings
+/** At every number of connections, straight first, then the API, for as long each. */
+const measureReading = async (bench: Bench, { what, api, raw }: Recording, served: Served): Promise<Round[]> => {
+  const { connections, rounds, warmUpSeconds, secondsPerRound } = bench.sizes.api
+  const one = async (requests: Recording['api'], open: number, seconds: number) => {
+    const cpu = watchCpu(pidsOf(bench, served))
+    const options = { requests, connections: open, milliseconds: seconds * 1000, signal: bench.signal }
+    const measured = await Promise.race([load(options), served.died])
+    return { measured, cpu: cpu() }
+  }
+  for (const requests of [raw, api]) await one(requests, TARGET_CONNECTIONS, warmUpSeconds)
+  const all: Round[] = []
+  for (let round = 1; round <= rounds; round++) {
+    for (const open of connections) {
+      const straight = await one(raw, open, secondsPerRound)
+      const through = await one(api, open, secondsPerRound)
+      const [apiCpu, rawCpu] = [through.cpu, straight.cpu]
+      const loads = { api: through.measured, raw: straight.measured }
+      all.push({ what, connections: open, seconds: secondsPerRound, ...loads, apiCpu, rawCpu })
+    }
+  }
+  return all
+}
+
+const pidsOf = ({ services }: Bench, { api, projection }: Served) => ({
+  'the API': api.process.pid,
+  'the projector': projection.projector.pid,
+  Elasticsearch: services.elasticsearch?.pid,
+  Kafka: services.kafka?.pid,
+})
+
+const figureOf = ({ what }: Recording, all: readonly Round[]): Figure => ({
+  name: 'api',
+  title: `API: ${what}, beside the same asked of Elasticsearch without it`,
+  rows: [...new Set(all.map(({ connections }) => connections))].flatMap(connections =>
+    rowsOf(
+      what,
+      connections,
+      all.filter(round => round.connections === connections),
+    ),
+  ),
+  notes: [],
+})
+
+const rowsOf = (what: Recording['what'], connections: number, rounds: readonly Round[]): Row[] => {
+  const among = connections === 1 ? '1 connection' : `${connections} connections`
+  const of = (name: string, unit: string, pick: (round: Round) => number | undefined): Row[] => {
+    const values = rounds.flatMap(round => pick(round) ?? [])
+    return values.length === 0 ? [] : [{ what: `${among}: ${name}`, unit, ...spreadOf(values) }]
+  }
+  const target = connections === TARGET_CONNECTIONS ? targets[what] : undefined
+  const ratio = of('API / straight', '', ({ api, raw }) => api.perSecond / raw.perSecond).map(row => ({
+    ...row,
+    key: `${what}, ${row.what}`,
+    isRatio: true as const,
+    ...(target !== undefined && { atLeast: target }),
+  }))
+  const perRequest = (cpu: Cpu, name: string, { perSecond }: Load, seconds: number): number | undefined => {
+    const used = cpu[name]
+    return used === undefined ? undefined : (1_000 * used) / (perSecond * seconds)
+  }
+  return [
+    ...of('API', 'requests/s', ({ api }) => api.perSecond),
+    ...of('straight to Elasticsearch', 'requests/s', ({ raw }) => raw.perSecond),
+    ...ratio,
+    ...of('API, p50', 'ms', ({ api }) => api.p50),
+    ...of('straight, p50', 'ms', ({ raw }) => raw.p50),
+    ...of('API, p99', 'ms', ({ api }) => api.p99),
+    ...of('straight, p99', 'ms', ({ raw }) => raw.p99),
+    ...of('CPU of the API', 'ms per request', ({ apiCpu, api, seconds }) =>
+      perRequest(apiCpu, 'the API', api, seconds),
+    ),
+    ...of('CPU of Elasticsearch for the API', 'ms per request', ({ apiCpu, api, seconds }) =>
+      perRequest(apiCpu, 'Elasticsearch', api, seconds),
+    ),
+    ...of('CPU of Elasticsearch, straight', 'ms per request', ({ rawCpu, raw, seconds }) =>
+      perRequest(rawCpu, 'Elasticsearch', raw, seconds),
+    ),
+  ]
+}
+
+/** The first table has the picture, and what is to be known of all. */
+const introduced = (
+  { sizes }: Bench,
+  figure: Figure,
+  records: number,
+  recordings: readonly Recording[],
+  rounds: readonly Round[],
+): Figure => {
+  const { data, secondsPerRound, rounds: count } = sizes.api
+  const cores = (name: string): Row[] => {
+    const used = rounds.flatMap(({ apiCpu, seconds }) => (apiCpu[name] === undefined ? [] : [apiCpu[name] / seconds]))
+    return used.length === 0 ? [] : [{ what: `CPU of ${name} meanwhile`, unit: 'cores', ...spreadOf(used) }]
+  }
+  const busy = (of: 'api' | 'raw') => (100 * Math.max(...rounds.map(round => round[of].busy))).toFixed(0)
+  return {
+    ...figure,
+    rows: [...figure.rows, ...cores('the projector'), ...cores(EVERYTHING_ELSE)],
+    notes: [
+      `An organization of ${records} current payouts of ${data.lines} lines and ${data.steps} steps among ${data.organizations} with ${data.payouts} payout events. ${recordings.map(({ what, api }) => `${what}: ${api.length} different`).join(', ')}, asked in turn from the first; rounds of ${secondsPerRound} s of either, ${count} of each, alternating; a ratio is of neighbours. The projector runs, and has nothing to do.`,
+      'Straight to Elasticsearch go, by the same load tool, the very searches that the API sends for these pages (for a single read and a statement the one multi-get), recorded byte for byte; the answer is read to its end and dropped. For a page the API also reads the published position, authenticates, counts, cuts the records out and names what comes next; the place of a cursor it remembers from giving it out or from having been asked for it.',
+      `All is on the same cores: beside straight requests there are the load tool and Elasticsearch, beside those of the API a third process, so that a ratio counts what the API uses itself as well as what it adds to the way. The load tool is one thread, busy at most ${busy('raw')} % of the time asking straight and ${busy('api')} % asking the API; it costs both the same for each request.`,
+    ],
+    pictures: [pictureOf(rounds)],
+  }
+}
+
+const pictureOf = (rounds: readonly Round[]): Picture => {
+  const measured = rounds.filter(({ connections }) => connections === TARGET_CONNECTIONS)
+  const bar = (what: string, of: 'api' | 'raw', name: string) => ({
+    name: `${what}, ${name}`,
+    ...spreadOf(measured.filter(round => round.what === what).map(round => round[of].perSecond)),
+  })
+  return {
+    name: 'api-rate',
+    title: `Requests answered, ${TARGET_CONNECTIONS} connections`,
+    unit: 'requests/s',
+    bars: [...new Set(measured.map(({ what }) => what))].flatMap(what => [
+      bar(what, 'api', 'API'),
+      bar(what, 'raw', 'straight to Elasticsearch'),
+    ]),
+  }
+}
+
+type Walked = { readonly records: number; readonly seconds: readonly number[] }
+
+const measureWalk = async ({ sizes, say }: Bench, { key }: Holder, { api }: Served): Promise<Walked> => {
+  const seconds: number[] = []
+  let records = 0
+  for (let round = 1; round <= sizes.api.rounds; round++) {
+    const began = performance.now()
+    const pages = await walk(api.url, key, WALK_LIMIT)
+    seconds.push((performance.now() - began) / 1000)
+    const read = pages.reduce((sum, { ids }) => sum + ids.length, 0)
+    if (round > 1 && read !== records) throw new Error(`a walk has ${read} records, the one before had ${records}`)
+    records = read
+  }
+  say(`walks of ${records} payouts: measured`)
+  return { records, seconds }
+}
+
+const walkFigure = ({ records, seconds }: Walked): Figure => ({
+  name: 'api',
+  title: `API: a whole walk of ${records.toLocaleString('en-US')} payouts`,
+  rows: [
+    { what: 'from the first page to the last', unit: 's', ...spreadOf(seconds) },
+    { what: 'read', unit: 'records/s', ...spreadOf(seconds.map(each => records / each)) },
+  ],
+  notes: [
+    `Pages of ${WALK_LIMIT}, one after the other as the cursor says, each read and parsed by the client, ${seconds.length} times.`,
+  ],
+})
+
+type Beside = { readonly alone: Load; readonly writing: Load; readonly perSecond: number; readonly behind: number }
+
+/** Rounds without and with a publisher whose events the projector writes meanwhile. */
+const measureBeside = async (bench: Bench, { api: requests }: Recording, served: Served): Promise<Beside[]> => {
+  const { signal, say, sizes } = bench
+  const { eventsPerSecond, seconds, rounds } = sizes.api.beside
+  const { topics, holders, projection, died } = served
+  const organizations = holders.map(({ organization }) => organization)
+  const publish = createSteadyPublisher({ topics, organizations, shape: sizes.api.data, signal })
+  const pages = () => load({ requests, connections: TARGET_CONNECTIONS, milliseconds: seconds * 1000, signal })
+  const measured: Beside[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const alone = await Promise.race([pages(), died])
+    const both = Promise.all([pages(), publish(eventsPerSecond, seconds)])
+    const [writing, perSecond] = await Promise.race([both, died])
+    const ended = performance.now()
+    await untilCaughtUp(bench, projection.prefix, await topics.ends())
+    measured.push({ alone, writing, perSecond, behind: performance.now() - ended })
+  }
+  say(`pages while ${eventsPerSecond} events/s are projected: measured`)
+  return measured
+}
+
+const besideFigure = ({ sizes }: Bench, rounds: readonly Beside[]): Figure => {
+  const { eventsPerSecond, seconds } = sizes.api.beside
+  const of = (pick: (round: Beside) => number): Spread => spreadOf(rounds.map(pick))
+  const beside = `while ${eventsPerSecond} events/s are projected`
   return {
     name: 'api',
-    title: 'API: pages and single payouts, beside the same searches without it',
-    rows,
+    title: `API: pages of 200 ${beside}`,
+    rows: [
+      { what: 'alone', unit: 'requests/s', ...of(({ alone }) => alone.perSecond) },
+      { what: beside, unit: 'requests/s', ...of(({ writing }) => writing.perSecond) },
+      {
+        what: `${beside} / alone`,
+        unit: '',
+        ...of(({ alone, writing }) => writing.perSecond / alone.perSecond),
+        isRatio: true,
+      },
+      { what: 'alone, p50', unit: 'ms', ...of(({ alone }) => alone.p50) },
+      { what: `${beside}, p50`, unit: 'ms', ...of(({ writing }) => writing.p50) },
+      { what: 'alone, p99', unit: 'ms', ...of(({ alone }) => alone.p99) },
+      { what: `${beside}, p99`, unit: 'ms', ...of(({ writing }) => writing.p99) },
+      { what: 'published meanwhile', unit: 'events/s', ...of(({ perSecond }) => perSecond) },
+      { what: 'all visible after the last', unit: 'ms', ...of(({ behind }) => behind) },
+    ],
     notes: [
-      `An organization of ${first} payouts (${(page?.paths.length ?? 0) * (page?.records ?? 0)} of them on full pages of ${page?.records}) among ${data.organizations} with ${data.payouts}. All pages in turn, ${connections} connections, rounds of ${secondsPerRound} s of either, alternating.`,
-      'Straight to Elasticsearch go, by the same load tool, the very searches that the API sends for these pages (for a single read its one multi-get), recorded byte for byte. For a page the API also reads the published position and the cursor before, authenticates and counts.',
-      `The load tool runs on the same cores; its own thread was busy at most ${(100 * busy).toFixed(0)} % of the time.`,
+      `${TARGET_CONNECTIONS} connections, rounds of ${seconds} s without and with a publisher, alternating; the payouts are of all organizations, the one that is read too. The requests ask as fast as they are answered: whatever the projector and Elasticsearch need for writing is taken from them. That all is visible is looked for every tenth of a second.`,
     ],
   }
 }

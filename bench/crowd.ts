@@ -3,12 +3,10 @@
  * slowly; and whether the time of an answer tells another organization's record from one that nobody has.
  */
 import { connect, type Socket } from 'node:net'
-import { authorization, type RunningApi, readApi, startApi } from './api-process.ts'
+import { authorization, type RunningApi, readApi } from './api-process.ts'
 import type { Bench, Figure, Measure, Row } from './bench.ts'
-import { createDataset } from './dataset.ts'
 import { type Load, load } from './load.ts'
-import { project } from './projection.ts'
-import { createKey, createTopics } from './publish.ts'
+import { serve } from './served.ts'
 import { percentile, spreadOf } from './statistics.ts'
 
 /** Connections that ask nothing, and those that send a byte of their headers every so many milliseconds. */
@@ -19,20 +17,13 @@ const SLOW_BYTE_MS = 1_000
 export const measureCrowd: Measure = async bench => {
   const { say, sizes, signal } = bench
   const { data, rounds, warmUpSeconds, secondsPerRound, connections, probes } = sizes.crowd
-  await using topics = await createTopics(bench)
-  const dataset = createDataset(data)
-  const [ours, theirs] = dataset.organizations
+  await using served = await serve(bench, data)
+  const [ours, theirs] = served.holders
   if (ours === undefined || theirs === undefined) throw new Error('there are not two organizations')
-  const [key, foreignKey] = [createKey(ours.id), createKey(theirs.id)]
-  const recorded = [...dataset.peopleAndPeriods()]
-  for (const { event } of [key, foreignKey]) await topics.publish(event)
-  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-  await topics.publishAll(dataset.payouts(), data.payouts, 'publishing payouts')
-  await using projection = await project(bench, topics, { what: 'projecting' })
-  await projection.projector.stop()
-  await using api = await startApi(bench, projection.prefix, bench.elasticsearch.url)
+  await served.projection.projector.stop()
+  const { api } = served
 
-  const requests = [{ url: `${api.url}/payouts?limit=50`, method: 'GET', headers: authorization(key.text) }]
+  const requests = [{ url: `${api.url}/payouts?limit=50`, method: 'GET', headers: authorization(ours.key) }]
   const pages = (seconds: number) => load({ requests, connections, milliseconds: seconds * 1_000, signal })
   await pages(warmUpSeconds)
   const pairs: { alone: Load; crowded: Load }[] = []
@@ -42,7 +33,7 @@ export const measureCrowd: Measure = async bench => {
     pairs.push({ alone, crowded: await pages(secondsPerRound) })
     say(`among others, round ${round} of ${rounds}: measured`)
   }
-  return figureOf(bench, pairs, await probe(api, key.text, foreignKey.text, probes, signal))
+  return figureOf(bench, pairs, await probe(api, ours.key, theirs.key, probes, signal))
 }
 
 /** Opens the connections, and keeps them as they are until disposed of: who is closed comes again. */
@@ -147,7 +138,6 @@ const figureOf = (
       what: 'another’s slower than nobody’s: distance from a half',
       unit: '',
       value: distance(foreign),
-      isRatio: true,
       atMost: byChance(foreign.length, unknown.length),
     },
     { what: 'nobody’s slower than nobody’s: distance from a half', unit: '', value: distance(unknownToo) },

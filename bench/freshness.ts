@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { authorization } from './api-process.ts'
-import type { Bench, Figure, Measure, Row } from './bench.ts'
+import type { Bench, Figure, Measure, Picture, Row } from './bench.ts'
 import { createDataset, type DatasetSize } from './dataset.ts'
 import { startPlainPipe } from './plain.ts'
 import { createTopics } from './publish.ts'
@@ -37,7 +37,7 @@ export const measureFreshness: Measure = async bench => {
   const free = Math.ceil(payouts / organizations)
   const size: DatasetSize = { payouts: 0, organizations, recalculated: 0, free, ...shape }
   const ours = await measureOurs(bench, size)
-  return figureOf(bench, ours, await measurePlain(bench, size))
+  return figuresOf(bench, ours, await measurePlain(bench, size))
 }
 
 const measureOurs = async (bench: Bench, size: DatasetSize): Promise<Measured> => {
@@ -160,55 +160,77 @@ const lookFor = async ({ id, organization, at }: Sent, ask: Ask, signal: AbortSi
 
 const timesOf = (probes: readonly Probe[]): number[] => probes.map(({ seen }) => seen)
 
-const figureOf = ({ sizes }: Bench, ours: Measured, plain: Measured): Figure => {
+/** The first table has the picture, and what is to be known of all. */
+const figuresOf = (bench: Bench, ours: Measured, plain: Measured): Figure[] =>
+  bench.sizes.freshness.rates.map((rate, place) => ({
+    name: 'freshness',
+    title: `Freshness at ${rate.eventsPerSecond.toLocaleString('en-US')} events/s`,
+    rows: rowsOf(rate, ours.get(rate) ?? [], plain.get(rate) ?? []),
+    notes: place === 0 ? notesOf(bench, ours) : [],
+    ...(place === 0 && { pictures: [pictureOf(bench, ours, plain)] }),
+  }))
+
+const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plain: readonly Round[]): Row[] => {
+  const reach = targets[eventsPerSecond] ?? {}
+  const ratio = timeOf(ours, 50).value / timeOf(plain, 50).value
+  const refused = ours.flatMap(({ probes }) => probes).reduce((sum, probe) => sum + probe.refused, 0)
+  return [
+    { what: 'publish → visible, p50', unit: 'ms', ...timeOf(ours, 50), ...atMost(reach.p50) },
+    { what: 'publish → visible, p99', unit: 'ms', ...timeOf(ours, 99), ...atMost(reach.p99) },
+    { what: 'publish → visible, longest', unit: 'ms', ...timeOf(ours, 100) },
+    { what: 'plain pipe with a refresh a second, p50', unit: 'ms', ...timeOf(plain, 50) },
+    { what: 'plain pipe, p99', unit: 'ms', ...timeOf(plain, 99) },
+    { what: 'plain pipe, longest', unit: 'ms', ...timeOf(plain, 100) },
+    {
+      what: 'p50 / the plain pipe’s p50',
+      key: `p50 / the plain pipe’s p50 at ${eventsPerSecond} events/s`,
+      unit: '',
+      value: ratio,
+      isRatio: true,
+      ...atMost(reach.ratio),
+    },
+    { what: 'published', unit: 'events/s', ...spreadOf(ours.map(({ perSecond }) => perSecond)) },
+    { what: 'answered with 503', unit: 'requests', value: refused },
+    ...coresOf(ours),
+  ]
+}
+
+/** Of rounds, each one's percentile. */
+const timeOf = (rounds: readonly Round[], percent: number): Spread =>
+  spreadOf(rounds.map(({ probes }) => percentile(timesOf(probes), percent)))
+
+const atMost = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
+
+/** Cores that each process had. */
+const coresOf = (rounds: readonly Round[]): Row[] =>
+  Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
+    what: `CPU of ${name}`,
+    unit: 'cores',
+    ...spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds]))),
+  }))
+
+const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
   const { organizations, rounds, secondsPerRound, plainSecondsPerRound, rates } = sizes.freshness
   const every = rates.map(({ eventsPerSecond, probeEvery }) => `one in ${probeEvery} at ${eventsPerSecond} events/s`)
   const all = [...ours.values()].flat().flatMap(({ probes }) => probes)
   const asked = all.reduce((sum, probe) => sum + probe.asked, 0) / all.length
   const unsure = all.map(({ seen, notYet }) => seen - notYet)
-  return {
-    name: 'freshness',
-    title: 'Freshness: from publishing to seeing it through the API',
-    rows: rates.flatMap(rate => rowsOf(rate, ours.get(rate) ?? [], plain.get(rate) ?? [])),
-    notes: [
-      `Payouts of their own over ${organizations} organizations, each sent to Kafka when it is due, those due within ${LINGER_MS} ms in one request; at every rate ${rounds} times ${secondsPerRound} s after a time to warm up. The time runs from when the request is sent until the answer that has the record has come: ${every.join(', ')}, ${all.length} in all, asked for by its id from its acknowledgement on, again ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it, ${asked.toFixed(1)} times each. How precise that is: half of them were still not there ${percentile(unsure, 50).toFixed(0)} ms before.`,
-      `The plain pipe: kafkajs and the official client's \`helpers.bulk\`, each event as it is into one index with \`refresh_interval: 1s\`, no refresh of its own. It runs after projector and API have ended, so that it has the machine to itself, ${rounds} times ${plainSecondsPerRound} s at every rate; the same publisher, the same probes; visible is what a search for its id finds, sent straight to Elasticsearch (a get by id would see what is not refreshed yet).`,
-      'Publisher and probes are one process on the same cores (the bench).',
-    ],
-  }
-}
-
-const rowsOf = (rate: FreshnessRate, ours: readonly Round[], plain: readonly Round[]): Row[] => {
-  const { eventsPerSecond } = rate
-  const reach = targets[eventsPerSecond] ?? {}
-  const of = (name: string, unit: string, spread: Spread | { value: number }): Row => ({
-    what: `${eventsPerSecond} events/s: ${name}`,
-    unit,
-    ...spread,
-  })
-  const time = (rounds: readonly Round[], percent: number) =>
-    spreadOf(rounds.map(({ probes }) => percentile(timesOf(probes), percent)))
-  const ratio = time(ours, 50).value / time(plain, 50).value
-  const refused = ours.flatMap(({ probes }) => probes).reduce((sum, probe) => sum + probe.refused, 0)
   return [
-    { ...of('publish → visible, p50', 'ms', time(ours, 50)), ...atMost(reach.p50) },
-    { ...of('publish → visible, p99', 'ms', time(ours, 99)), ...atMost(reach.p99) },
-    of('publish → visible, longest', 'ms', time(ours, 100)),
-    of('plain pipe with a refresh a second, p50', 'ms', time(plain, 50)),
-    of('plain pipe, p99', 'ms', time(plain, 99)),
-    of('plain pipe, longest', 'ms', time(plain, 100)),
-    { ...of('p50 / the plain pipe’s', '', { value: ratio }), isRatio: true, ...atMost(reach.ratio) },
-    of('published', 'events/s', spreadOf(ours.map(({ perSecond }) => perSecond))),
-    of('answered with 503', 'requests', { value: refused }),
-    ...coresOf(ours).map(({ name, cores }) => of(`CPU of ${name}`, 'cores', cores)),
+    `Payouts of their own over ${organizations} organizations, each sent to Kafka when it is due, those due within ${LINGER_MS} ms in one request; at every rate ${rounds} times ${secondsPerRound} s after a time to warm up. The time runs from when the request is sent until the answer that has the record has come.`,
+    `Looked for is ${every.join(', ')}, ${all.length} in all: asked for by its id from its acknowledgement on, again ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it, ${asked.toFixed(1)} times each. How precise that is: half of them were still not there ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; what it used is among the rows.`,
+    `The plain pipe: kafkajs and the official client's \`helpers.bulk\`, each event as it is into one index with \`refresh_interval: 1s\`, no refresh of its own. It runs after projector and API have ended, so that it has the machine to itself, ${rounds} times ${plainSecondsPerRound} s at every rate; the same publisher, the same probes; visible is what a search for its id finds, sent straight to Elasticsearch (a get by id would see what is not refreshed yet).`,
   ]
 }
 
-const atMost = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
-
-/** Cores that each process had. */
-const coresOf = (rounds: readonly Round[]): { name: string; cores: Spread }[] =>
-  Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
-    name,
-    cores: spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds]))),
-  }))
+const pictureOf = ({ sizes }: Bench, ours: Measured, plain: Measured): Picture => ({
+  name: 'freshness',
+  title: 'Publish → visible',
+  unit: 'ms',
+  bars: sizes.freshness.rates.flatMap(rate =>
+    [
+      { name: 'p50', spread: timeOf(ours.get(rate) ?? [], 50) },
+      { name: 'p99', spread: timeOf(ours.get(rate) ?? [], 99) },
+      { name: 'plain pipe, p50', spread: timeOf(plain.get(rate) ?? [], 50) },
+    ].map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread })),
+  ),
+})

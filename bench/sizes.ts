@@ -17,10 +17,14 @@ export type Sizes = {
   }
   readonly api: {
     readonly data: DatasetSize
+    /** Of every kind of request, at every number of connections. */
     readonly rounds: number
+    /** Of every kind of request. */
     readonly warmUpSeconds: number
     readonly secondsPerRound: number
-    readonly connections: number
+    readonly connections: readonly number[]
+    /** Pages while events are projected. */
+    readonly beside: { readonly eventsPerSecond: number; readonly rounds: number; readonly seconds: number }
   }
   readonly crowd: {
     readonly data: DatasetSize
@@ -61,12 +65,14 @@ export const wholeRun: Sizes = {
     shape,
   },
   api: {
-    // The first organization, whose pages are read, has 10,000; the others make it one among many.
-    data: { payouts: 30_000, organizations: 50, firstShare: 1 / 3, recalculated, ...shape },
-    rounds: 3,
-    warmUpSeconds: 3,
-    secondsPerRound: 5,
-    connections: 8,
+    // The first organization, whose pages are read, has some 100,000 current ones; the others make it one among many.
+    data: { payouts: 140_000, organizations: 50, firstShare: 0.8, recalculated, ...shape },
+    // Many short rounds, so that whatever else the machine does meets both.
+    rounds: 5,
+    warmUpSeconds: 2,
+    secondsPerRound: 2,
+    connections: [1, 8, 32],
+    beside: { eventsPerSecond: 200, rounds: 3, seconds: 5 },
   },
   crowd: {
     data: { payouts: 12_000, organizations: 10, recalculated, ...shape },
@@ -92,8 +98,11 @@ export const quickRun: Sizes = {
   api: {
     ...wholeRun.api,
     data: { ...wholeRun.api.data, payouts: 12_000 },
-    warmUpSeconds: 1,
-    secondsPerRound: 2,
+    rounds: 2,
+    warmUpSeconds: 0.5,
+    secondsPerRound: 0.5,
+    connections: [8],
+    beside: { eventsPerSecond: 200, rounds: 2, seconds: 1 },
   },
-  crowd: { ...wholeRun.crowd, secondsPerRound: 3, probes: 500 },
+  crowd: { ...wholeRun.crowd, rounds: 2, warmUpSeconds: 1, secondsPerRound: 2, probes: 400 },
 }
