@@ -1,4 +1,5 @@
 /** A plain pipe into an index that Elasticsearch refreshes by itself once a second: what freshness is without any of this. */
+import { FIRST_GENERATION, generationIndices, indexOf, recordId } from '../schemas/documents.ts'
 import type { Bench } from './bench.ts'
 import { newPrefix } from './elasticsearch.ts'
 import { type Running, startProcess } from './process.ts'
@@ -6,36 +7,31 @@ import type { Topics } from './publish.ts'
 
 export type PlainPipe = {
   readonly process: Running
-  /** Whether a search for this id finds it. */
-  readonly finds: (id: string) => Promise<boolean>
+  /** Whether a search for this payout finds it. */
+  readonly finds: (org: string, id: string) => Promise<boolean>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const keyword = { type: 'keyword' } as const
-const index = {
-  settings: { number_of_shards: 1, number_of_replicas: 0, refresh_interval: '1s' },
-  mappings: { dynamic: false, properties: { org_id: keyword, id: keyword, rep_id: keyword, period_id: keyword } },
-}
-
 export const startPlainPipe = async ({ elasticsearch, signal }: Bench, topics: Topics): Promise<PlainPipe> => {
-  const name = `${newPrefix()}-plain`
+  const prefix = newPrefix()
+  const index = indexOf(prefix, FIRST_GENERATION, 'payouts')
+  const { mappings = {} } = generationIndices(prefix, FIRST_GENERATION, 1)[index] ?? {}
   await using stack = new AsyncDisposableStack()
-  await elasticsearch.call('PUT', `/${name}`, index)
+  await elasticsearch.call('PUT', `/${index}`, { mappings, settings: { index: { refresh_interval: '1s' } } })
   stack.defer(async () => {
-    await elasticsearch.call('DELETE', `/${name}`)
+    await elasticsearch.call('DELETE', `/${index}`)
   })
-  stack.defer(() => topics.forgetGroups(name, ['pipe']))
+  stack.defer(() => topics.forgetGroups(prefix, [FIRST_GENERATION]))
   const process = stack.use(
     await startProcess({
-      script: 'bench/peers/plain-pipe.ts',
-      ready: 'ready',
+      script: 'bench/peers/helpers-bulk.ts',
+      ready: 'consuming',
       signal,
       settings: {
-        KAFKA_BROKERS: topics.settings.KAFKA_BROKERS,
-        KAFKA_TOPIC: topics.settings.KAFKA_EVENTS_TOPIC,
-        KAFKA_GROUP_ID: `${name}-pipe`,
+        ...topics.settings,
+        KAFKA_GROUP_ID: `${prefix}-${FIRST_GENERATION}`,
         ELASTICSEARCH_URL: elasticsearch.url,
-        INDEX: name,
+        ELASTICSEARCH_INDEX: index,
       },
     }),
   )
@@ -43,8 +39,9 @@ export const startPlainPipe = async ({ elasticsearch, signal }: Bench, topics: T
   return {
     process,
     // A search: a get by id would see it before the index is refreshed.
-    finds: async id => {
-      const found = await elasticsearch.call('POST', `/${name}/_search`, { size: 1, query: { term: { id } } })
+    finds: async (org, id) => {
+      const search = { size: 1, query: { term: { _id: recordId(org, id) } } }
+      const found = await elasticsearch.call('POST', `/${index}/_search`, search)
       return (found as { hits: { hits: unknown[] } }).hits.hits.length > 0
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

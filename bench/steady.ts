@@ -19,7 +19,7 @@ export type Sent = {
 export type PublishSteadily = (perSecond: number, seconds: number, onSent?: (sent: Sent) => void) => Promise<number>
 
 type Parts = {
-  readonly topics: Topics
+  readonly topics: Pick<Topics, 'publish'>
   /** They must have free pairs for all that is ever published. */
   readonly organizations: readonly Organization[]
   readonly shape: PayoutShape
