@@ -50,7 +50,6 @@ export const measureApi: Measure = async bench => {
 type Round = {
   readonly what: Recording['what']
   readonly connections: number
-  readonly seconds: number
   readonly api: Load
   readonly raw: Load
   readonly apiCpu: Cpu
@@ -74,7 +73,7 @@ const measureReading = async (bench: Bench, { what, api, raw }: Recording, serve
       const through = await one(api, open, secondsPerRound)
       const [apiCpu, rawCpu] = [through.cpu, straight.cpu]
       const loads = { api: through.measured, raw: straight.measured }
-      all.push({ what, connections: open, seconds: secondsPerRound, ...loads, apiCpu, rawCpu })
+      all.push({ what, connections: open, ...loads, apiCpu, rawCpu })
     }
   }
   return all
@@ -113,9 +112,9 @@ const rowsOf = (what: Recording['what'], connections: number, rounds: readonly R
     isRatio: true as const,
     ...(target !== undefined && { atLeast: target }),
   }))
-  const perRequest = (cpu: Cpu, name: string, { perSecond }: Load, seconds: number): number | undefined => {
+  const perRequest = (cpu: Cpu, name: string, { requests }: Load): number | undefined => {
     const used = cpu[name]
-    return used === undefined ? undefined : (1_000 * used) / (perSecond * seconds)
+    return used === undefined ? undefined : (1_000 * used) / requests
   }
   return [
     ...of('API', 'requests/s', ({ api }) => api.perSecond),
@@ -125,14 +124,12 @@ const rowsOf = (what: Recording['what'], connections: number, rounds: readonly R
     ...of('straight, p50', 'ms', ({ raw }) => raw.p50),
     ...of('API, p99', 'ms', ({ api }) => api.p99),
     ...of('straight, p99', 'ms', ({ raw }) => raw.p99),
-    ...of('CPU of the API', 'ms per request', ({ apiCpu, api, seconds }) =>
-      perRequest(apiCpu, 'the API', api, seconds),
+    ...of('CPU of the API', 'ms per request', ({ apiCpu, api }) => perRequest(apiCpu, 'the API', api)),
+    ...of('CPU of Elasticsearch for the API', 'ms per request', ({ apiCpu, api }) =>
+      perRequest(apiCpu, 'Elasticsearch', api),
     ),
-    ...of('CPU of Elasticsearch for the API', 'ms per request', ({ apiCpu, api, seconds }) =>
-      perRequest(apiCpu, 'Elasticsearch', api, seconds),
-    ),
-    ...of('CPU of Elasticsearch, straight', 'ms per request', ({ rawCpu, raw, seconds }) =>
-      perRequest(rawCpu, 'Elasticsearch', raw, seconds),
+    ...of('CPU of Elasticsearch, straight', 'ms per request', ({ rawCpu, raw }) =>
+      perRequest(rawCpu, 'Elasticsearch', raw),
     ),
   ]
 }
@@ -147,7 +144,7 @@ const introduced = (
 ): Figure => {
   const { data, secondsPerRound, rounds: count } = sizes.api
   const cores = (name: string): Row[] => {
-    const used = rounds.flatMap(({ apiCpu, seconds }) => (apiCpu[name] === undefined ? [] : [apiCpu[name] / seconds]))
+    const used = rounds.flatMap(({ apiCpu, api }) => (apiCpu[name] === undefined ? [] : [apiCpu[name] / api.seconds]))
     return used.length === 0 ? [] : [{ what: `CPU of ${name} meanwhile`, unit: 'cores', ...spreadOf(used) }]
   }
   const busy = (of: 'api' | 'raw') => (100 * Math.max(...rounds.map(round => round[of].busy))).toFixed(0)
@@ -155,7 +152,7 @@ const introduced = (
     ...figure,
     rows: [...figure.rows, ...cores('the projector'), ...cores(EVERYTHING_ELSE)],
     notes: [
-      `An organization of ${records} current payouts of ${data.lines} lines and ${data.steps} steps among ${data.organizations} with ${data.payouts} payout events. ${recordings.map(({ what, api }) => `${what}: ${api.length} different`).join(', ')}, asked in turn from the first; rounds of ${secondsPerRound} s of either, ${count} of each, alternating; a ratio is of neighbours. The projector runs, and has nothing to do.`,
+      `An organization of ${records} current payouts of ${data.lines} lines and ${data.steps} steps among ${data.organizations} with ${data.payouts} payout events. So many different requests are asked in turn, from the first: ${recordings.map(({ what, api }) => `${what} ${api.length}`).join(', ')}. Rounds of ${secondsPerRound} s of either, ${count} of each, alternating; a ratio is of neighbours. The projector runs, and has nothing to do.`,
       'Straight to Elasticsearch go, by the same load tool, the very searches that the API sends for these pages (for a single read and a statement the one multi-get), recorded byte for byte; the answer is read to its end and dropped. For a page the API also reads the published position, authenticates, counts, cuts the records out and names what comes next; the place of a cursor it remembers from giving it out or from having been asked for it.',
       `All is on the same cores: beside straight requests there are the load tool and Elasticsearch, beside those of the API a third process, so that a ratio counts what the API uses itself as well as what it adds to the way. The load tool is one thread, busy at most ${busy('raw')} % of the time asking straight and ${busy('api')} % asking the API; it costs both the same for each request.`,
     ],

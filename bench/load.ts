@@ -18,6 +18,8 @@ export type LoadOptions = {
 }
 
 export type Load = {
+  readonly requests: number
+  readonly seconds: number
   readonly perSecond: number
   /** Milliseconds from sending a request to the end of its answer. */
   readonly p50: number
@@ -52,6 +54,8 @@ export const load = async ({ requests, connections, milliseconds, signal }: Load
   const seconds = (performance.now() - began) / 1000
   const { utilization } = performance.eventLoopUtilization(idleBefore)
   return {
+    requests: times.length,
+    seconds,
     perSecond: times.length / seconds,
     p50: percentile(times, 50),
     p99: percentile(times, 99),
