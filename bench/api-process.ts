@@ -35,3 +35,20 @@ export const readApi = async (url: string, key: string): Promise<unknown> => {
   if (answer.status !== 200) throw new Error(`the API answers ${answer.status} to ${url}: ${text.slice(0, 500)}`)
   return JSON.parse(text)
 }
+
+export type Page = { readonly path: string; readonly ids: readonly string[] }
+
+/** All pages of the list of payouts, one after the other. */
+export const walkPayouts = async (url: string, key: string, limit: number, signal: AbortSignal): Promise<Page[]> => {
+  const first = `/payouts?limit=${limit}`
+  const pages: Page[] = []
+  for (let path = first; ; ) {
+    signal.throwIfAborted()
+    const page = (await readApi(`${url}${path}`, key)) as PageRead
+    pages.push({ path, ids: page.data.map(({ id }) => id) })
+    if (!page.has_more) return pages
+    path = `${first}&starting_after=${page.next_cursor}`
+  }
+}
+
+type PageRead = { data: { id: string }[]; has_more: boolean; next_cursor: string }

@@ -1,5 +1,5 @@
 /** What is asked of the API, and the very searches and multi-gets that the API then asks of Elasticsearch, recorded once. */
-import { authorization, readApi, startApi } from './api-process.ts'
+import { authorization, readApi, startApi, walkPayouts } from './api-process.ts'
 import type { Bench } from './bench.ts'
 import type { LoadRequest } from './load.ts'
 import { type Recorded, startRecordingProxy } from './recording-proxy.ts'
@@ -45,12 +45,11 @@ export const record = async (bench: Bench, prefix: string, apiUrl: string, key: 
   }
 
   // Before its first page the API does not know how large the records are, and asks for it in two searches.
-  const { data: firstIds } = await readPage(api.url, firstPage(1), key)
-  if (firstIds.length === 0) throw new Error('there is nothing to read')
+  await readApi(`${api.url}/payouts?limit=1`, key)
   const ids: string[] = []
   for (const limit of PAGES) {
     await recordAsked(`page of ${limit}`, '-payouts/_search', async () => {
-      const pages = await walk(api.url, key, limit)
+      const pages = await walkPayouts(api.url, key, limit, bench.signal)
       ids.push(...pages.flatMap(page => page.ids))
       // The last page is shorter than the others.
       return pages.slice(0, -1).map(({ path }) => path)
@@ -61,24 +60,3 @@ export const record = async (bench: Bench, prefix: string, apiUrl: string, key: 
   await recordAsked('statement', '-statements"', () => readEach(some.map(id => `/statements/${id}`)))
   return recordings
 }
-
-export type Page = { readonly path: string; readonly ids: readonly string[] }
-
-/** All pages of the list of payouts, one after the other. */
-export const walk = async (url: string, key: string, limit: number): Promise<Page[]> => {
-  const pages: Page[] = []
-  let path = firstPage(limit)
-  for (;;) {
-    const page = await readPage(url, path, key)
-    pages.push({ path, ids: page.data.map(({ id }) => id) })
-    if (!page.has_more) return pages
-    path = `${firstPage(limit)}&starting_after=${page.next_cursor}`
-  }
-}
-
-const firstPage = (limit: number): string => `/payouts?limit=${limit}`
-
-type PageRead = { data: { id: string }[]; has_more: boolean; next_cursor: string }
-
-const readPage = async (url: string, path: string, key: string): Promise<PageRead> =>
-  (await readApi(`${url}${path}`, key)) as PageRead

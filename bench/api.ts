@@ -3,7 +3,8 @@
  * API process and, by the same load tool, the very same searches and multi-gets sent straight to Elasticsearch, in rounds
  * that alternate. Then a whole walk, and pages while a projector writes.
  */
-import { type Recording, record, walk } from './api-recordings.ts'
+import { walkPayouts } from './api-process.ts'
+import { type Recording, record } from './api-recordings.ts'
 import type { Bench, Figure, Measure, Picture, Row } from './bench.ts'
 import { type Load, load } from './load.ts'
 import { untilCaughtUp } from './projection.ts'
@@ -179,12 +180,12 @@ const pictureOf = (rounds: readonly Round[]): Picture => {
 
 type Walked = { readonly records: number; readonly seconds: readonly number[] }
 
-const measureWalk = async ({ sizes, say }: Bench, { key }: Holder, { api }: Served): Promise<Walked> => {
+const measureWalk = async ({ sizes, say, signal }: Bench, { key }: Holder, { api }: Served): Promise<Walked> => {
   const seconds: number[] = []
   let records = 0
   for (let round = 1; round <= sizes.api.rounds; round++) {
     const began = performance.now()
-    const pages = await walk(api.url, key, WALK_LIMIT)
+    const pages = await walkPayouts(api.url, key, WALK_LIMIT, signal)
     seconds.push((performance.now() - began) / 1000)
     const read = pages.reduce((sum, { ids }) => sum + ids.length, 0)
     if (round > 1 && read !== records) throw new Error(`a walk has ${read} records, the one before had ${records}`)

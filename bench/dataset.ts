@@ -14,6 +14,8 @@ export type DatasetSize = {
   readonly recalculated: number
   /** Pairs of rep and period of each organization that its payouts leave free, at least. */
   readonly free?: number
+  /** Where it is given, every rep has so many payouts of each period instead, each of which replaces the one before. */
+  readonly chainLength?: number
 } & PayoutShape
 
 /** Lines and steps of the trace of every payout. */
@@ -87,17 +89,31 @@ function* payoutsOf(
   size: DatasetSize,
 ): Generator<CommissionEvent> {
   const random = createRandom('payouts')
-  const current = organizations.map((): PayoutCalculatedData[] => [])
+  // Only ids: of a million payouts, the rest would be gigabytes.
+  const current = organizations.map((): string[] => [])
+  const done = organizations.map(() => 0)
   for (const place of random.shuffle(quotas.flatMap((quota, place) => Array<number>(quota).fill(place)))) {
     const organization = organizations[place]
     const payouts = current[place]
     if (organization === undefined || payouts === undefined) throw new Error('a payout of no organization')
-    const replacedAt =
-      payouts.length > 0 && random.chance(size.recalculated) ? random.below(payouts.length) : payouts.length
-    const payout = payoutOf(organization, replacedAt, payouts[replacedAt]?.id ?? null, size, random)
-    payouts[replacedAt] = payout
+    const replacedAt = pairOf(payouts.length, done[place] ?? 0, quotas[place] ?? 0, size, random)
+    done[place] = (done[place] ?? 0) + 1
+    const payout = payoutOf(organization, replacedAt, payouts[replacedAt] ?? null, size, random)
+    payouts[replacedAt] = payout.id
     yield { type: 'commission.payout.calculated.v1', data: payout }
   }
+}
+
+/** Which pair of rep and period the next payout of an organization is of: one that has a payout, or the next that has none. */
+const pairOf = (
+  pairs: number,
+  done: number,
+  quota: number,
+  { recalculated, chainLength }: DatasetSize,
+  random: Random,
+): number => {
+  if (chainLength !== undefined) return done % Math.ceil(quota / chainLength)
+  return pairs > 0 && random.chance(recalculated) ? random.below(pairs) : pairs
 }
 
 /** A payout of the pair of that number: all reps of the first period, then of the second. */

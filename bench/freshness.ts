@@ -4,10 +4,11 @@
  * in so many is a probe: it is asked for by its id until it is there.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { recordId } from '../schemas/documents.ts'
 import { authorization } from './api-process.ts'
 import type { Bench, Figure, Measure, Picture, Row } from './bench.ts'
 import { createDataset, type DatasetSize } from './dataset.ts'
-import { startPlainPipe } from './plain.ts'
+import { helpersBulk, startPipe } from './peers.ts'
 import { createTopics } from './publish.ts'
 import { serve } from './served.ts'
 import type { FreshnessRate } from './sizes.ts'
@@ -71,11 +72,16 @@ const measureOurs = async (bench: Bench, size: DatasetSize): Promise<Measured> =
 
 /** With the machine to itself: projector and API have ended. */
 const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> => {
-  const { signal, services, sizes } = bench
+  const { signal, services, sizes, elasticsearch } = bench
   await using topics = await createTopics(bench)
   const { organizations } = createDataset(size)
-  await using plain = await startPlainPipe(bench, topics)
-  const ask: Ask = async (place, id) => ((await plain.finds(organizations[place]?.id ?? '', id)) ? 'there' : 'not yet')
+  await using plain = await startPipe(bench, topics, helpersBulk, { refresh_interval: '1s' })
+  const ask: Ask = async (place, id) => {
+    // A search: a get by id would see it before the index is refreshed.
+    const search = { size: 1, query: { term: { _id: recordId(organizations[place]?.id ?? '', id) } } }
+    const found = (await elasticsearch.call('POST', `/${plain.index}/_search`, search)) as { hits: { hits: unknown[] } }
+    return found.hits.hits.length > 0 ? 'there' : 'not yet'
+  }
   const pids = {
     'the plain pipe': plain.process.pid,
     Elasticsearch: services.elasticsearch?.pid,

@@ -1,7 +1,7 @@
-/** Runs the project's own processes as an operator would: from their main files, with settings in the environment. */
+/** Runs the project's own processes as an operator would: from their main files, with settings in the environment. Others, too. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { leaveWill } from '../services/will.ts'
@@ -18,6 +18,7 @@ const SHOWN = 4_000
 type Settings = Readonly<Record<string, string>>
 
 export type ProcessOptions = {
+  /** What Node runs; or, as an absolute path, a program by itself. */
   readonly script: string
   readonly settings: Settings
   /** The message of the log line that says it is ready. */
@@ -55,7 +56,10 @@ export const startProcess = async (options: ProcessOptions): Promise<Running> =>
   const { script, settings, flags = [], signal } = options
   signal.throwIfAborted()
   // In a group of its own: a Ctrl-C reaches us, and we end it in order.
-  const child = spawn(process.execPath, [quiet, ...flags, join(root, script)], {
+  const [program, args] = isAbsolute(script)
+    ? [script, flags]
+    : [process.execPath, [quiet, ...flags, join(root, script)]]
+  const child = spawn(program, args, {
     cwd: root,
     env: { ...process.env, LOG_LEVEL: 'info', ...settings },
     detached: true,

@@ -1,6 +1,6 @@
 /** One projection of a topic by the real projector process, from empty indices until everything is visible. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FIRST_GENERATION } from '../schemas/documents.ts'
+import { API_KEYS_GENERATION, FIRST_GENERATION } from '../schemas/documents.ts'
 import type { Bench } from './bench.ts'
 import { newPrefix } from './elasticsearch.ts'
 import { type Running, startProcess } from './process.ts'
@@ -32,37 +32,52 @@ export type ProjectionOptions = {
   readonly flags?: readonly string[]
   /** What the progress is of; without it none is shown. */
   readonly what?: string
+  /** Told at every look how many records are published, and by which process. */
+  readonly onLook?: (done: number, projector: Running) => void
 }
+
+/** Starts one that projects into indices of that prefix. */
+export const startProjector = (
+  { elasticsearch, signal }: Bench,
+  topics: Topics,
+  prefix: string,
+  { elasticsearchUrl = elasticsearch.url, flags = [] }: ProjectionOptions = {},
+): Promise<Running> =>
+  startProcess({
+    script: 'projector/main.ts',
+    ready: 'projecting',
+    flags,
+    signal,
+    settings: {
+      ...topics.settings,
+      ELASTICSEARCH_URL: elasticsearchUrl,
+      ELASTICSEARCH_INDEX_PREFIX: prefix,
+      KAFKA_GROUP_ID: prefix,
+      PROJECTOR_ADMIN_PORT: '0',
+    },
+  })
+
+/** What a projector may leave behind beside its indices. */
+export const forgetProjectors = (topics: Topics, prefix: string): Promise<void> =>
+  topics.forgetGroups([FIRST_GENERATION, API_KEYS_GENERATION].map(generation => `${prefix}-${generation}`))
 
 /** Starts a projector on indices of their own and waits until it has caught up. It goes on until disposed of. */
 export const project = async (bench: Bench, topics: Topics, options: ProjectionOptions = {}): Promise<Projection> => {
-  const { services, elasticsearch, signal } = bench
+  const { services, elasticsearch } = bench
   const prefix = newPrefix()
   const ends = await topics.ends()
   await using stack = new AsyncDisposableStack()
   stack.defer(() => elasticsearch.removeIndices(prefix))
-  stack.defer(() => topics.forgetGroups(prefix, [FIRST_GENERATION, 'api-keys']))
-  const projector = stack.use(
-    await startProcess({
-      script: 'projector/main.ts',
-      ready: 'projecting',
-      flags: options.flags ?? [],
-      signal,
-      settings: {
-        ...topics.settings,
-        ELASTICSEARCH_URL: options.elasticsearchUrl ?? elasticsearch.url,
-        ELASTICSEARCH_INDEX_PREFIX: prefix,
-        KAFKA_GROUP_ID: prefix,
-        PROJECTOR_ADMIN_PORT: '0',
-      },
-    }),
-  )
+  stack.defer(() => forgetProjectors(topics, prefix))
+  const projector = stack.use(await startProjector(bench, topics, prefix, options))
   const cpu = watchCpu({
     'the projector': projector.pid,
     Elasticsearch: services.elasticsearch?.pid,
     Kafka: services.kafka?.pid,
   })
-  await Promise.race([untilCaughtUp(bench, prefix, ends, options.what), projector.died])
+  const { what, onLook } = options
+  const look = onLook && ((done: number) => onLook(done, projector))
+  await Promise.race([untilCaughtUp(bench, prefix, ends, { what, onLook: look }), projector.died])
   const seconds = (Date.now() - projector.ready.time) / 1000
   const used = cpu()
 
@@ -80,30 +95,39 @@ export const project = async (bench: Bench, topics: Topics, options: ProjectionO
   }
 }
 
+type Looking = {
+  readonly what?: string | undefined
+  readonly onLook?: ((done: number) => void) | undefined
+  readonly everyMilliseconds?: number
+}
+
 /** Waits until the published position of every partition has reached an end. */
 export const untilCaughtUp = async (
   { elasticsearch, signal, say }: Bench,
   prefix: string,
   ends: readonly number[],
-  what?: string,
+  { what, onLook, everyMilliseconds = LOOK_MS }: Looking = {},
 ): Promise<void> => {
   const total = ends.reduce((sum, end) => sum + end, 0)
   const progress = what === undefined ? () => {} : showProgress(say, what, total)
   for (;;) {
     const positions = await elasticsearch.positions(prefix, ends.length)
-    progress(positions.reduce((sum, position) => sum + position, 0))
+    const done = positions.reduce((sum, position) => sum + position, 0)
+    progress(done)
+    onLook?.(done)
     if (positions.every((position, partition) => position >= (ends[partition] ?? 0))) return
-    await sleep(LOOK_MS, undefined, { signal })
+    await sleep(everyMilliseconds, undefined, { signal })
   }
 }
 
-const readMetrics = async ({ lines }: Running): Promise<string> => {
+/** What a projector counts. */
+export const readMetrics = async ({ lines }: Running): Promise<string> => {
   const port = lines.find(({ msg }) => msg === 'admin port')?.address?.port
   return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 }
 
 /** Of the stream of events, one counter: how often each outcome. */
-const outcomes = (metrics: string, counter: string): Record<string, number> =>
+export const outcomes = (metrics: string, counter: string): Record<string, number> =>
   Object.fromEntries(
     [...metrics.matchAll(new RegExp(`^${counter}\\{stream="events",outcome="(\\w+)"\\} (\\d+)$`, 'gm'))].map(
       ([, outcome, count]) => [outcome ?? '', Number(count)],

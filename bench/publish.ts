@@ -19,8 +19,8 @@ export type Topics = {
   readonly publishAll: (events: Iterable<AnyEvent>, total: number, what: string) => Promise<void>
   /** The end of every partition of the events topic, by partition. */
   readonly ends: () => Promise<number[]>
-  /** Forgets the consumer groups of a projector that has ended. */
-  readonly forgetGroups: (groupId: string, generations: readonly string[]) => Promise<void>
+  /** Forgets consumer groups whose members have ended. */
+  readonly forgetGroups: (groups: readonly string[]) => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -29,7 +29,7 @@ const PARTITIONS = 6
 const EVENTS_PER_REQUEST = 1_000
 
 /** Creates the topics with the project's own command, so that they are what an operator gets. */
-export const createTopics = async ({ services, say, signal }: Bench): Promise<Topics> => {
+export const createTopics = async ({ services, say, signal }: Bench, partitions = PARTITIONS): Promise<Topics> => {
   await using stack = new AsyncDisposableStack()
   const name = `bench-${randomBytes(4).toString('hex')}`
   const settings = {
@@ -43,7 +43,7 @@ export const createTopics = async ({ services, say, signal }: Bench): Promise<To
     logLevel: kafkajs.logLevel.NOTHING,
   })
   const admin = await connectedAdmin(kafka, stack)
-  await runScript('projector/topics.ts', { ...settings, KAFKA_EVENTS_PARTITIONS: String(PARTITIONS) })
+  await runScript('projector/topics.ts', { ...settings, KAFKA_EVENTS_PARTITIONS: String(partitions) })
   const topics = [settings.KAFKA_EVENTS_TOPIC, settings.KAFKA_API_KEYS_TOPIC]
   stack.defer(() => admin.deleteTopics({ topics, timeout: 5_000 }).catch(() => undefined))
 
@@ -86,9 +86,9 @@ export const createTopics = async ({ services, say, signal }: Bench): Promise<To
       const offsets = await admin.fetchTopicOffsets(settings.KAFKA_EVENTS_TOPIC)
       return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => Number(high))
     },
-    forgetGroups: async (groupId, generations) => {
+    forgetGroups: async groups => {
       // What is left is a few empty groups on a broker that usually is about to end: not worth a failure.
-      await admin.deleteGroups(generations.map(generation => `${groupId}-${generation}`)).catch(() => undefined)
+      await admin.deleteGroups([...groups]).catch(() => undefined)
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }

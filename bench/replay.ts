@@ -1,60 +1,89 @@
 /**
- * Replay: how fast an existing topic is projected into empty indices until all of it is visible, beside the bulk ceiling:
- * the very same bulk requests sent again by a loop that does nothing else. Rounds of both alternate.
+ * Replay: how fast an existing topic is projected into empty indices until all of it is visible, beside the bulk ceiling (the very
+ * same bulk requests sent again by a loop that does nothing else) and beside plain pipes on the same topic. Rounds alternate.
  */
 import { BULKS_IN_FLIGHT } from '../projector/limits.ts'
-import type { Bench, Figure, Measure, Row } from './bench.ts'
+import type { Bench, Figure, Measure } from './bench.ts'
 import { type BulkRequests, createBulkRequests } from './ceiling.ts'
+import { separate } from './cores.ts'
 import { createDataset, type DatasetSize } from './dataset.ts'
 import { newPrefix } from './elasticsearch.ts'
+import { type Peer, type Piped, pipeOnce, preparePeers } from './peers.ts'
 import { printProfile } from './profile.ts'
-import { LOOK_MS, type Projection, project } from './projection.ts'
+import { type Projection, project } from './projection.ts'
 import { createTopics, type Topics } from './publish.ts'
 import { startRecordingProxy } from './recording-proxy.ts'
-import { agree, spreadOf } from './statistics.ts'
-import { EVERYTHING_ELSE } from './usage.ts'
+import {
+  type Ceiling,
+  coresElsewhere,
+  figureOfPairs,
+  figureOfReplay,
+  type Mix,
+  type Pair,
+  type Round,
+} from './replay-figure.ts'
+import { agree } from './statistics.ts'
+import { watchCpu } from './usage.ts'
 
 /** Warming up ends when two rounds of both differ by no more percent than this, or after so many rounds. */
 const WARM_PERCENT = 10
-const WARM_ROUNDS = 4
+const WARM_ROUNDS = 3
 
 export const measureReplay: Measure = async bench => {
+  const { half } = bench.sizes.replay
+  const figures = await measureMix(bench)
+  await using mix = await publishMix(bench, half.data)
+  const rounds = await measurePairs(bench, mix, half.rounds, 'one organization with half')
+  const what = `one of ${half.data.organizations} organizations with half of ${half.data.payouts} payout events`
+  return [
+    ...figures,
+    figureOfPairs('Replay: one organization with half', 'one organization with half', half.data, rounds, [
+      `As above, of ${what}: all of its events are in one partition. Not warmed up anew.`,
+    ]),
+  ]
+}
+
+/** Everything that is measured on the first mix. What it holds is much, and gone before the second. */
+const measureMix = async (bench: Bench): Promise<Figure[]> => {
   const { say, sizes, profile } = bench
-  const { data, rounds } = sizes.replay
-  await using topics = await createTopics(bench)
+  const { data, rounds, separateRounds } = sizes.replay
+  await using peers = await preparePeers(bench)
+  await using mix = await publishMix(bench, data)
+  await warmUp(bench, mix)
+
+  const measured: Round[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const pair = await measurePair(bench, mix)
+    say(`replay, round ${round} of ${rounds}: ${describe(data.payouts, pair)}`)
+    measured.push({ ...pair, pipes: await measurePipes(bench, mix, peers.all) })
+  }
+  const figures = [figureOfReplay(data, mix, measured)]
+  const separated = await measureSeparated(bench, mix, separateRounds)
+  if (separated.length > 0) {
+    figures.push(
+      figureOfPairs('Replay: each on a core of its own', 'each on a core of its own', data, separated, [
+        'Elasticsearch and Kafka on one core, the projector, and the ceiling’s loop in its turn, on another one: what one does takes nothing from the other. Threads that were made for two cores share one here.',
+      ]),
+    )
+  }
+  if (profile !== undefined) {
+    await projectOnce(bench, mix, ['--cpu-prof', `--cpu-prof-dir=${profile}`])
+    await printProfile(profile, say)
+  }
+  return figures
+}
+
+const publishMix = async (bench: Bench, data: DatasetSize): Promise<Mix> => {
+  await using stack = new AsyncDisposableStack()
+  const topics = stack.use(await createTopics(bench))
   const dataset = createDataset(data)
   const recorded = [...dataset.peopleAndPeriods()]
   await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
   await topics.publishAll(dataset.payouts(), data.payouts, 'publishing payouts')
-
-  const events = recorded.length + data.payouts
-  const bulks = await recordBulks(bench, topics, events)
-  const measurePair = async (): Promise<Pair> => ({
-    ceiling: await sendBulks(bench, bulks),
-    projection: await projectOnce(bench, topics, events),
-  })
-  await warmUp(bench, measurePair)
-
-  const pairs: Pair[] = []
-  for (let round = 1; round <= rounds; round++) {
-    const pair = await measurePair()
-    pairs.push(pair)
-    say(`replay, round ${round} of ${rounds}: ${describe(data.payouts, pair)}`)
-  }
-  if (profile !== undefined) {
-    await projectOnce(bench, topics, events, ['--cpu-prof', `--cpu-prof-dir=${profile}`])
-    await printProfile(profile, say)
-  }
-  return figureOf(data, recorded.length, bulks, pairs)
-}
-
-type Ceiling = { readonly seconds: number }
-type Pair = { readonly ceiling: Ceiling; readonly projection: Omit<Projection, 'projector'> }
-
-const describe = (payouts: number, { ceiling, projection }: Pair): string => {
-  const [rate, most] = [payouts / projection.seconds, payouts / ceiling.seconds]
-  const others = elsewhere({ ceiling, projection }).map(cores => `, others had ${cores.toFixed(2)} cores`)
-  return `${rate.toFixed(0)} events/s, ceiling ${most.toFixed(0)}: ${(rate / most).toFixed(2)}${others}`
+  const bulks = await recordBulks(bench, topics, recorded.length + data.payouts)
+  const kept = stack.move()
+  const [payouts, others] = [data.payouts, recorded.length]
+  return { topics, payouts, others, bulks, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
 /** One projection through a proxy that keeps the bulk requests. Not measured. */
@@ -70,11 +99,11 @@ const recordBulks = async (bench: Bench, topics: Topics, events: number): Promis
 }
 
 /** Until the JVM is warm for both: what it has compiled for one is not all that the other needs. */
-const warmUp = async ({ say, sizes }: Bench, measurePair: () => Promise<Pair>): Promise<void> => {
+const warmUp = async (bench: Bench, mix: Mix): Promise<void> => {
   let before: Pair | undefined
   for (let round = 1; round <= WARM_ROUNDS; round++) {
-    const pair = await measurePair()
-    say(`warming up, round ${round}: ${describe(sizes.replay.data.payouts, pair)}`)
+    const pair = await measurePair(bench, mix)
+    bench.say(`warming up, round ${round}: ${describe(mix.payouts, pair)}`)
     if (before && isAsFast(before, pair)) return
     before = pair
   }
@@ -84,13 +113,55 @@ const isAsFast = (a: Pair, b: Pair): boolean =>
   agree(a.ceiling.seconds, b.ceiling.seconds, WARM_PERCENT) &&
   agree(a.projection.seconds, b.projection.seconds, WARM_PERCENT)
 
-const sendBulks = async ({ elasticsearch, signal }: Bench, bulks: BulkRequests): Promise<Ceiling> => {
+const measurePair = async (bench: Bench, mix: Mix): Promise<Pair> => ({
+  ceiling: await sendBulks(bench, mix.bulks),
+  projection: await projectOnce(bench, mix),
+})
+
+const measurePairs = async (bench: Bench, mix: Mix, rounds: number, what: string): Promise<Pair[]> => {
+  const pairs: Pair[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const pair = await measurePair(bench, mix)
+    bench.say(`${what}, round ${round} of ${rounds}: ${describe(mix.payouts, pair)}`)
+    pairs.push(pair)
+  }
+  return pairs
+}
+
+/** Nothing where processes cannot be given cores. */
+const measureSeparated = async (bench: Bench, mix: Mix, rounds: number): Promise<Pair[]> => {
+  await using separated = await separate(bench)
+  return separated === undefined ? [] : await measurePairs(bench, mix, rounds, 'each on a core of its own')
+}
+
+const measurePipes = async (
+  bench: Bench,
+  { topics, payouts, others }: Mix,
+  peers: readonly Peer[],
+): Promise<Round['pipes']> => {
+  const pipes: Record<string, Piped> = {}
+  for (const peer of peers) {
+    const piped = await pipeOnce(bench, topics, peer, payouts + others)
+    bench.say(`  ${peer.name}: ${((payouts + others) / piped.seconds).toFixed(0)} documents/s`)
+    pipes[peer.name] = piped
+  }
+  return pipes
+}
+
+const describe = (payouts: number, { ceiling, projection }: Pair): string => {
+  const [rate, most] = [payouts / projection.seconds, payouts / ceiling.seconds]
+  const others = coresElsewhere({ ceiling, projection }).map(cores => `, others had ${cores.toFixed(2)} cores`)
+  return `${rate.toFixed(0)} events/s, ceiling ${most.toFixed(0)}: ${(rate / most).toFixed(2)}${others}`
+}
+
+const sendBulks = async ({ elasticsearch, services, signal }: Bench, bulks: BulkRequests): Promise<Ceiling> => {
   const prefix = newPrefix()
   await elasticsearch.createIndices(prefix)
   try {
     bulks.aimAt(prefix)
+    const cpu = watchCpu({ Elasticsearch: services.elasticsearch?.pid })
     const milliseconds = await bulks.send(elasticsearch, prefix, BULKS_IN_FLIGHT, signal)
-    return { seconds: milliseconds / 1000 }
+    return { seconds: milliseconds / 1000, cpu: cpu() }
   } finally {
     await elasticsearch.removeIndices(prefix)
   }
@@ -98,87 +169,17 @@ const sendBulks = async ({ elasticsearch, signal }: Bench, bulks: BulkRequests):
 
 const projectOnce = async (
   bench: Bench,
-  topics: Topics,
-  events: number,
+  { topics, payouts, others }: Mix,
   flags: readonly string[] = [],
 ): Promise<Pair['projection']> => {
   await using projection = await project(bench, topics, { flags })
-  requireAllApplied(projection, events)
+  requireAllApplied(projection, payouts + others)
   await projection.projector.stop()
   return projection
 }
 
 /** A figure of a projection that parked or lost something would be none. */
-const requireAllApplied = ({ records }: Projection, events: number): void => {
+export const requireAllApplied = ({ records }: Pick<Projection, 'records'>, events: number): void => {
   if (records.applied === events) return
   throw new Error(`of ${events} events published, ${JSON.stringify(records)} were projected`)
-}
-
-/** Cores that others had while a projection was measured. */
-const elsewhere = ({ projection: { cpu, seconds } }: Pair): number[] => {
-  const used = cpu[EVERYTHING_ELSE]
-  return used === undefined ? [] : [used / seconds]
-}
-
-const figureOf = (
-  { payouts, lines, steps }: DatasetSize,
-  others: number,
-  bulks: BulkRequests,
-  pairs: readonly Pair[],
-): Figure => {
-  const projections = pairs.map(({ projection }) => projection)
-  const perEvent = (process: string): number[] =>
-    projections.flatMap(({ cpu }) => (1_000 * (cpu[process] ?? Number.NaN)) / payouts).filter(Number.isFinite)
-  const optional = (what: string, unit: string, values: readonly number[]): Row[] =>
-    values.length === 0 ? [] : [{ what, unit, ...spreadOf(values) }]
-
-  return {
-    name: 'replay',
-    title: 'Replay: an existing topic into empty indices, until all is visible',
-    rows: [
-      {
-        what: 'projector',
-        unit: 'payout events/s',
-        ...spreadOf(projections.map(({ seconds }) => payouts / seconds)),
-        atLeast: 5_000,
-      },
-      {
-        what: 'bulk ceiling',
-        unit: 'payout events/s',
-        ...spreadOf(pairs.map(({ ceiling }) => payouts / ceiling.seconds)),
-      },
-      {
-        what: 'projector / ceiling',
-        unit: '',
-        ...spreadOf(pairs.map(({ ceiling, projection }) => ceiling.seconds / projection.seconds)),
-        isRatio: true,
-        atLeast: 0.4,
-      },
-      {
-        what: 'projector',
-        unit: 'documents/s',
-        ...spreadOf(projections.map(({ documents, seconds }) => (documents.written ?? 0) / seconds)),
-      },
-      {
-        what: 'bulk ceiling',
-        unit: 'documents/s',
-        ...spreadOf(pairs.map(({ ceiling }) => bulks.documents / ceiling.seconds)),
-      },
-      ...['the projector', 'Elasticsearch', 'Kafka'].flatMap(process =>
-        optional(`CPU of ${process}`, 'ms per event', perEvent(process)),
-      ),
-      ...optional('CPU of everything else meanwhile', 'cores', pairs.flatMap(elsewhere)),
-      ...optional(
-        'peak memory of the projector',
-        'MiB',
-        projections.flatMap(({ peakMebibytes }) => peakMebibytes ?? []),
-      ),
-    ],
-    notes: [
-      `${payouts} payout events of ${lines} lines and ${steps} steps, 10 % of them recalculations, of 50 organizations in 6 partitions, after ${others} reps and periods, which take time and are not counted.`,
-      `The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every ${LOOK_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
-      `The ceiling is what one projection sent (${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies), recorded on the way in a round that was not measured and sent again to fresh indices of the same mappings, ${BULKS_IN_FLIGHT} requests in flight, and one refresh.`,
-      'CPU: milliseconds per event are seconds per 1,000 events. Rounds of ceiling and projector alternate; the ratio is of neighbours.',
-    ],
-  }
 }

@@ -2,7 +2,26 @@
 import type { DatasetSize, PayoutShape } from './dataset.ts'
 
 export type Sizes = {
-  readonly replay: { readonly data: DatasetSize; readonly rounds: number }
+  readonly replay: {
+    readonly data: DatasetSize
+    readonly rounds: number
+    /** Each on a core of its own. */
+    readonly separateRounds: number
+    /** One organization has half. */
+    readonly half: { readonly data: DatasetSize; readonly rounds: number }
+  }
+  readonly partitions: { readonly data: DatasetSize; readonly rounds: number }
+  readonly growth: {
+    /** Payouts of one organization, projected and read one after the other, from the smallest. */
+    readonly payouts: readonly number[]
+    readonly shape: PayoutShape
+    readonly recalculated: number
+    readonly pages: { readonly rounds: number; readonly secondsPerRound: number }
+    /** Payouts published one by one, each looked for until it is there. */
+    readonly probes: number
+    readonly restarts: number
+    readonly chains: { readonly lengths: readonly number[]; readonly data: DatasetSize; readonly rounds: number }
+  }
   readonly freshness: {
     readonly organizations: number
     /** The processes and the JVM get warm: not counted, and longer than the time before each rate. */
@@ -46,9 +65,29 @@ export type FreshnessRate = {
 /** The share of payouts that replace an earlier one. */
 const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
+const large = { lines: 6, steps: 8 }
 
 export const wholeRun: Sizes = {
-  replay: { data: { payouts: 300_000, organizations: 50, recalculated, ...shape }, rounds: 5 },
+  replay: {
+    data: { payouts: 300_000, organizations: 50, recalculated, ...large },
+    rounds: 3,
+    separateRounds: 2,
+    half: { data: { payouts: 150_000, organizations: 50, firstShare: 0.5, recalculated, ...large }, rounds: 3 },
+  },
+  partitions: { data: { payouts: 100_000, organizations: 50, recalculated, ...large }, rounds: 3 },
+  growth: {
+    payouts: [10_000, 100_000, 1_000_000],
+    shape: large,
+    recalculated,
+    pages: { rounds: 3, secondsPerRound: 1.5 },
+    probes: 100,
+    restarts: 3,
+    chains: {
+      lengths: [1, 10, 100],
+      data: { payouts: 50_000, organizations: 50, recalculated: 0, ...large },
+      rounds: 3,
+    },
+  },
   freshness: {
     // No common factor with any `probeEvery`: probes are of every organization.
     organizations: 13,
@@ -85,7 +124,25 @@ export const wholeRun: Sizes = {
 }
 
 export const quickRun: Sizes = {
-  replay: { data: { ...wholeRun.replay.data, payouts: 20_000 }, rounds: 3 },
+  replay: {
+    data: { ...wholeRun.replay.data, payouts: 10_000 },
+    rounds: 1,
+    separateRounds: 1,
+    half: { data: { ...wholeRun.replay.half.data, payouts: 6_000 }, rounds: 1 },
+  },
+  partitions: { data: { ...wholeRun.partitions.data, payouts: 6_000 }, rounds: 1 },
+  growth: {
+    ...wholeRun.growth,
+    payouts: [1_000, 5_000, 15_000],
+    pages: { rounds: 1, secondsPerRound: 0.5 },
+    probes: 20,
+    restarts: 1,
+    chains: {
+      ...wholeRun.growth.chains,
+      data: { ...wholeRun.growth.chains.data, payouts: 3_000, organizations: 6 },
+      rounds: 1,
+    },
+  },
   freshness: {
     ...wholeRun.freshness,
     jvmWarmUp: { eventsPerSecond: 200, seconds: 3 },

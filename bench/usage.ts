@@ -52,9 +52,14 @@ const machineCpuSeconds = (): number | undefined => {
 }
 
 /** The most memory it has had at a time, in MiB. */
-export const peakMebibytes = (pid: number | undefined): number | undefined => {
+export const peakMebibytes = (pid: number | undefined): number | undefined => mebibytes(pid, /^VmHWM:\s+(\d+) kB$/m)
+
+/** What it has now, in MiB. */
+export const memoryMebibytes = (pid: number | undefined): number | undefined => mebibytes(pid, /^VmRSS:\s+(\d+) kB$/m)
+
+const mebibytes = (pid: number | undefined, line: RegExp): number | undefined => {
   const status = pid === undefined ? undefined : read(`${pid}/status`)
-  const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(status ?? '')?.[1]
+  const kibibytes = line.exec(status ?? '')?.[1]
   return kibibytes === undefined ? undefined : Number(kibibytes) / 1024
 }
 

@@ -1,0 +1,118 @@
+/**
+ * Plain pipes on the topic that the projector is measured on: each record becomes one document of an index with the mappings of
+ * the payouts. Measured like the projector, from when it consumes until all is visible.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { FIRST_GENERATION, generationIndices, indexOf } from '../schemas/documents.ts'
+import type { Bench } from './bench.ts'
+import { newPrefix } from './elasticsearch.ts'
+import { type Running, startProcess } from './process.ts'
+import { LOOK_MS } from './projection.ts'
+import type { Topics } from './publish.ts'
+import { type Cpu, peakMebibytes, watchCpu } from './usage.ts'
+
+export type Peer = {
+  readonly name: string
+  /** What `startProcess` runs. */
+  readonly script: string
+}
+
+export type Piped = { readonly seconds: number; readonly cpu: Cpu; readonly peakMebibytes: number | undefined }
+
+export type Peers = { readonly all: readonly Peer[]; [Symbol.asyncDispose](): Promise<void> }
+
+/** @returns those that can run here: without Go one is left out, and that is said */
+export const preparePeers = async ({ say, signal }: Bench): Promise<Peers> => {
+  const folder = await mkdtemp(join(tmpdir(), 'commission-peers-'))
+  const remove = () => rm(folder, { recursive: true, force: true })
+  const program = join(folder, 'go-pipe')
+  try {
+    say('building the Go pipe: the first time some minutes, as its client is large')
+    const cwd = join(import.meta.dirname, 'peers/go-pipe')
+    await promisify(execFile)('go', ['build', '-o', program, '.'], { cwd, signal })
+    return { all: [helpersBulk, { name: 'franz-go + esutil', script: program }], [Symbol.asyncDispose]: remove }
+  } catch (error) {
+    signal.throwIfAborted()
+    const { code, stderr = '' } = error as { code?: unknown; stderr?: string }
+    say(`the Go pipe is left out: ${code === 'ENOENT' ? 'there is no go on the PATH' : stderr.trim()}`)
+    return { all: [helpersBulk], [Symbol.asyncDispose]: remove }
+  }
+}
+
+/** The usual client of the language and its own bulk helper. */
+export const helpersBulk: Peer = { name: 'kafkajs + helpers.bulk', script: 'bench/peers/helpers-bulk.ts' }
+
+export type Pipe = { readonly index: string; readonly process: Running; [Symbol.asyncDispose](): Promise<void> }
+
+/** Starts one into an index of its own. @param settings of the index; absent, those of the payouts */
+export const startPipe = async (
+  { elasticsearch, signal }: Bench,
+  topics: Topics,
+  { script }: Peer,
+  settings?: object,
+): Promise<Pipe> => {
+  const prefix = newPrefix()
+  const index = indexOf(prefix, FIRST_GENERATION, 'payouts')
+  const definition = generationIndices(prefix, FIRST_GENERATION, 1)[index]
+  await using stack = new AsyncDisposableStack()
+  await elasticsearch.call('PUT', `/${index}`, {
+    mappings: definition?.mappings ?? {},
+    settings: { index: settings ?? definition?.settings },
+  })
+  stack.defer(async () => void (await elasticsearch.call('DELETE', `/${index}`)))
+  stack.defer(() => topics.forgetGroups([prefix]))
+  const process = stack.use(
+    await startProcess({
+      script,
+      ready: 'consuming',
+      signal,
+      settings: {
+        ...topics.settings,
+        KAFKA_GROUP_ID: prefix,
+        ELASTICSEARCH_URL: elasticsearch.url,
+        ELASTICSEARCH_INDEX: index,
+      },
+    }),
+  )
+  const kept = stack.move()
+  return { index, process, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+/** @throws when not every record has become a document */
+export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records: number): Promise<Piped> => {
+  const { elasticsearch, services } = bench
+  await using running = await startPipe(bench, topics, peer)
+  const { index, process: pipe } = running
+  const { name } = peer
+  const cpu = watchCpu({ [name]: pipe.pid, Elasticsearch: services.elasticsearch?.pid, Kafka: services.kafka?.pid })
+  await Promise.race([untilIndexed(bench, index, records), pipe.died])
+  await elasticsearch.call('POST', `/${index}/_refresh`)
+  const piped = {
+    seconds: (Date.now() - pipe.ready.time) / 1000,
+    cpu: cpu(),
+    peakMebibytes: peakMebibytes(pipe.pid),
+  }
+  const { count } = (await elasticsearch.call('GET', `/${index}/_count`)) as { count: number }
+  if (count !== records) throw new Error(`${name} made ${count} documents of ${records} records`)
+  return piped
+}
+
+/** Every record has another id: none is counted twice. */
+const untilIndexed = async ({ elasticsearch, signal }: Bench, index: string, records: number): Promise<void> => {
+  for (;;) {
+    const { _all } = (await elasticsearch.call('GET', `/${index}/_stats/indexing`)) as IndexingStats
+    const { index_total, index_failed } = _all.primaries.indexing
+    if (index_failed > 0) throw new Error(`${index_failed} documents of a plain pipe are refused`)
+    if (index_total >= records) return
+    await sleep(LOOK_MS, undefined, { signal })
+  }
+}
+
+type IndexingStats = {
+  readonly _all: { readonly primaries: { readonly indexing: { index_total: number; index_failed: number } } }
+}
