@@ -7,10 +7,9 @@ import type { Bench, Measure } from './bench.ts'
 import { createDataset, type Organization, payoutOf } from './dataset.ts'
 import { type Chains, figureOfChains, figureOfGrowth, type Growth, type Stage } from './growth-figure.ts'
 import { measurePages, untilSeen } from './pages.ts'
-import { type Projection, project, startProjector, untilCaughtUp } from './projection.ts'
+import { type Projection, project, requireAllApplied, startProjector, untilCaughtUp } from './projection.ts'
 import { createKey, createTopics, type Topics } from './publish.ts'
 import { createRandom } from './random.ts'
-import { requireAllApplied } from './replay.ts'
 import { memoryMebibytes } from './usage.ts'
 
 /** Records that a projector finds unread when it starts again. */
