@@ -90,6 +90,7 @@ export const projectorSettings = {
   PROJECTOR_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
   ELASTICSEARCH_SHARDS: withDefault(integer(1, 64), 1),
+  ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }
 
 export const apiSettings = {
