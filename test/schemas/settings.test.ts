@@ -116,7 +116,7 @@ test.each([
   ['REDIS_URL', 'localhost:6379', 'http://localhost'],
   ['KAFKA_EVENTS_PARTITIONS', '0', '1001'],
   ['KAFKA_REPLICATION_FACTOR', '0', '101'],
-  ['ELASTICSEARCH_SHARDS', '0', '65', 'two'],
+  ['ELASTICSEARCH_SHARDS', '0', '1025', 'two'],
   ['ELASTICSEARCH_REPLICAS', '-1', '11', '0-1'],
 ])('%s is refused when it is not what it must be', (name, ...values) => {
   for (const value of values) expect(problemsOf({ [name]: value })).toEqual([name])

@@ -1,0 +1,120 @@
+/**
+ * Two nodes of Elasticsearch, three shards with a copy each: the one that is not master is killed, and comes back. With two nodes that may
+ * both be master no loss of either would be survived, so the first alone may be.
+ */
+import { beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../services/ports.ts'
+import type { Service } from '../../services/service.ts'
+import { expectGoesOn, expectNothingHappened, startInstallation } from '../support/installation.ts'
+import { keepPublishing } from '../support/load.ts'
+import { startOwnServer } from '../support/own-services.ts'
+import { caughtUp } from '../support/processes.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import { indexNamed } from '../support/stored.ts'
+
+const SHARDS = 3
+const ROUNDS = 2
+const FEW = 5
+const seed = seedOfRun()
+const file = fileScope()
+let kafka: Service
+
+beforeAll(async () => {
+  console.log(`seed ${seed}`)
+  kafka = await startOwnServer(file, 'kafka')
+})
+
+type Nodes = { readonly first: Service; readonly second: Service }
+
+/** The first is the master, always; the second holds data only. Undefined in Docker, where nodes do not see each other. */
+const startNodes = async (scope: Scope): Promise<Nodes | undefined> => {
+  const transport = String(await freePort())
+  const cluster = { 'discovery.type': 'multi-node', 'discovery.seed_hosts': `127.0.0.1:${transport}` }
+  const node = (settings: Record<string, string>) =>
+    startOwnServer(scope, 'elasticsearch', { settings: { ...cluster, ...settings } })
+  const first = await node({
+    'node.name': 'first',
+    'node.roles': 'master,data',
+    'cluster.initial_master_nodes': 'first',
+    'transport.port': transport,
+  })
+  if (first.pid === undefined) return undefined
+  return { first, second: await node({ 'node.name': 'second', 'node.roles': 'data' }) }
+}
+
+const get = async (node: Service, path: string): Promise<unknown> => {
+  const answer = await fetch(`${node.address}${path}`)
+  expect(answer.status).toBe(200)
+  return answer.json()
+}
+/** The nodes that hold data, and what the master says of all shards and copies. */
+const health = (node: Service) =>
+  get(node, '/_cluster/health') as Promise<{ number_of_data_nodes: number; status: string }>
+const whole = (node: Service): Promise<void> =>
+  eventually(async () => expect(await health(node)).toMatchObject({ number_of_data_nodes: 2, status: 'green' }))
+const alone = (node: Service): Promise<void> =>
+  eventually(async () => expect(await health(node)).toMatchObject({ number_of_data_nodes: 1, status: 'yellow' }))
+
+/** Documents that Elasticsearch gives on one page at most. */
+const MOST = 10_000
+type Hits = { readonly hits: { readonly hits: readonly { readonly _id: string }[] } }
+/** What a search finds in the copies of one node. */
+const searchable = async (node: Service, name: string, index: string) => {
+  const { nodes } = (await get(node, `/_nodes/${name}/_none`)) as { nodes: Record<string, object> }
+  const only = `preference=_only_nodes:${Object.keys(nodes)[0]}&version=true&size=${MOST}`
+  const { hits } = ((await get(node, `/${index}/_search?${only}`)) as Hits).hits
+  expect(hits.length).toBeLessThan(MOST)
+  return hits.toSorted((a, b) => (a._id < b._id ? -1 : 1))
+}
+
+test('a node that is killed while it is written to and read from loses nothing, and its copies are whole when it is back', async t => {
+  const nodes = await startNodes(t)
+  if (nodes === undefined) return t.skip('the containers of two nodes would need a network of their own')
+  const { first, second } = nodes
+  await whole(first)
+  const random = createRandom(seed)
+  const installation = await startInstallation(t, {
+    kafka: kafka.address,
+    elasticsearch: first.address,
+    others: [second.address],
+    settings: { ELASTICSEARCH_SHARDS: String(SHARDS), ELASTICSEARCH_REPLICAS: '1' },
+    random,
+  })
+  const { prefix, proxy, projector, walkers, topics, next } = installation
+  const payouts = indexNamed(prefix, 'payouts')
+  const copies = (await get(first, `/_cat/shards/${payouts}?format=json&h=prirep,node`)) as { node: string }[]
+  expect(copies.map(({ node }) => node).toSorted()).toEqual(['first', 'first', 'first', 'second', 'second', 'second'])
+  const isBulk = (line: string): boolean => line.startsWith('POST /_bulk')
+  const took: Record<'lost' | 'back', number[]> = { lost: [], back: [] }
+
+  for (let round = 0; round < ROUNDS; round++) {
+    await whole(first)
+    const loading = keepPublishing(t, topics, () => next(FEW))
+    for (let bulks = 0; bulks < 1 + random.below(4); bulks++) await proxy.passes(isBulk)
+    await second.kill()
+    await alone(first)
+    // The one that is left goes on by itself, while records keep coming.
+    const { pages } = walkers.soFar()
+    await eventually(() => expect(walkers.soFar().pages).toBeGreaterThan(pages + 5))
+    await loading.stop()
+    took.lost.push(await expectGoesOn(installation))
+
+    const again = keepPublishing(t, topics, () => next(FEW))
+    await second.restart()
+    await whole(first)
+    await again.stop()
+    took.back.push(await expectGoesOn(installation))
+  }
+  const seconds = (all: readonly number[]): string => all.map(one => (one / 1_000).toFixed(1)).join(', ')
+  console.log(`caught up ${seconds(took.lost)} s after the loss, ${seconds(took.back)} s after the return`)
+  console.log(`pages ${walkers.soFar().pages}, of 503 ${walkers.soFar().unavailable}`)
+  await expectNothingHappened(installation)
+  await caughtUp(projector)
+  for (const kind of ['reps', 'periods', 'payouts', 'payroll_files'] as const) {
+    const index = indexNamed(prefix, kind)
+    const [one, other] = await Promise.all(['first', 'second'].map(name => searchable(first, name, index)))
+    expect(one?.length).toBeGreaterThan(0)
+    expect(other).toEqual(one)
+  }
+})
