@@ -6,13 +6,16 @@ import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import type { Service } from '../../services/service.ts'
 import { findWay } from '../../services/ways.ts'
-import { expectGoesOn, expectNothingHappened, startInstallation } from '../support/installation.ts'
+import { foldAll } from '../support/agreement.ts'
+import { expectGoesOn, expectNothingHappened, type Installation, startInstallation } from '../support/installation.ts'
 import { keepPublishing } from '../support/load.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { caughtUp } from '../support/processes.ts'
-import { createRandom, seedOfRun } from '../support/random.ts'
+import { type FaultProxy, startProxy } from '../support/proxy.ts'
+import { createRandom, type Random, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { indexNamed } from '../support/stored.ts'
+import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 
 const SHARDS = 3
 const ROUNDS = 2
@@ -29,14 +32,21 @@ beforeAll(async () => {
   kafka = await startOwnServer(file, 'kafka')
 })
 
-type Nodes = { readonly first: Service; readonly second: Service }
+type Nodes = {
+  readonly first: Service
+  readonly second: Service
+  /** Between the two: clients go past it. */
+  readonly between: readonly FaultProxy[]
+}
 
 /** The first is the master, always; the second holds data only. */
 const startNodes = async (scope: Scope): Promise<Nodes> => {
-  const transport = String(await freePort())
+  const [one, other] = [await portThroughProxy(scope), await portThroughProxy(scope)]
   const cluster = {
     'discovery.type': 'multi-node',
-    'discovery.seed_hosts': `127.0.0.1:${transport}`,
+    'discovery.seed_hosts': one.proxy.address,
+    // As docs/operating.md wants it: a node that knows of no master does not answer from what it still has.
+    'cluster.no_master_block': 'all',
     // Copies are small here: many at once are sooner whole than two.
     'cluster.routing.allocation.node_concurrent_recoveries': '8',
   }
@@ -46,10 +56,27 @@ const startNodes = async (scope: Scope): Promise<Nodes> => {
     'node.name': 'first',
     'node.roles': 'master,data',
     'cluster.initial_master_nodes': 'first',
-    'transport.port': transport,
+    ...one.settings,
   })
-  return { first, second: await node({ 'node.name': 'second', 'node.roles': 'data' }) }
+  const second = await node({ 'node.name': 'second', 'node.roles': 'data', ...other.settings })
+  return { first, second, between: [one.proxy, other.proxy] }
 }
+
+/** The port that a node listens on for other nodes, and tells them the proxy's. */
+const portThroughProxy = async (scope: Scope) => {
+  const port = String(await freePort())
+  const proxy = await startProxy(scope, `127.0.0.1:${port}`)
+  return { proxy, settings: { 'transport.port': port, 'transport.publish_port': String(proxy.port) } }
+}
+
+const install = (scope: Scope, { first, second }: Nodes, random: Random): Promise<Installation> =>
+  startInstallation(scope, {
+    kafka: kafka.address,
+    elasticsearch: first.address,
+    others: [second.address],
+    settings: { ELASTICSEARCH_SHARDS: String(SHARDS), ELASTICSEARCH_REPLICAS: '1' },
+    random,
+  })
 
 const get = async (node: Service, path: string): Promise<unknown> => {
   const answer = await fetch(`${node.address}${path}`)
@@ -86,16 +113,11 @@ const testNodes = test.runIf(way.from === 'jvm')
 testNodes(
   'a node that is killed while it is written to and read from loses nothing, and its copies are whole when it is back',
   async t => {
-    const { first, second } = await startNodes(t)
+    const nodes = await startNodes(t)
+    const { first, second } = nodes
     await whole(first)
     const random = createRandom(seed)
-    const installation = await startInstallation(t, {
-      kafka: kafka.address,
-      elasticsearch: first.address,
-      others: [second.address],
-      settings: { ELASTICSEARCH_SHARDS: String(SHARDS), ELASTICSEARCH_REPLICAS: '1' },
-      random,
-    })
+    const installation = await install(t, nodes, random)
     const { prefix, proxy, projector, walkers, topics, next } = installation
     const payouts = indexNamed(prefix, 'payouts')
     const copies = (await get(first, `/_cat/shards/${payouts}?format=json&h=prirep,node`)) as { node: string }[]
@@ -132,6 +154,38 @@ testNodes(
       expect(one?.length).toBeGreaterThan(0)
       expect(other).toEqual(one)
     }
+  },
+  TEST_TIMEOUT_MS,
+)
+
+testNodes(
+  'a node that is cut off from the master, and reached by everybody else, shows nobody what is over',
+  async t => {
+    const nodes = await startNodes(t)
+    const { first, between } = nodes
+    await whole(first)
+    const installation = await install(t, nodes, createRandom(seed + 1))
+    const { topics, next, walkers, keys } = installation
+    await whole(first)
+    const { api } = installation
+    const many = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 2), walkers: 4, every: 5 })
+    t.onTestFinished(async () => void (await many.stop()))
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const proxy of between) await proxy.suffer({ kind: 'away' })
+      await alone(first)
+      const loading = keepPublishing(t, topics, () => next(FEW))
+      const { pages } = many.soFar()
+      await eventually(() => expect(many.soFar().pages).toBeGreaterThan(pages + 200))
+      await loading.stop()
+      await expectGoesOn(installation)
+      for (const proxy of between) await proxy.heal()
+      await whole(first)
+      await expectGoesOn(installation)
+    }
+    const walked = await many.stop()
+    console.log(`pages ${walked.pages}, of 503 ${walked.unavailable + walkers.soFar().unavailable}`)
+    await expectNothingHappened(installation)
+    expectWalkedAsModelled(walked, foldAll(topics).model)
   },
   TEST_TIMEOUT_MS,
 )
