@@ -80,6 +80,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       signal: stoppedBySignal(),
       groupId: settings.KAFKA_GROUP_ID,
       shards: settings.ELASTICSEARCH_SHARDS,
+      replicas: settings.ELASTICSEARCH_REPLICAS,
       draw,
     }
   }

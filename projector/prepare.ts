@@ -29,12 +29,14 @@ export type PrepareSteps = {
   readonly request: (request: Request) => Promise<Answer>
   readonly prefix: string
   readonly shards: number
+  /** Copies of each shard; without it as many as the nodes allow, at most one. */
+  readonly replicas?: number | undefined
   /** Another than that of this program, where a test has other rules. */
   readonly rulesVersion?: number | undefined
 }
 
 /** The template that keeps Elasticsearch from creating an index by itself, and the indices all generations share. */
-export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<void> => {
+export const prepareCommon = async ({ request, prefix, replicas }: PrepareSteps): Promise<void> => {
   const { status } = await request({
     method: 'PUT',
     path: `/_index_template/${templateNameOf(prefix)}`,
@@ -48,15 +50,20 @@ export const prepareCommon = async ({ request, prefix }: PrepareSteps): Promise<
   const control = controlIndexOf(prefix)
   if (!(await exists(control, request))) {
     if (wasProjected) throw new StopError('index_missing', control)
-    for (const [name, definition] of Object.entries(commonIndices(prefix))) await create(name, definition, request)
+    for (const [name, definition] of Object.entries(commonIndices(prefix, replicas)))
+      await create(name, definition, request)
   }
   for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
 }
 
 /** The control index alone: for generations that no API reads, of no API keys. */
-export const prepareControl = async ({ request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>): Promise<void> => {
+export const prepareControl = async ({
+  request,
+  prefix,
+  replicas,
+}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas'>): Promise<void> => {
   const name = controlIndexOf(prefix)
-  const definition = commonIndices(prefix)[name]
+  const definition = commonIndices(prefix, replicas)[name]
   if (definition === undefined) throw new Error('the control index has no definition')
   if (!(await exists(name, request))) await create(name, definition, request)
   await verify(name, definition, request)
@@ -84,8 +91,8 @@ export const prepareGeneration = async (
   steps: PrepareSteps,
   follows?: string,
 ): Promise<Identity> => {
-  const { request, prefix, shards } = steps
-  const indices = indexed ? generationIndices(prefix, generation, shards) : {}
+  const { request, prefix, shards, replicas } = steps
+  const indices = indexed ? generationIndices(prefix, generation, shards, replicas) : {}
   if ((await readGeneration(generation, steps)) === undefined) {
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {

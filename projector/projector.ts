@@ -177,7 +177,8 @@ export const prepare = async (
       onTrouble: trouble => health.set('elasticsearch', trouble?.message),
     })
   const { rulesVersion = RULES_VERSION } = context
-  const steps: PrepareSteps = { request: ask, prefix, shards: settings.ELASTICSEARCH_SHARDS, rulesVersion }
+  const { ELASTICSEARCH_SHARDS: shards, ELASTICSEARCH_REPLICAS: replicas } = settings
+  const steps: PrepareSteps = { request: ask, prefix, shards, replicas, rulesVersion }
   const ready = <Result>(attempt: () => Promise<Result>): Promise<Result> => kafkaAnswers(attempt, health, context)
 
   await ready(() => admin.connect())

@@ -234,6 +234,9 @@ const parked = {
   body,
 }
 
+const revoked = { type: 'boolean' } as const
+const apiKeys = { key_id: keyword, org_id: keyword, permissions: keyword, revoked, body_bytes: keptLong, body }
+
 const properties = {
   reps: versions,
   periods: versions,
@@ -277,12 +280,12 @@ export type IndexDefinition = {
   settings: Record<string, unknown>
 }
 
-const definition = (fields: Record<string, object>, sort?: string, shards = 1): IndexDefinition => ({
+const definition = (fields: Record<string, object>, replicas?: number, shards = 1, sort?: string): IndexDefinition => ({
   mappings: { dynamic: 'strict', properties: fields },
   settings: {
     number_of_shards: shards,
-    // One copy where there is a second node to hold it, and a green index where there is none.
-    auto_expand_replicas: '0-1',
+    // Unless told how many: one copy where there is a second node to hold it, and a green index where there is none.
+    ...(replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: replicas }),
     // We refresh ourselves, before a position is published; a timer would only add work.
     refresh_interval: '-1',
     ...(sort === undefined ? {} : { sort: { field: ['org_id', sort], order: ['asc', 'asc'] } }),
@@ -294,11 +297,12 @@ export const generationIndices = (
   prefix: string,
   generation: string,
   shards: number,
+  replicas?: number,
 ): Record<string, IndexDefinition> =>
   Object.fromEntries(
     kinds.map(kind => [
       indexOf(prefix, generation, kind),
-      definition(properties[kind], (listOrder as Partial<Record<Kind, string>>)[kind], shards),
+      definition(properties[kind], replicas, shards, (listOrder as Partial<Record<Kind, string>>)[kind]),
     ]),
   )
 
@@ -306,15 +310,8 @@ export const generationIndices = (
  * The indices that all generations share: API keys, what was parked of the API key topic, and control. They are created in
  * this order: where the control index is, the others are.
  */
-export const commonIndices = (prefix: string): Record<string, IndexDefinition> => ({
-  [apiKeysIndexOf(prefix)]: definition({
-    key_id: keyword,
-    org_id: keyword,
-    permissions: keyword,
-    revoked: { type: 'boolean' },
-    body_bytes: keptLong,
-    body,
-  }),
-  [apiKeysParkedIndexOf(prefix)]: definition(parked),
-  [controlIndexOf(prefix)]: definition({ kind: keyword, body }),
+export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
+  [apiKeysIndexOf(prefix)]: definition(apiKeys, replicas),
+  [apiKeysParkedIndexOf(prefix)]: definition(parked, replicas),
+  [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
 })

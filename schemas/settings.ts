@@ -89,7 +89,8 @@ export const projectorSettings = {
   KAFKA_GROUP_ID: withDefault(text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/), 'commission-projector'),
   PROJECTOR_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
-  ELASTICSEARCH_SHARDS: withDefault(integer(1, 64), 1),
+  ELASTICSEARCH_SHARDS: withDefault(integer(1, 1_024), 1),
+  ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }
 
 export const apiSettings = {

@@ -17,16 +17,17 @@ export type RebuildSteps = KafkaContext &
   Pick<RebuildContext, 'kafkaHeard' | 'patience' | 'signal' | 'tampering'> & {
     readonly groupId: string
     readonly shards: number
+    readonly replicas?: number | undefined
     /** Another than that of this program, where a test has other rules. */
     readonly rulesVersion?: number
     readonly draw: ProgressSteps['draw']
   }
 
 export const rebuild = async ({ maxRate, json }: RebuildOptions, context: RebuildSteps): Promise<ExitCode> => {
-  const { send, prefix, shards, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
+  const { send, prefix, shards, replicas, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
-  const steps = { request: send, prefix, shards, rulesVersion }
+  const steps = { request: send, prefix, shards, replicas, rulesVersion }
   const trusted = await identityOf((await readAll(context)).live, context)
   const source = await describeSource(admin, topics.events)
   assertSameSource(trusted, source)

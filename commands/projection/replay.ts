@@ -80,9 +80,9 @@ const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
   admin: Admin,
-  { send, prefix, shards, say, topics }: RebuildSteps,
+  { send, prefix, shards, replicas, say, topics }: RebuildSteps,
 ): Promise<Identity> => {
-  const steps = { request: send, prefix, shards }
+  const steps = { request: send, prefix, shards, replicas }
   await prepareControl(steps)
   const source = await describeSource(admin, topics.events)
   const asked = untilAsked(until, org, source.partitions)

@@ -28,6 +28,7 @@ describe('settings', () => {
     ELASTICSEARCH_INDEX_PREFIX: 'Upper',
     ELASTICSEARCH_URL: 'ftp://x',
     ELASTICSEARCH_SHARDS: '0',
+    ELASTICSEARCH_REPLICAS: 'all',
     LOG_LEVEL: 'loud',
     PROJECTOR_ADMIN_PORT: '65536',
     API_PORT: 'http',
@@ -39,7 +40,14 @@ describe('settings', () => {
   const both = ['ELASTICSEARCH_INDEX_PREFIX', 'ELASTICSEARCH_URL', 'LOG_LEVEL']
   const kafka = ['KAFKA_BROKERS', 'KAFKA_EVENTS_TOPIC', 'KAFKA_SSL', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD']
   const files = {
-    'projector/main.ts': [...both, ...kafka, 'KAFKA_GROUP_ID', 'ELASTICSEARCH_SHARDS', 'PROJECTOR_ADMIN_PORT'],
+    'projector/main.ts': [
+      ...both,
+      ...kafka,
+      'KAFKA_GROUP_ID',
+      'ELASTICSEARCH_SHARDS',
+      'ELASTICSEARCH_REPLICAS',
+      'PROJECTOR_ADMIN_PORT',
+    ],
     'projector/topics.ts': kafka,
     'api/main.ts': [...both, ...Object.keys(wrong).filter(name => /^(API|RATE|REDIS)_/.test(name))],
   } as const

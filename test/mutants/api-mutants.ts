@@ -4,6 +4,7 @@ import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
 const MOMENTS = 'test/flow/promises/moments.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
+const SHARDS = 'test/flow/promises/shards.test.ts'
 
 export const apiMutants: readonly Mutant[] = [
   {
@@ -26,6 +27,20 @@ export const apiMutants: readonly Mutant[] = [
     find: "    sort: [{ [order]: 'asc' }],",
     replace: "    sort: [{ at: 'asc' }],",
     flow: WALKS,
+  },
+  {
+    name: 'a page is looked for on the first shard only',
+    file: 'api/elasticsearch.ts',
+    find: '/_search?allow_partial_search_results=false`',
+    replace: '/_search?allow_partial_search_results=false&preference=_shards:0`',
+    flow: SHARDS,
+  },
+  {
+    name: 'a page is in the order of the documents of its shards',
+    file: 'api/read-page.ts',
+    find: "    sort: [{ [order]: 'asc' }],",
+    replace: "    sort: ['_doc', { [order]: 'asc' }],",
+    flow: SHARDS,
   },
   {
     name: 'a page is searched without the organization',

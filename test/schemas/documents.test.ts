@@ -3,6 +3,7 @@ import {
   chainId,
   commonIndices,
   generationIndices,
+  type IndexDefinition,
   indexOf,
   kinds,
   listKinds,
@@ -79,5 +80,23 @@ describe('the indices', () => {
 
   test('are refreshed by us alone', () => {
     for (const { settings } of Object.values(indices)) expect(settings.refresh_interval).toBe('-1')
+  })
+
+  test('have as many shards as asked for, and of what all generations share one', () => {
+    for (const [name, { settings }] of Object.entries(indices)) {
+      expect([name, settings.number_of_shards]).toEqual([name, name.includes('-g1-') ? 2 : 1])
+    }
+  })
+
+  test('have a copy where there is a second node, or exactly as many as asked for', () => {
+    const copies = (definitions: Record<string, IndexDefinition>) =>
+      new Set(
+        Object.values(definitions).map(({ settings }) =>
+          [settings.auto_expand_replicas, settings.number_of_replicas].join(),
+        ),
+      )
+    expect(copies(indices)).toEqual(new Set(['0-1,']))
+    const given = { ...generationIndices('commission', 'g1', 2, 0), ...commonIndices('commission', 0) }
+    expect(copies(given)).toEqual(new Set([',0']))
   })
 })

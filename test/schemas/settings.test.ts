@@ -41,6 +41,7 @@ describe('defaults', () => {
       ELASTICSEARCH_CA_FILE: undefined,
       ELASTICSEARCH_INDEX_PREFIX: 'commission',
       ELASTICSEARCH_SHARDS: 1,
+      ELASTICSEARCH_REPLICAS: undefined,
       LOG_LEVEL: 'info',
       PROJECTOR_ADMIN_HOST: '127.0.0.1',
       PROJECTOR_ADMIN_PORT: 9465,
@@ -114,6 +115,9 @@ test.each([
   ['RATE_LIMIT_WINDOW_SECONDS', '0', '86401'],
   ['REDIS_URL', 'localhost:6379', 'http://localhost'],
   ['KAFKA_EVENTS_PARTITIONS', '0', '1001'],
+  ['KAFKA_REPLICATION_FACTOR', '0', '101'],
+  ['ELASTICSEARCH_SHARDS', '0', '1025', 'two'],
+  ['ELASTICSEARCH_REPLICAS', '-1', '11', '0-1'],
 ])('%s is refused when it is not what it must be', (name, ...values) => {
   for (const value of values) expect(problemsOf({ [name]: value })).toEqual([name])
 })

@@ -41,6 +41,10 @@ type Options = {
   /** Addresses of the services. */
   readonly kafka: string
   readonly elasticsearch: string
+  /** More nodes of the same Elasticsearch, which are reached without the proxy. */
+  readonly others?: readonly string[]
+  /** More settings of the projector. */
+  readonly settings?: Readonly<Record<string, string>>
   readonly random: Random
 }
 
@@ -48,13 +52,13 @@ const PARTITIONS = 3
 
 /** Starts everything, with some records that are projected. */
 export const startInstallation = async (scope: Scope, options: Options): Promise<Installation> => {
-  const { kafka, elasticsearch, random } = options
+  const { kafka, elasticsearch, others = [], random } = options
   const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
   const keys = new Map(organizations.map(org => [org, newKeyText()]))
   const topics = await createTopics(scope, { partitions: PARTITIONS, kafka })
   const prefix = createPrefix(scope, elasticsearch)
   const proxy = await startProxy(scope, new URL(elasticsearch).host)
-  const settings = { ELASTICSEARCH_URL: `http://${proxy.address}` }
+  const settings = { ELASTICSEARCH_URL: [`http://${proxy.address}`, ...others].join(), ...options.settings }
   const stream = createStream(random, organizations, PARTITIONS)
   const next = (records: number): Outgoing[] => stream.take(records)
   const publish = async (records: number): Promise<void> => void (await topics.publish(next(records)))

@@ -71,13 +71,19 @@ export const allStored = async (
 ): Promise<Stored[]> => {
   if (refresh) await call('POST', `/${index}/_refresh`)
   const found: Stored[] = []
+  // Of the same copies from the first page to the last: in each shard, and in each copy of it, documents are numbered by themselves.
+  const address = elasticsearchOf(index)
+  const { id } = json(await call('POST', `/${index}/_pit?keep_alive=1m`)) as { id: string }
+  const all = { size: 2_000, version: true, pit: { id, keep_alive: '1m' }, sort: ['_shard_doc'] }
   for (let after: unknown[] | undefined; ; ) {
-    const query = { size: 2_000, version: true, sort: ['_doc'], ...(after && { search_after: after }) }
-    const { hits } = (json(await call('POST', `/${index}/_search`, query)) as Search).hits
+    const page = await callAt(address, 'POST', '/_search', { ...all, ...(after && { search_after: after }) })
+    const { hits } = (json(page) as Search).hits
     for (const { _id, _version, _source } of hits) found.push({ id: _id, version: _version, source: _source })
     after = hits.at(-1)?.sort
-    if (hits.length < query.size) return found.sort((a, b) => (a.id < b.id ? -1 : 1))
+    if (hits.length < all.size) break
   }
+  await callAt(address, 'DELETE', '/_pit', { id })
+  return found.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 type Search = {
@@ -154,8 +160,12 @@ export const storePosition = (prefix: string, generation: string, partition: num
   store(controlIndexOf(prefix), positionId(generation, partition), { kind: 'position', body })
 
 /** One request to Elasticsearch. */
-export const call = async (method: string, path: string, body?: object): Promise<Called> => {
-  const answer = await fetch(`${elasticsearchOf(path).split(',')[0]}${path}`, {
+export const call = (method: string, path: string, body?: object): Promise<Called> =>
+  callAt(elasticsearchOf(path), method, path, body)
+
+/** Of several addresses, the first. */
+const callAt = async (addresses: string, method: string, path: string, body?: object): Promise<Called> => {
+  const answer = await fetch(`${addresses.split(',')[0]}${path}`, {
     method,
     ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
   })

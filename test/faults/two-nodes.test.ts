@@ -1,0 +1,191 @@
+/**
+ * Two nodes of Elasticsearch, three shards with a copy each: the one that is not master is killed, and comes back. With two nodes that may
+ * both be master no loss of either would be survived, so the first alone may be.
+ */
+import { beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../services/ports.ts'
+import type { Service } from '../../services/service.ts'
+import { findWay } from '../../services/ways.ts'
+import { foldAll } from '../support/agreement.ts'
+import { expectGoesOn, expectNothingHappened, type Installation, startInstallation } from '../support/installation.ts'
+import { keepPublishing } from '../support/load.ts'
+import { startOwnServer } from '../support/own-services.ts'
+import { caughtUp } from '../support/processes.ts'
+import { type FaultProxy, startProxy } from '../support/proxy.ts'
+import { createRandom, type Random, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import { indexNamed } from '../support/stored.ts'
+import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
+
+const SHARDS = 3
+const ROUNDS = 2
+const FEW = 5
+/** Two nodes and all that reads and writes share the cores of this machine. */
+const WHOLE_WITHIN_MS = 180_000
+const TEST_TIMEOUT_MS = 600_000
+const seed = seedOfRun()
+const file = fileScope()
+let kafka: Service
+
+beforeAll(async () => {
+  console.log(`seed ${seed}`)
+  kafka = await startOwnServer(file, 'kafka')
+})
+
+type Nodes = {
+  readonly first: Service
+  readonly second: Service
+  /** Between the two: clients go past it. */
+  readonly between: readonly FaultProxy[]
+}
+
+/** The first is the master, always; the second holds data only. */
+const startNodes = async (scope: Scope): Promise<Nodes> => {
+  const [one, other] = [await portThroughProxy(scope), await portThroughProxy(scope)]
+  const cluster = {
+    'discovery.type': 'multi-node',
+    'discovery.seed_hosts': one.proxy.address,
+    // As docs/operating.md wants it: a node that knows of no master does not answer from what it still has.
+    'cluster.no_master_block': 'all',
+    // Copies are small here: many at once are sooner whole than two.
+    'cluster.routing.allocation.node_concurrent_recoveries': '8',
+  }
+  const node = (settings: Record<string, string>) =>
+    startOwnServer(scope, 'elasticsearch', { settings: { ...cluster, ...settings } })
+  const first = await node({
+    'node.name': 'first',
+    'node.roles': 'master,data',
+    'cluster.initial_master_nodes': 'first',
+    ...one.settings,
+  })
+  const second = await node({ 'node.name': 'second', 'node.roles': 'data', ...other.settings })
+  return { first, second, between: [one.proxy, other.proxy] }
+}
+
+/** The port that a node listens on for other nodes, and tells them the proxy's. */
+const portThroughProxy = async (scope: Scope) => {
+  const port = String(await freePort())
+  const proxy = await startProxy(scope, `127.0.0.1:${port}`)
+  return { proxy, settings: { 'transport.port': port, 'transport.publish_port': String(proxy.port) } }
+}
+
+const install = (scope: Scope, { first, second }: Nodes, random: Random): Promise<Installation> =>
+  startInstallation(scope, {
+    kafka: kafka.address,
+    elasticsearch: first.address,
+    others: [second.address],
+    settings: { ELASTICSEARCH_SHARDS: String(SHARDS), ELASTICSEARCH_REPLICAS: '1' },
+    random,
+  })
+
+const get = async (node: Service, path: string): Promise<unknown> => {
+  const answer = await fetch(`${node.address}${path}`)
+  expect(answer.status).toBe(200)
+  return answer.json()
+}
+/** The nodes that hold data, and what the master says of all shards and copies. */
+const health = (node: Service) =>
+  get(node, '/_cluster/health') as Promise<{ number_of_data_nodes: number; status: string }>
+const whole = (node: Service): Promise<void> =>
+  eventually(async () => expect(await health(node)).toMatchObject({ number_of_data_nodes: 2, status: 'green' }), {
+    within: WHOLE_WITHIN_MS,
+  })
+const alone = (node: Service): Promise<void> =>
+  eventually(async () => expect(await health(node)).toMatchObject({ number_of_data_nodes: 1, status: 'yellow' }))
+
+/** Documents that Elasticsearch gives on one page at most. */
+const MOST = 10_000
+type Hits = { readonly hits: { readonly hits: readonly { readonly _id: string }[] } }
+/** What a search finds in the copies of one node. */
+const searchable = async (node: Service, name: string, index: string) => {
+  const { nodes } = (await get(node, `/_nodes/${name}/_none`)) as { nodes: Record<string, object> }
+  const only = `preference=_only_nodes:${Object.keys(nodes)[0]}&version=true&size=${MOST}`
+  const { hits } = ((await get(node, `/${index}/_search?${only}`)) as Hits).hits
+  expect(hits.length).toBeLessThan(MOST)
+  return hits.toSorted((a, b) => (a._id < b._id ? -1 : 1))
+}
+
+// In Docker two nodes would need a network of their own.
+const way = await findWay({ ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined })
+if (way.from !== 'jvm') console.log('left out: two nodes of Elasticsearch (they run as Java processes only)')
+const testNodes = test.runIf(way.from === 'jvm')
+
+testNodes(
+  'a node that is killed while it is written to and read from loses nothing, and its copies are whole when it is back',
+  async t => {
+    const nodes = await startNodes(t)
+    const { first, second } = nodes
+    await whole(first)
+    const random = createRandom(seed)
+    const installation = await install(t, nodes, random)
+    const { prefix, proxy, projector, walkers, topics, next } = installation
+    const payouts = indexNamed(prefix, 'payouts')
+    const copies = (await get(first, `/_cat/shards/${payouts}?format=json&h=prirep,node`)) as { node: string }[]
+    expect(copies.map(({ node }) => node).toSorted()).toEqual(['first', 'first', 'first', 'second', 'second', 'second'])
+    const isBulk = (line: string): boolean => line.startsWith('POST /_bulk')
+    const took: Record<'lost' | 'back', number[]> = { lost: [], back: [] }
+
+    for (let round = 0; round < ROUNDS; round++) {
+      await whole(first)
+      const loading = keepPublishing(t, topics, () => next(FEW))
+      for (let bulks = 0; bulks < 1 + random.below(4); bulks++) await proxy.passes(isBulk)
+      await second.kill()
+      await alone(first)
+      // The one that is left goes on by itself, while records keep coming.
+      const { pages } = walkers.soFar()
+      await eventually(() => expect(walkers.soFar().pages).toBeGreaterThan(pages + 5))
+      await loading.stop()
+      took.lost.push(await expectGoesOn(installation))
+
+      const again = keepPublishing(t, topics, () => next(FEW))
+      await second.restart()
+      await whole(first)
+      await again.stop()
+      took.back.push(await expectGoesOn(installation))
+    }
+    const seconds = (all: readonly number[]): string => all.map(one => (one / 1_000).toFixed(1)).join(', ')
+    console.log(`caught up ${seconds(took.lost)} s after the loss, ${seconds(took.back)} s after the return`)
+    console.log(`pages ${walkers.soFar().pages}, of 503 ${walkers.soFar().unavailable}`)
+    await expectNothingHappened(installation)
+    await caughtUp(projector)
+    for (const kind of ['reps', 'periods', 'payouts', 'payroll_files'] as const) {
+      const index = indexNamed(prefix, kind)
+      const [one, other] = await Promise.all(['first', 'second'].map(name => searchable(first, name, index)))
+      expect(one?.length).toBeGreaterThan(0)
+      expect(other).toEqual(one)
+    }
+  },
+  TEST_TIMEOUT_MS,
+)
+
+testNodes(
+  'a node that is cut off from the master, and reached by everybody else, shows nobody what is over',
+  async t => {
+    const nodes = await startNodes(t)
+    const { first, between } = nodes
+    await whole(first)
+    const installation = await install(t, nodes, createRandom(seed + 1))
+    const { topics, next, walkers, keys } = installation
+    await whole(first)
+    const { api } = installation
+    const many = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 2), walkers: 4, every: 5 })
+    t.onTestFinished(async () => void (await many.stop()))
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const proxy of between) await proxy.suffer({ kind: 'away' })
+      await alone(first)
+      const loading = keepPublishing(t, topics, () => next(FEW))
+      const { pages } = many.soFar()
+      await eventually(() => expect(many.soFar().pages).toBeGreaterThan(pages + 200))
+      await loading.stop()
+      await expectGoesOn(installation)
+      for (const proxy of between) await proxy.heal()
+      await whole(first)
+      await expectGoesOn(installation)
+    }
+    const walked = await many.stop()
+    console.log(`pages ${walked.pages}, of 503 ${walked.unavailable + walkers.soFar().unavailable}`)
+    await expectNothingHappened(installation)
+    expectWalkedAsModelled(walked, foldAll(topics).model)
+  },
+  TEST_TIMEOUT_MS,
+)

@@ -1,0 +1,121 @@
+/**
+ * The promises hold whatever the number of shards: each index of the generation has three, over which the records of every organization
+ * lie as their ids fall. A rebuild makes it anew with another number. The seed is printed; FLOW_SEED sets it.
+ */
+import { beforeAll, expect, test } from 'vitest'
+import { expectProjectedAsModelled, foldAll } from '../../support/agreement.ts'
+import { type Client, createClient, lists } from '../../support/client.ts'
+import { commandSettings, jsonLines, runCommand } from '../../support/commands.ts'
+import { keyCreated, newKeyText } from '../../support/events.ts'
+import type { Item, Model } from '../../support/model.ts'
+import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { createRandom, seedOfRun } from '../../support/random.ts'
+import { fileScope } from '../../support/scope.ts'
+import { call, createPrefix } from '../../support/stored.ts'
+import { createStream, organizationsIn } from '../../support/streams.ts'
+import { createTopics, type Topics } from '../../support/topics.ts'
+import { totalsOf } from '../../support/totals.ts'
+import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
+
+const PARTITIONS = 3
+const SHARDS = 3
+const LIMITS = [1, 2, 7, 50, 200]
+const seed = seedOfRun()
+const random = createRandom(seed)
+const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
+const keys = new Map(organizations.map(org => [org, newKeyText()]))
+const stream = createStream(random, organizations, PARTITIONS, { reps: 4, periods: 3 })
+
+const file = fileScope()
+let topics: Topics
+let prefix: string
+let projector: Projector
+let api: Api
+let model: Model
+
+beforeAll(async () => {
+  console.log(`seed ${seed}`)
+  topics = await createTopics(file, { partitions: PARTITIONS })
+  prefix = createPrefix(file)
+  projector = await startProjector(file, { topics, prefix, settings: { ELASTICSEARCH_SHARDS: String(SHARDS) } })
+  await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
+  await topics.publish(stream.take(300))
+  await caughtUp(projector)
+  api = await startApi(file, prefix)
+  const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 4, every: 5 })
+  // In small portions: what a list shows changes between two pages.
+  for (let part = 0; part < 40; part++) await topics.publish(stream.take(10))
+  await caughtUp(projector)
+  const walked = await walkers.stop()
+  model = foldAll(topics).model
+  expectWalkedAsModelled(walked, model)
+})
+
+const clientOf = (org: string): Client => createClient([api], keys.get(org) ?? '')
+const shardsOf = async (index: string): Promise<number[]> =>
+  (JSON.parse((await call('GET', `/_cat/shards/${index}?format=json&h=docs`)).text) as { docs: string }[]).map(
+    ({ docs }) => Number(docs),
+  )
+/** Every record of what is paged through, at this limit. */
+const walk = async (org: string, path: string, limit: number): Promise<Item[]> => {
+  const records: Item[] = []
+  for (let cursor = '', more = true; more; ) {
+    const { status, text } = await clientOf(org).ask(`${path}?limit=${limit}${cursor && `&starting_after=${cursor}`}`)
+    expect([path, status]).toEqual([path, 200])
+    const { data, has_more, next_cursor } = JSON.parse(text) as { data: Item[]; has_more: boolean; next_cursor: string }
+    records.push(...data)
+    more = has_more
+    cursor = next_cursor
+  }
+  return records
+}
+const idsOf = (items: readonly Item[]): string[] => items.map(({ id }) => String(id))
+
+const expectServed = async (): Promise<void> => {
+  for (const org of organizations) {
+    const view = model.view(org)
+    for (const list of lists) {
+      for (const limit of LIMITS) expect(await walk(org, `/${list}`, limit)).toEqual(view[list])
+    }
+    for (const payout of view.everyPayout) expect(await clientOf(org).read(`/payouts/${payout.id}`)).toEqual(payout)
+    for (const statement of view.statements) {
+      expect(await clientOf(org).read(`/statements/${statement.id}`)).toEqual(statement)
+    }
+    const changes = idsOf(await walk(org, '/changes', 7))
+    expect(changes).toEqual(model.changes(org).map(({ id }) => id))
+    for (const { id, rep_id, period_id } of view.payouts) {
+      const chain = view.everyPayout.filter(item => item.rep_id === rep_id && item.period_id === period_id)
+      expect(idsOf(await walk(org, `/payouts/${id}/history`, 2))).toEqual(idsOf(chain))
+    }
+    const { totals } = (await clientOf(org).read('/totals')) as { totals?: unknown }
+    expect(totals).toEqual(totalsOf(view.payouts, view.payroll_files))
+  }
+}
+
+test('the payouts lie on three shards, and those of the largest organization on more than one', async () => {
+  const documents = await shardsOf(`${prefix}-g1-payouts`)
+  expect(documents).toHaveLength(SHARDS)
+  for (const count of documents) expect(count).toBeGreaterThan(0)
+  const all = organizations.map(org => model.view(org).everyPayout.length)
+  expect(Math.max(...documents)).toBeLessThan(all.reduce((sum, count) => sum + count, 0))
+})
+
+test('on three shards everything is stored, and every list, record, history, feed and sum served, as it was published', async () => {
+  await expectProjectedAsModelled(prefix, topics)
+  await expectServed()
+})
+
+test('a rebuild with another number of shards is found equal, takes over, and serves the same', async () => {
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, ELASTICSEARCH_SHARDS: '2' }
+  const ended = async (...args: string[]) => {
+    const ran = await runCommand(['projection', ...args, '--json'], settings)
+    expect(ran, ran.said).toMatchObject({ code: 0 })
+    return jsonLines(ran)
+  }
+  await ended('rebuild')
+  for (const line of await ended('verify', 'g1', 'g2')) expect(line).toMatchObject({ equal: true })
+  await ended('swap', 'g2')
+  expect(await shardsOf(`${prefix}-g1-payouts`)).toHaveLength(SHARDS)
+  expect(await shardsOf(`${prefix}-g2-payouts`)).toHaveLength(2)
+  await expectServed()
+})
