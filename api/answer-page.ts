@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import type { ListKind } from '../schemas/documents.ts'
-import type { Cut } from './cut-documents.ts'
+import { type Cut, startsWith } from './cut-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from './failures.ts'
 import type { Position } from './position.ts'
 import { type Page, recordIdOf } from './read-list.ts'
@@ -53,10 +53,14 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
 
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22
+/** The last field before the body: it is sought from there. */
 export const contentHash = ({ bytes, start, headerEnd }: Cut): string => {
-  const from = bytes.indexOf(HASH, start) + HASH.length
-  const to = bytes.indexOf(QUOTE, from)
-  if (from < start || to === -1 || to >= headerEnd) throw unavailable('elasticsearch_malformed_record')
+  const to = headerEnd - 1
+  let from = to
+  while (from > start && bytes[from - 1] !== QUOTE) from--
+  if (bytes[to] !== QUOTE || !startsWith(bytes, from - HASH.length, HASH)) {
+    throw unavailable('elasticsearch_malformed_record')
+  }
   return bytes.toString('latin1', from, to)
 }
 

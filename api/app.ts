@@ -6,6 +6,7 @@ import { authenticate } from './authenticate.ts'
 import type { Rate, RequestCounter } from './count-requests.ts'
 import { describe } from './describe.ts'
 import type { Elasticsearch } from './elasticsearch.ts'
+import { gather, timer } from './gather.ts'
 import { identifyRequest } from './identify-request.ts'
 import { createKeyLookUp } from './keys.ts'
 import { createFailures } from './limit-failures.ts'
@@ -38,7 +39,8 @@ export type Api = { readonly listener: RequestListener; readonly readiness: () =
 
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now } = parts
-  const { search, multiGet } = parts.elasticsearch
+  const { search } = parts.elasticsearch
+  const multiGet = gather(parts.elasticsearch.multiGet, timer)
   const { positions, readers } = createReaders(prefix, search, multiGet)
   const keys = createKeyLookUp(prefix, multiGet, now)
   const router = createRoutes(readers)

@@ -44,14 +44,27 @@ const HIT_END = Buffer.from(']}')
 const SEARCH_END = Buffer.from(']}}')
 const DOCS = Buffer.from('{"docs":[')
 const DOCS_END = Buffer.from(']}')
+const BETWEEN = Buffer.from(',')
 const MISSING = Buffer.from('"found":false}')
 const FOUND = Buffer.from('"found":true,')
 const VERSION = Buffer.from('"_version":')
 
 const malformed = (what: string) => unavailable(`elasticsearch_malformed_${what}`)
 
-const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean =>
-  bytes.length >= at + expected.length && bytes.compare(expected, 0, expected.length, at, at + expected.length) === 0
+/** Where these bytes are found next: -1 where nowhere. For what is near: it is looked for byte by byte. */
+const placeOf = (bytes: Buffer, sought: Buffer, from: number): number => {
+  const last = bytes.length - sought.length
+  const first = sought[0]
+  for (let at = from; at <= last; at++) if (bytes[at] === first && startsWith(bytes, at, sought)) return at
+  return -1
+}
+
+/** Byte by byte: of texts as short as these a call of Buffer's own costs more than the comparison. */
+export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean => {
+  if (bytes.length < at + expected.length) return false
+  for (let place = 0; place < expected.length; place++) if (bytes[at + place] !== expected[place]) return false
+  return true
+}
 
 /**
  * The documents of a search, in order.
@@ -73,7 +86,7 @@ export const cutSearch = (bytes: Buffer, indices: readonly string[], org: string
     const start = expected[which]
     if (index === undefined || start === undefined) throw malformed('hit')
     const idStart = at + start.length
-    const source = bytes.indexOf(SOURCE, idStart)
+    const source = placeOf(bytes, SOURCE, idStart)
     if (source === -1) throw malformed('hit')
     const cut = cutRecord(bytes, source + SOURCE.length - 1)
     const sort = cut.end + SORT.length
@@ -131,17 +144,41 @@ const requireComplete = (head: string): void => {
 }
 
 /** The documents of a multi-get in the order they were asked for; undefined where there is none. */
-export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut | undefined)[] => {
+export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut | undefined)[] =>
+  documentsIn(bytes, names).map(({ cut }) => cut)
+
+/**
+ * The answers to parts of a multi-get, each as if its names had been asked for alone, in bytes of its own.
+ * @param parts of each the places of its names among all
+ */
+export const divideMultiGet = (
+  bytes: Buffer,
+  names: readonly DocumentName[],
+  parts: readonly (readonly number[])[],
+): Buffer[] => {
+  const texts = documentsIn(bytes, names).map(({ from, to }) => bytes.subarray(from, to))
+  return parts.map(places => {
+    const found = places.flatMap(place => [BETWEEN, texts[place] ?? BETWEEN]).slice(1)
+    return Buffer.concat([DOCS, ...found, DOCS_END])
+  })
+}
+
+/** Each answer to a name, in the order they were asked for, and where it lies. */
+const documentsIn = (
+  bytes: Buffer,
+  names: readonly DocumentName[],
+): { readonly from: number; readonly to: number; readonly cut: Cut | undefined }[] => {
   if (!startsWith(bytes, 0, DOCS)) throw malformed('head')
   let at = DOCS.length
-  const cuts = names.map((name, place) => {
+  const documents = names.map((name, place) => {
     if (place > 0 && bytes[at++] !== COMMA) throw malformed('document')
+    const from = at
     const expected = Buffer.from(`{"_index":${JSON.stringify(name.index)},"_id":${JSON.stringify(name.id)},`)
     if (!startsWith(bytes, at, expected)) throw malformed('document')
     at += expected.length
     if (startsWith(bytes, at, MISSING)) {
       at += MISSING.length
-      return undefined
+      return { from, to: at, cut: undefined }
     }
     // Anything else than a version here is an error in place of a document: its shard could not be read.
     if (!startsWith(bytes, at, VERSION)) throw unavailable('elasticsearch_partial')
@@ -152,10 +189,10 @@ export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut
     const cut = name.form === 'record' ? cutRecord(bytes, start) : cutSmall(bytes, start)
     at = cut.end + 1
     if (bytes[cut.end] !== CLOSE_BRACE) throw malformed('document')
-    return cut
+    return { from, to: at, cut }
   })
   if (!startsWith(bytes, at, DOCS_END) || bytes.length !== at + DOCS_END.length) throw malformed('end')
-  return cuts
+  return documents
 }
 
 const cutRecord = (bytes: Buffer, start: number): Cut => {

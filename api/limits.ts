@@ -38,6 +38,10 @@ export const SEARCH_TIME_MAX = 2_500
 /** Requests to Elasticsearch at once; beyond it a request is refused rather than queued. Below the client's 256 connections. */
 export const READS_IN_FLIGHT_MAX = 200
 
+/** Milliseconds that a multi-get waits for the one under way, to go together with others that came since, and the documents that they ask for together. */
+export const GATHER_TIME_MAX = 5
+export const GATHERED_NAMES = 32
+
 /** Bytes of an answer of Elasticsearch that are collected: a page of records, and room for what is around them. */
 export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
 

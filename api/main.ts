@@ -21,13 +21,17 @@ import { sayWhenReady } from './ready.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './server.ts'
 
 /**
- * A page is a few buffers of several 100 KB outside the heap. Without this the collector marks the whole heap whenever 64 MB of
- * them have come, every 70 pages or so, which costs more than the pages do; with it they count towards the heap's own limit.
+ * A page is a few buffers of several 100 KB outside the heap. Without the first flag the collector marks the whole heap whenever 64 MB of
+ * them have come, every 70 pages or so, which costs more than the pages do; with it they count towards the heap's own limit. The second lets
+ * what is used grow to four times of what was left by the last collection before the next one marks: mostly it is such buffers, and they are gone by then.
  */
-const countBuffersInHeapLimit = (): void => setFlagsFromString('--external-memory-accounted-in-global-limit')
+const collectBuffersLater = (): void => {
+  setFlagsFromString('--external-memory-accounted-in-global-limit')
+  setFlagsFromString('--heap-growing-percent=300')
+}
 
 const start = async (): Promise<void> => {
-  countBuffersInHeapLimit()
+  collectBuffersLater()
   const settings = readSettings(apiSettings, process.env)
   const stream = pino.destination({ sync: false, minLength: LOG_BUFFER_BYTES, periodicFlush: LOG_FLUSH_INTERVAL })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))

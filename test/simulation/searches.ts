@@ -6,6 +6,7 @@
 import type { DocumentName } from '../../api/cut-documents.ts'
 import type { MultiGet, Search } from '../../api/elasticsearch.ts'
 import { unavailable } from '../../api/failures.ts'
+import { gather } from '../../api/gather.ts'
 import type { Clock } from './clock.ts'
 import type { Engine } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
@@ -45,18 +46,21 @@ export const createSearches = (
       )
       return ask(parts, () => searchAnswer(hits, asked, parts.length, failed))
     },
-    multiGet: names => {
-      const found: string[] = []
-      const look = (wanted: DocumentName, place: number, fails: boolean): void => {
-        found[place] = documentAnswer(engine, wanted, fails)
-        // The control index has one shard: what is asked of it is read in the order of asking, however far apart.
-        const next = names.findIndex(({ form }, at) => at > place && form === 'small' && wanted.form === 'small')
-        const name = names[next]
-        if (name) found[next] = documentAnswer(engine, name, fails)
-      }
-      const parts = names.map((wanted, place) => (fails: boolean) => look(wanted, place, fails))
-      return ask(parts, () => `{"docs":[${found.join()}]}`)
-    },
+    multiGet: gather(
+      names => {
+        const found: string[] = []
+        const look = (wanted: DocumentName, place: number, fails: boolean): void => {
+          found[place] = documentAnswer(engine, wanted, fails)
+          // The control index has one shard: what is asked of it is read in the order of asking, however far apart.
+          const next = names.findIndex(({ form }, at) => at > place && form === 'small' && wanted.form === 'small')
+          const name = names[next]
+          if (name) found[next] = documentAnswer(engine, name, fails)
+        }
+        const parts = names.map((wanted, place) => (fails: boolean) => look(wanted, place, fails))
+        return ask(parts, () => `{"docs":[${found.join()}]}`)
+      },
+      (milliseconds, run) => clock.after(milliseconds, run),
+    ),
   }
 }
 

@@ -1,0 +1,133 @@
+/**
+ * Multi-gets of several requests go together. In: the names of documents that one request asks for. Out: their answer.
+ *   While one is under way those that come wait for it, but not for long, and then go as one: with little to do nobody waits, with much to do
+ *   there are few. What several ask for is read once.
+ * Promises: nothing is read before whoever asks for it has asked, and each one's documents are read in its order; whoever goes
+ *   together with others is answered as if alone: what cannot be told apart, and what is too large, is asked again one by one.
+ */
+import { type DocumentName, divideMultiGet } from './cut-documents.ts'
+import type { MultiGet } from './elasticsearch.ts'
+import { Refusal, unavailable } from './failures.ts'
+import { GATHER_TIME_MAX, GATHERED_NAMES } from './limits.ts'
+
+/** Runs something after so many milliseconds, unless it is cancelled before. */
+export type Later = (milliseconds: number, run: () => void) => () => void
+
+export const timer: Later = (milliseconds, run) => {
+  const timeout = setTimeout(run, milliseconds)
+  return () => clearTimeout(timeout)
+}
+
+type Waiting = {
+  readonly names: readonly DocumentName[]
+  readonly signal: AbortSignal
+  readonly resolve: (answer: Buffer | Promise<Buffer>) => void
+  readonly reject: (error: unknown) => void
+}
+
+export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
+  let waiting: Waiting[] = []
+  let underWay = 0
+  let cancel = (): void => undefined
+
+  const sendAll = (): void => {
+    cancel()
+    for (let group = take(); group.length > 0; group = take()) void send(group)
+  }
+  const take = (): Waiting[] => {
+    waiting = waiting.filter(({ signal }) => !signal.aborted)
+    let count = 0
+    let names = 0
+    for (const one of waiting) {
+      names += one.names.length
+      if (count > 0 && names > GATHERED_NAMES) break
+      count++
+    }
+    return waiting.splice(0, count)
+  }
+  const send = async (group: readonly Waiting[]): Promise<void> => {
+    underWay++
+    const [first] = group
+    if (first && group.length === 1) {
+      const answer = multiGet(first.names, first.signal)
+      first.resolve(answer)
+      await answer.catch(() => undefined)
+    } else await sendTogether(group)
+    underWay--
+    sendAll()
+  }
+  const sendTogether = async (group: readonly Waiting[]): Promise<void> => {
+    const { names, parts } = together(group)
+    using given = allOf(group)
+    try {
+      const answers = divideMultiGet(await multiGet(names, given.signal), names, parts)
+      for (const [place, { resolve, reject }] of group.entries()) {
+        const answer = answers[place]
+        if (answer) resolve(answer)
+        else reject(new Error('an answer was not divided among all'))
+      }
+    } catch (error) {
+      const isOfOne = error instanceof Refusal && OF_ONE.test(error.because ?? '')
+      for (const { names, signal, resolve, reject } of group) {
+        if (isOfOne) resolve(multiGet(names, signal))
+        else reject(error)
+      }
+    }
+  }
+
+  return (names, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(gone(signal))
+      const leave = (): void => reject(gone(signal))
+      signal.addEventListener('abort', leave, { once: true })
+      const stay = (): void => signal.removeEventListener('abort', leave)
+      waiting.push({
+        names,
+        signal,
+        resolve: answer => {
+          stay()
+          resolve(answer)
+        },
+        reject: error => {
+          stay()
+          reject(error)
+        },
+      })
+      if (underWay === 0) sendAll()
+      else if (waiting.length === 1) cancel = later(GATHER_TIME_MAX, sendAll)
+    })
+}
+
+/** What may be the fault of one document, or of all being together. */
+const OF_ONE = /^elasticsearch_(?:partial|malformed_|overloaded)/
+
+const gone = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)
+
+/** All that a group asks for, and the places of what each one does: in its own order, whatever the others ask for. */
+const together = (group: readonly Waiting[]) => {
+  const names: DocumentName[] = []
+  const parts = group.map(one => {
+    let before = -1
+    return one.names.map(name => {
+      const same = names.findIndex(({ index, id }, at) => at > before && id === name.id && index === name.index)
+      before = same === -1 ? names.push(name) - 1 : same
+      return before
+    })
+  })
+  return { names, parts }
+}
+
+/** A signal that is aborted once nobody waits any more. */
+const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
+  const nobody = new AbortController()
+  const look = (): void => {
+    if (group.every(({ signal }) => signal.aborted)) nobody.abort(group[0]?.signal.reason)
+  }
+  for (const { signal } of group) signal.addEventListener('abort', look)
+  return {
+    signal: nobody.signal,
+    [Symbol.dispose]: () => {
+      for (const { signal } of group) signal.removeEventListener('abort', look)
+    },
+  }
+}
