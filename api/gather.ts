@@ -30,9 +30,13 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
   let underWay = 0
   let cancel = (): void => undefined
 
-  const sendAll = (): void => {
+  const sendWaiting = (): void => {
     cancel()
-    for (let group = take(); group.length > 0; group = take()) void send(group)
+    for (let group = take(); group.length > 0; group = take()) {
+      const [first] = group
+      if (first && group.length === 1) first.resolve(send(first.names, first.signal))
+      else void sendTogether(group)
+    }
   }
   const take = (): Waiting[] => {
     waiting = waiting.filter(({ signal }) => !signal.aborted)
@@ -45,22 +49,20 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
     }
     return waiting.splice(0, count)
   }
-  const send = async (group: readonly Waiting[]): Promise<void> => {
+  const send: MultiGet = async (names, signal) => {
     underWay++
-    const [first] = group
-    if (first && group.length === 1) {
-      const answer = multiGet(first.names, first.signal)
-      first.resolve(answer)
-      await answer.catch(() => undefined)
-    } else await sendTogether(group)
-    underWay--
-    sendAll()
+    try {
+      return await multiGet(names, signal)
+    } finally {
+      underWay--
+      sendWaiting()
+    }
   }
   const sendTogether = async (group: readonly Waiting[]): Promise<void> => {
     const { names, parts } = together(group)
     using given = allOf(group)
     try {
-      const answers = divideMultiGet(await multiGet(names, given.signal), names, parts)
+      const answers = divideMultiGet(await send(names, given.signal), names, parts)
       for (const [place, { resolve, reject }] of group.entries()) {
         const answer = answers[place]
         if (answer) resolve(answer)
@@ -69,13 +71,12 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
     } catch (error) {
       const isOfOne = error instanceof Refusal && OF_ONE.test(error.because ?? '')
       for (const { names, signal, resolve, reject } of group) {
-        if (isOfOne) resolve(multiGet(names, signal))
+        if (isOfOne) resolve(send(names, signal))
         else reject(error)
       }
     }
   }
-
-  return (names, signal) =>
+  const wait: MultiGet = (names, signal) =>
     new Promise((resolve, reject) => {
       if (signal.aborted) return reject(gone(signal))
       const leave = (): void => reject(gone(signal))
@@ -93,9 +94,10 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
           reject(error)
         },
       })
-      if (underWay === 0) sendAll()
-      else if (waiting.length === 1) cancel = later(GATHER_TIME_MAX, sendAll)
+      if (waiting.length === 1) cancel = later(GATHER_TIME_MAX, sendWaiting)
     })
+
+  return (names, signal) => (underWay === 0 ? send(names, signal) : wait(names, signal))
 }
 
 /** What may be the fault of one document, or of all being together. */
