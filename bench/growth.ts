@@ -7,10 +7,9 @@ import type { Bench, Measure } from './bench.ts'
 import { createDataset, type Organization, payoutOf } from './dataset.ts'
 import { type Chains, figureOfChains, figureOfGrowth, type Growth, type Stage } from './growth-figure.ts'
 import { measurePages, untilSeen } from './pages.ts'
-import { type Projection, project, startProjector, untilCaughtUp } from './projection.ts'
+import { type Projection, project, requireAllApplied, startProjector, untilCaughtUp } from './projection.ts'
 import { createKey, createTopics, type Topics } from './publish.ts'
 import { createRandom } from './random.ts'
-import { requireAllApplied } from './replay.ts'
 import { memoryMebibytes } from './usage.ts'
 
 /** Records that a projector finds unread when it starts again. */
@@ -85,12 +84,18 @@ const measureReading = async (
   return { walk, seen }
 }
 
-/** Bytes of the indices on disk. */
+/** Bytes of all segments of the indices; what was only written to the log of an index is brought into one before. */
 const diskOf = async ({ elasticsearch }: Bench, { prefix }: Projection): Promise<number> => {
-  const stats = (await elasticsearch.call('GET', `/${prefix}-*/_stats/store`)) as {
-    _all: { primaries: { store: { size_in_bytes: number } } }
-  }
-  return stats._all.primaries.store.size_in_bytes
+  await elasticsearch.call('POST', `/${prefix}-*/_flush`)
+  const { indices } = (await elasticsearch.call('GET', `/${prefix}-*/_segments`)) as Segments
+  const shards = Object.values(indices).flatMap(index => Object.values(index.shards).flat())
+  const segments = shards.flatMap(shard => Object.values(shard.segments))
+  return segments.reduce((sum, { size_in_bytes }) => sum + size_in_bytes, 0)
+}
+
+type Shard = { readonly segments: Readonly<Record<string, { readonly size_in_bytes: number }>> }
+type Segments = {
+  readonly indices: Readonly<Record<string, { readonly shards: Readonly<Record<string, readonly Shard[]>> }>>
 }
 
 /** @returns seconds from starting the process until the first of the unread records is published */

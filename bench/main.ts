@@ -58,6 +58,7 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
 /** @throws Error when a ratio is too much worse */
 const compare = (kept: Results, { figures }: Results): void => {
   const compared = compareRatios(kept.figures, figures)
+  if (compared.length === 0) throw new Error('nothing was compared: no ratio with a bound is kept of these figures')
   say(reportCompared(compared))
   const worse = compared.filter(({ isTooMuch }) => isTooMuch).map(({ key }) => key)
   if (worse.length > 0) throw new Error(`more than ${WORSE_PERCENT} % worse than what was kept: ${worse.join('; ')}`)

@@ -7,6 +7,7 @@ export const help = `npm run bench -- [options]
 Measures this machine: what the projector and the API do, beside what Elasticsearch alone and plain pipes do, in one run.
 Kafka and Elasticsearch come from KAFKA_BROKERS and ELASTICSEARCH_URL, else they are started and removed again.
 A whole run, some 40 minutes, is kept in bench/results.json, and docs/performance.md with its pictures is made of it.
+It needs some 15 GiB where the servers keep their data: in memory where there is enough, else, or where TMPDIR says, on disk.
 
   --quick           smaller sizes, under three minutes; nothing is kept
   --only FIGURE     ${figureNames.join(', ')}; may be repeated; nothing is kept

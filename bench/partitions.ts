@@ -29,8 +29,6 @@ export const measurePartitions: Measure = async bench => {
   await publish(single, 'one partition')
 
   const events = recorded.length + data.payouts
-  // Not counted: the JVM gets warm.
-  await projectBy(bench, six, 1, events)
   const measured: Round[] = []
   for (let round = 1; round <= rounds; round++) {
     const one = await projectBy(bench, six, 1, events)

@@ -23,15 +23,14 @@ export const drawPicture = (picture: Picture): string => {
 
 /** One below the other, with a stroke from lowest to highest. */
 const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption => ({
-  grid: { left: 16, right: 90, top: 48, bottom: 44, containLabel: true },
+  grid: { left: 32, right: 60, top: 48, bottom: 44, containLabel: true },
   xAxis: { type: 'value', name: unit, nameLocation: 'middle', nameGap: 28 },
-  yAxis: { type: 'category', inverse: true, data: bars.map(({ name }) => name), axisTick: { show: false } },
+  yAxis: { type: 'category', inverse: true, data: bars.map(labelOf), axisTick: { show: false } },
   series: [
     {
       type: 'bar',
       barWidth: BAR / 2,
       data: bars.map(({ value }) => value),
-      label: { show: true, position: 'insideLeft', color: '#ffffff', formatter: labelOf },
     },
     {
       type: 'custom',
@@ -45,10 +44,9 @@ const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption =
   ],
 })
 
-const labelOf = ({ value }: { readonly value: unknown }): string =>
-  Number(value) >= 100
-    ? Math.round(Number(value)).toLocaleString('en-US')
-    : String(Number(Number(value).toPrecision(3)))
+/** With the value: within a short bar there is no room for it. */
+const labelOf = ({ name, value }: Bar): string =>
+  `${name}: ${value >= 100 ? Math.round(value).toLocaleString('en-US') : Number(value.toPrecision(3))}`
 
 const drawSpread: echarts.CustomSeriesRenderItem = (_, api) => {
   const [left = 0, y = 0] = api.coord([api.value(1), api.value(0)])
@@ -63,8 +61,8 @@ const drawSpread: echarts.CustomSeriesRenderItem = (_, api) => {
 }
 
 const linesOf = ({ unit, x, lines }: Extract<Picture, { readonly x: unknown }>): echarts.EChartsCoreOption => ({
-  grid: { left: 24, right: 40, top: 84, bottom: 44, containLabel: true },
-  legend: { top: 40, left: 16, data: lines.map(({ name }) => name) },
+  grid: { left: 32, right: 48, top: lines.length > 1 ? 104 : 72, bottom: 44, containLabel: true },
+  legend: { show: lines.length > 1, top: 40, left: 16, itemGap: 24, data: lines.map(({ name }) => name) },
   xAxis: {
     type: x.isLog ? 'log' : 'value',
     name: x.title,

@@ -101,6 +101,12 @@ type Looking = {
   readonly everyMilliseconds?: number
 }
 
+/** A figure of a projection that parked or lost something would be none. */
+export const requireAllApplied = ({ records }: Pick<Projection, 'records'>, events: number): void => {
+  if (records.applied === events) return
+  throw new Error(`of ${events} events published, ${JSON.stringify(records)} were projected`)
+}
+
 /** Waits until the published position of every partition has reached an end. */
 export const untilCaughtUp = async (
   { elasticsearch, signal, say }: Bench,

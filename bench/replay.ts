@@ -10,7 +10,7 @@ import { createDataset, type DatasetSize } from './dataset.ts'
 import { newPrefix } from './elasticsearch.ts'
 import { type Peer, type Piped, pipeOnce, preparePeers } from './peers.ts'
 import { printProfile } from './profile.ts'
-import { type Projection, project } from './projection.ts'
+import { project, requireAllApplied } from './projection.ts'
 import { createTopics, type Topics } from './publish.ts'
 import { startRecordingProxy } from './recording-proxy.ts'
 import {
@@ -25,9 +25,8 @@ import {
 import { agree } from './statistics.ts'
 import { watchCpu } from './usage.ts'
 
-/** Warming up ends when two rounds of both differ by no more percent than this, or after so many rounds. */
+/** Warming up ends when two rounds of both differ by no more percent than this, or after as many rounds as the size says. */
 const WARM_PERCENT = 10
-const WARM_ROUNDS = 3
 
 export const measureReplay: Measure = async bench => {
   const { half } = bench.sizes.replay
@@ -101,7 +100,7 @@ const recordBulks = async (bench: Bench, topics: Topics, events: number): Promis
 /** Until the JVM is warm for both: what it has compiled for one is not all that the other needs. */
 const warmUp = async (bench: Bench, mix: Mix): Promise<void> => {
   let before: Pair | undefined
-  for (let round = 1; round <= WARM_ROUNDS; round++) {
+  for (let round = 1; round <= bench.sizes.replay.warmUpRounds; round++) {
     const pair = await measurePair(bench, mix)
     bench.say(`warming up, round ${round}: ${describe(mix.payouts, pair)}`)
     if (before && isAsFast(before, pair)) return
@@ -176,10 +175,4 @@ const projectOnce = async (
   requireAllApplied(projection, payouts + others)
   await projection.projector.stop()
   return projection
-}
-
-/** A figure of a projection that parked or lost something would be none. */
-export const requireAllApplied = ({ records }: Pick<Projection, 'records'>, events: number): void => {
-  if (records.applied === events) return
-  throw new Error(`of ${events} events published, ${JSON.stringify(records)} were projected`)
 }

@@ -4,6 +4,8 @@ import type { DatasetSize, PayoutShape } from './dataset.ts'
 export type Sizes = {
   readonly replay: {
     readonly data: DatasetSize
+    /** At most. */
+    readonly warmUpRounds: number
     readonly rounds: number
     /** Each on a core of its own. */
     readonly separateRounds: number
@@ -70,6 +72,7 @@ const large = { lines: 6, steps: 8 }
 export const wholeRun: Sizes = {
   replay: {
     data: { payouts: 300_000, organizations: 50, recalculated, ...large },
+    warmUpRounds: 3,
     rounds: 3,
     separateRounds: 2,
     half: { data: { payouts: 150_000, organizations: 50, firstShare: 0.5, recalculated, ...large }, rounds: 3 },
@@ -126,6 +129,7 @@ export const wholeRun: Sizes = {
 export const quickRun: Sizes = {
   replay: {
     data: { ...wholeRun.replay.data, payouts: 10_000 },
+    warmUpRounds: 1,
     rounds: 1,
     separateRounds: 1,
     half: { data: { ...wholeRun.replay.half.data, payouts: 6_000 }, rounds: 1 },
@@ -133,12 +137,12 @@ export const quickRun: Sizes = {
   partitions: { data: { ...wholeRun.partitions.data, payouts: 6_000 }, rounds: 1 },
   growth: {
     ...wholeRun.growth,
-    payouts: [1_000, 5_000, 15_000],
+    payouts: [1_000, 15_000],
     pages: { rounds: 1, secondsPerRound: 0.5 },
     probes: 20,
     restarts: 1,
     chains: {
-      ...wholeRun.growth.chains,
+      lengths: [1, 100],
       data: { ...wholeRun.growth.chains.data, payouts: 3_000, organizations: 6 },
       rounds: 1,
     },

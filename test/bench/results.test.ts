@@ -53,6 +53,7 @@ test('bars, with their spread, and lines are drawn', () => {
     unit: 'ms',
     x: { title: 'payouts', isLog: true },
     lines: [
+      { name: 'walk', points: [] },
       {
         name: 'page',
         points: [
