@@ -23,4 +23,4 @@ COPY commands commands
 USER node
 # Without the base image's shell script in front: Node gets the signals.
 ENTRYPOINT []
-CMD ["node", "projector/main.ts"]
+CMD ["node", "--max-semi-space-size=16", "projector/main.ts"]

@@ -4,11 +4,19 @@ import { once } from 'node:events'
 import { isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import manifest from '../package.json' with { type: 'json' }
 import { leaveWill } from '../services/will.ts'
 
 const root = join(import.meta.dirname, '..')
 /** The Kafka client sets timers in the past; harmless, and not news. */
 const quiet = '--disable-warning=TimeoutNegativeWarning'
+/** Of Node, where `npm run start:…` gives some besides: what is measured is what an operator starts. */
+const flagsOf = (script: string): string[] => {
+  const starts = Object.values(manifest.scripts).find(
+    command => command.startsWith('exec node ') && command.endsWith(` ${script}`),
+  )
+  return starts?.match(/ --\S+/g)?.map(flag => flag.trim()) ?? [quiet]
+}
 /** How long a process may take until it says that it is ready, and until it ends when asked to. Milliseconds. */
 const START_MS = 60_000
 const STOP_MS = 15_000
@@ -58,7 +66,7 @@ export const startProcess = async (options: ProcessOptions): Promise<Running> =>
   // In a group of its own: a Ctrl-C reaches us, and we end it in order.
   const [program, args] = isAbsolute(script)
     ? [script, flags]
-    : [process.execPath, [quiet, ...flags, join(root, script)]]
+    : [process.execPath, [...flagsOf(script), ...flags, join(root, script)]]
   const child = spawn(program, args, {
     cwd: root,
     env: { ...process.env, LOG_LEVEL: 'info', ...settings },

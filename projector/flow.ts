@@ -9,11 +9,12 @@
  * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
  */
 import type { ParkCode } from '../schemas/errors.ts'
+import { Cache } from './cache.ts'
 import type { RawRecord } from './decode.ts'
 import { type ParkedThere, parkedAsThere } from './follow.ts'
 import { type JudgeSteps, judgeOnly } from './judge.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
-import { Cache, eventsOf, type Loaded, type PlacedEvent } from './load.ts'
+import { eventsOf, type Loaded, type PlacedEvent } from './load.ts'
 import { type Projection, project } from './project.ts'
 import type { Position, PublishedPosition } from './publish.ts'
 import { type Batch, bytesOfAll, cut, Queue } from './queue.ts'

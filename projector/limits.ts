@@ -60,9 +60,9 @@ export const MGET_BYTES = 16 * MiB
 
 /**
  * Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again: with six partitions at most
- * a tenth of the heap. Measured, a replay in which what is replaced is found here takes Elasticsearch a tenth less.
+ * a tenth of the heap. What is replaced soon after is found here; more would take memory that is promised to others.
  */
-export const CACHE_BYTES_PER_PARTITION = Math.min(32 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 60))
+export const CACHE_BYTES_PER_PARTITION = Math.min(8 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 60))
 
 /** Milliseconds an Elasticsearch request may take before it is tried again: 30 s after it is well, everything goes on. */
 export const ELASTICSEARCH_TIMEOUT_MS = 20_000

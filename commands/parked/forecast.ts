@@ -3,9 +3,10 @@
  * as they are, and after the records that were foreseen before it. Reads, and changes nothing.
  */
 
+import { Cache } from '../../projector/cache.ts'
 import { decode } from '../../projector/decode.ts'
 import { judge } from '../../projector/judge.ts'
-import { Cache, load, type ReadDocuments } from '../../projector/load.ts'
+import { load, type ReadDocuments } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
 import { render } from '../../projector/render.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'

@@ -5,10 +5,11 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Cache } from '../../projector/cache.ts'
 import { decode, type RawRecord } from '../../projector/decode.ts'
 import { encodeHeaders } from '../../projector/headers.ts'
 import { judge } from '../../projector/judge.ts'
-import { Cache, load, type PlacedEvent } from '../../projector/load.ts'
+import { load, type PlacedEvent } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
 import { type Rendered, render } from '../../projector/render.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'

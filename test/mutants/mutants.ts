@@ -157,8 +157,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'what was decided and is not yet written is not seen by the next batch',
-    file: 'projector/load.ts',
-    find: "      this.#add(key, place === 'payouts' || place === 'chains' ? line : draft)\n",
+    file: 'projector/cache.ts',
+    find: "      this.#add(key, place === 'payouts' || place === 'chains' ? this.#lines.add(line) : draft)\n",
     replace: '',
   },
   {

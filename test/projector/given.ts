@@ -4,9 +4,10 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
+import { Cache } from '../../projector/cache.ts'
 import type { RawRecord } from '../../projector/decode.ts'
 import { textOf } from '../../projector/json-text.ts'
-import { Cache, load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
+import { load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
 import { type Projection, project } from '../../projector/project.ts'
 import { render } from '../../projector/render.ts'
 import type { AnyDraft, Change, Key } from '../../projector/state.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { Cache } from '../../projector/cache.ts'
 import { PARKED_BYTES_MAX } from '../../projector/limits.ts'
-import { Cache } from '../../projector/load.ts'
 import { project } from '../../projector/project.ts'
 import { State } from '../../projector/state.ts'
 import { rep as repData } from '../schemas/examples.ts'
