@@ -162,4 +162,10 @@ export const apiMutants: readonly Mutant[] = [
     replace:
       "      const again = now.publishedTo < before.publishedTo && freshness === 'at-position' && names.length > 0",
   },
+  {
+    name: 'of requests that are asked together one reads its record before its position',
+    file: 'api/gather.ts',
+    find: ' at > before && id',
+    replace: ' id',
+  },
 ]
