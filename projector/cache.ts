@@ -2,23 +2,18 @@
  * What this process knows of one partition: what it decided and is not yet acknowledged (never dropped), and what it
  * decided or read lately (bounded). Valid as long as every record of the partition is projected here, in order: it is
  * thrown away with the assignment.
- *
- * Two generations: what comes is kept in the young one; once that is half of the bound it becomes the old one, and what was
- * old is dropped. Measured in a replay, keeping the order of each single use took a twentieth of the projector's time.
  */
 import { KeyFilter } from './key-filter.ts'
-import { CACHE_BYTES_PER_PARTITION } from './limits.ts'
+import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from './limits.ts'
 import { draftOf, type Rendered } from './render.ts'
 import type { AnyDraft, Key } from './state.ts'
 
 export class Cache {
-  #young = new Map<Key, Kept>()
-  #old = new Map<Key, Kept>()
-  #youngBytes = 0
-  #oldBytes = 0
-  readonly #lines = new Lines()
-  /** What was decided and is not yet acknowledged, batch by batch. */
-  readonly #pending = new Set<readonly Key[]>()
+  /** Payouts and chains, as their lines. */
+  readonly #lines = new Shelf(CACHE_BYTES_PER_PARTITION)
+  /** Reps, periods, payroll files and keys: small, and asked for again when many payouts have gone by. */
+  readonly #heads = new Shelf(CACHE_HEAD_BYTES_PER_PARTITION)
+  readonly #slabs = new Slabs()
   /** All that exists, where the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
@@ -29,45 +24,87 @@ export class Cache {
   /** The document, null where there is none; undefined when Elasticsearch must be asked. */
   get(key: Key): AnyDraft | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
-    const young = this.#young.get(key)
-    if (young !== undefined) return draftIn(young)
-    const old = this.#old.get(key)
-    if (old === undefined) return undefined
-    this.#add(key, old instanceof Line ? this.#lines.copy(old) : old)
-    return draftIn(old)
+    const kept = this.#shelfOf(key).get(key, old => (old instanceof Line ? this.#slabs.copy(old) : old))
+    return kept && draftIn(kept)
   }
 
   /** Keeps what was read, unless it was decided meanwhile. */
   keep(key: Key, draft: AnyDraft): void {
-    if (!this.#young.has(key) && !this.#old.has(key)) this.#add(key, draft)
+    const shelf = this.#shelfOf(key)
+    if (!shelf.has(key)) shelf.add(key, draft)
   }
 
   /** @returns to be called once all of it is acknowledged */
   decided(documents: readonly Rendered[]): () => void {
-    // Pending from here on: what is added may make room of what was added just before.
-    const keys: Key[] = []
-    this.#pending.add(keys)
+    // Pending before it is added: what is added may make room of what was added just before.
+    const pending = [this.#lines, this.#heads].map(shelf => ({ shelf, keys: shelf.pend() }))
     for (const { key, place, draft, line } of documents) {
       if (place === 'parked' || place === 'statements') continue
-      keys.push(key)
-      this.#add(key, place === 'payouts' || place === 'chains' ? this.#lines.add(line) : draft)
+      const shelf = this.#shelfOf(key)
+      pending.find(one => one.shelf === shelf)?.keys.push(key)
+      shelf.add(key, shelf === this.#lines ? this.#slabs.add(line) : draft)
       this.#seen?.add(key)
     }
-    return () => this.#acknowledged(keys)
+    return () => {
+      for (const { shelf, keys } of pending) shelf.acknowledged(keys)
+    }
   }
 
-  #acknowledged(keys: readonly Key[]): void {
+  #shelfOf(key: Key): Shelf {
+    return key.startsWith('payouts/') || key.startsWith('chains/') ? this.#lines : this.#heads
+  }
+}
+
+/**
+ * Documents up to a bound, in two generations: what comes is kept in the young one; once that is half of the bound it becomes the
+ * old one, and what was old is dropped. Measured in a replay, keeping the order of each single use took a twentieth of the
+ * projector's time.
+ */
+class Shelf {
+  readonly #bytesMost: number
+  #young = new Map<Key, Kept>()
+  #old = new Map<Key, Kept>()
+  #youngBytes = 0
+  #oldBytes = 0
+  /** What was decided and is not yet acknowledged, batch by batch. */
+  readonly #pending = new Set<readonly Key[]>()
+
+  constructor(bytesMost: number) {
+    this.#bytesMost = bytesMost
+  }
+
+  has(key: Key): boolean {
+    return this.#young.has(key) || this.#old.has(key)
+  }
+
+  /** What is old and asked for becomes young again, as what `renew` makes of it. */
+  get(key: Key, renew: (old: Kept) => Kept): Kept | undefined {
+    const young = this.#young.get(key)
+    if (young !== undefined) return young
+    const old = this.#old.get(key)
+    if (old !== undefined) this.add(key, renew(old))
+    return old
+  }
+
+  add(key: Key, kept: Kept): void {
+    this.#young.set(key, kept)
+    this.#youngBytes += key.length + sizeOf(kept)
+    if (this.#youngBytes > this.#bytesMost / 2) this.#grow()
+  }
+
+  /** @returns where to put the keys of what stays until it is acknowledged */
+  pend(): Key[] {
+    const keys: Key[] = []
+    this.#pending.add(keys)
+    return keys
+  }
+
+  acknowledged(keys: readonly Key[]): void {
     this.#pending.delete(keys)
     // What is too large to be kept for long goes now.
     for (let times = 0; times < 2; times++) {
-      if (this.#youngBytes + this.#oldBytes > CACHE_BYTES_PER_PARTITION) this.#grow()
+      if (this.#youngBytes + this.#oldBytes > this.#bytesMost) this.#grow()
     }
-  }
-
-  #add(key: Key, kept: Kept): void {
-    this.#young.set(key, kept)
-    this.#youngBytes += key.length + sizeOf(kept)
-    if (this.#youngBytes > CACHE_BYTES_PER_PARTITION / 2) this.#grow()
   }
 
   /** The young become the old; of the old there stays what is pending, and does not count. */
@@ -121,7 +158,7 @@ class Line {
  * Lines one after the other in pieces of memory that go when none of their lines is kept any more: the collector neither copies them nor
  * looks at them.
  */
-class Lines {
+class Slabs {
   #slab: Buffer = Buffer.alloc(0)
   #used = 0
 

@@ -23,7 +23,7 @@ export const HEARTBEAT_INTERVAL_MS = 3_000
 export const REBALANCE_TIMEOUT_MS = 15_000
 
 /** Bytes of records read and not yet written, per partition: above it the partition is paused, below half it resumes. */
-export const PARTITION_BYTES_IN_FLIGHT = 3 * MiB
+export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
 /** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
 export const BATCH_BYTES = 1 * MiB
 /**
@@ -42,7 +42,7 @@ export const BATCH_RECORDS = 500
  */
 export const DECIDED_BYTES = 6 * MiB
 /** Batches of one partition that may be written at the same time. */
-export const WRITES_IN_FLIGHT_PER_PARTITION = 3
+export const WRITES_IN_FLIGHT_PER_PARTITION = 4
 /** Bulk requests under way at the same time, over all partitions: with four, Elasticsearch hardly ever waits for the next. */
 export const BULKS_IN_FLIGHT = 4
 /** Bytes and documents of one bulk request. Elasticsearch refuses above 100 MB; measured best at 500 to 2,000 documents. */
@@ -63,6 +63,8 @@ export const MGET_BYTES = 16 * MiB
  * a tenth of the heap. What is replaced soon after is found here; more would take memory that is promised to others.
  */
 export const CACHE_BYTES_PER_PARTITION = Math.min(8 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 60))
+/** Besides, bytes of reps, periods and the like: some thousands of them, asked for again only after as many payouts. */
+export const CACHE_HEAD_BYTES_PER_PARTITION = CACHE_BYTES_PER_PARTITION / 2
 
 /** Milliseconds an Elasticsearch request may take before it is tried again: 30 s after it is well, everything goes on. */
 export const ELASTICSEARCH_TIMEOUT_MS = 20_000

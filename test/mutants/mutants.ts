@@ -158,7 +158,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'what was decided and is not yet written is not seen by the next batch',
     file: 'projector/cache.ts',
-    find: "      this.#add(key, place === 'payouts' || place === 'chains' ? this.#lines.add(line) : draft)\n",
+    find: '      shelf.add(key, shelf === this.#lines ? this.#slabs.add(line) : draft)\n',
     replace: '',
   },
   {

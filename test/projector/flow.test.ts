@@ -111,7 +111,9 @@ describe('while a batch is written', () => {
     expect(writes.calls).toHaveLength(WRITES_IN_FLIGHT_PER_PARTITION)
     await writes.at(0).letGo()
     expect(writes.calls).toHaveLength(WRITES_IN_FLIGHT_PER_PARTITION)
-    expect(story.filter(step => step.startsWith('write')).at(-1)).toBe('write 3-3')
+    expect(story.filter(step => step.startsWith('write')).at(-1)).toBe(
+      `write ${WRITES_IN_FLIGHT_PER_PARTITION}-${WRITES_IN_FLIGHT_PER_PARTITION}`,
+    )
   })
 
   test('those that came meanwhile are decided together, but not more than a batch may hold', async () => {

@@ -14,6 +14,7 @@ const {
   BULK_DOCUMENTS,
   BULKS_IN_FLIGHT,
   CACHE_BYTES_PER_PARTITION,
+  CACHE_HEAD_BYTES_PER_PARTITION,
   DECIDED_BYTES,
   DISCONNECT_TIMEOUT_MS,
   DRAIN_TIMEOUT_MS,
@@ -74,6 +75,8 @@ test('at least two bulk requests are in flight, each far below what Elasticsearc
 test('the cache has room for the largest chain, and for the largest payout that can be replaced', () => {
   expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(300 + 2 * CHAIN_LENGTH_MAX * 150)
   expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(300 + LINE_ITEMS_MAX * 300)
+  // Every event needs its rep and its period: some thousands of them, each with a few versions.
+  expect(CACHE_HEAD_BYTES_PER_PARTITION).toBeGreaterThan(5_000 * (300 + 3 * 150))
 })
 
 test('a member of the group is not given up for one lost heartbeat', () => {

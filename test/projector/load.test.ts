@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../projector/cache.ts'
 import { JsonText, withLists } from '../../projector/json-text.ts'
-import { CACHE_BYTES_PER_PARTITION, MGET_IDS } from '../../projector/limits.ts'
+import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION, MGET_IDS } from '../../projector/limits.ts'
 import { load, type PlacedEvent, type ReadDocuments } from '../../projector/load.ts'
 import { type Rendered, render } from '../../projector/render.ts'
 import { type AnyDraft, changeOf, type Key, nameOf, State } from '../../projector/state.ts'
@@ -38,7 +38,7 @@ describe('the cache', () => {
 
   /** More than the cache keeps, read one by one. */
   const readMuch = (cache: Cache): void => {
-    const half = CACHE_BYTES_PER_PARTITION / 2 / (150 * 1_000)
+    const half = CACHE_HEAD_BYTES_PER_PARTITION / 2 / (150 * 1_000)
     for (let at = 0; at < 3 * half; at++) cache.keep(`reps/x${at}`, head(at, 1_000))
   }
 
@@ -92,8 +92,8 @@ describe('the cache', () => {
     }
     // Each asked of a cache that nothing else was asked: what is asked for is kept longer.
     const kept = many.filter(({ key }) => filled().get(key) !== undefined)
-    expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_BYTES_PER_PARTITION)
-    expect(kept.length * 1_000 * 150).toBeGreaterThan(CACHE_BYTES_PER_PARTITION / 2)
+    expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_HEAD_BYTES_PER_PARTITION)
+    expect(kept.length * 1_000 * 150).toBeGreaterThan(CACHE_HEAD_BYTES_PER_PARTITION / 2)
     expect(kept).toEqual(many.slice(-kept.length))
   })
 
@@ -118,7 +118,7 @@ describe('the cache', () => {
   test('forgets an entry that has become too large to keep: an older state of it would be wrong', () => {
     const cache = new Cache(false)
     const small = [change('a', 1)]
-    const large = [change('a', 2, head(2, CACHE_BYTES_PER_PARTITION / 150))]
+    const large = [change('a', 2, head(2, CACHE_HEAD_BYTES_PER_PARTITION / 150))]
     for (const batch of [small, large]) {
       const acknowledged = cache.decided(batch)
       expect(cache.get('reps/a')).toBe(batch[0]?.draft)
@@ -134,6 +134,17 @@ describe('the cache', () => {
       { ...change('b', 1), place: 'parked' },
     ])
     expect([cache.get('statements/a'), cache.get('parked/b')]).toEqual([undefined, undefined])
+  })
+
+  test('keeps reps and periods while payouts come and go', () => {
+    const cache = new Cache(false)
+    cache.decided([change('a', 1)])()
+    const long = {
+      org_id: 'org_1',
+      body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) },
+    }
+    for (let at = 0; at < 10; at++) cache.decided([render(changeOf(nameOf('chains', `${at}`), at, long))])()
+    expect([cache.get('chains/0'), cache.get('reps/a')]).toEqual([undefined, head(1)])
   })
 
   test('gives payouts and chains as they were decided, and counts them by their length', () => {
