@@ -6,6 +6,7 @@
 import { walkPayouts } from './api-process.ts'
 import { type Recording, record } from './api-recordings.ts'
 import type { Bench, Figure, Measure, Picture, Row } from './bench.ts'
+import { separate } from './cores.ts'
 import { type Load, load } from './load.ts'
 import { untilCaughtUp } from './projection.ts'
 import { type Holder, type Served, serve } from './served.ts'
@@ -35,6 +36,7 @@ export const measureApi: Measure = async bench => {
     rounds.push(...measured)
     figures.push(figureOf(recording, measured))
   }
+  const separated = await measureSeparated(bench, recordings, served)
   const walked = await measureWalk(bench, reader, served)
   const pages = recordings.find(({ what }) => what === 'page of 200')
   if (pages === undefined) throw new Error('there are no pages of 200')
@@ -43,6 +45,7 @@ export const measureApi: Measure = async bench => {
     ...figures.map((figure, place) =>
       place === 0 ? introduced(bench, figure, walked.records, recordings, rounds) : figure,
     ),
+    ...separated,
     walkFigure(walked),
     besideFigure(bench, writing),
   ]
@@ -58,8 +61,13 @@ type Round = {
 }
 
 /** At every number of connections, straight first, then the API, for as long each. */
-const measureReading = async (bench: Bench, { what, api, raw }: Recording, served: Served): Promise<Round[]> => {
-  const { connections, rounds, warmUpSeconds, secondsPerRound } = bench.sizes.api
+const measureReading = async (
+  bench: Bench,
+  { what, api, raw }: Recording,
+  served: Served,
+  connections: readonly number[] = bench.sizes.api.connections,
+): Promise<Round[]> => {
+  const { rounds, warmUpSeconds, secondsPerRound } = bench.sizes.api
   const one = async (requests: Recording['api'], open: number, seconds: number) => {
     const cpu = watchCpu(pidsOf(bench, served))
     const options = { requests, connections: open, milliseconds: seconds * 1000, signal: bench.signal }
@@ -80,6 +88,26 @@ const measureReading = async (bench: Bench, { what, api, raw }: Recording, serve
   return all
 }
 
+/** Of what has a target. Nothing where processes cannot be given cores. */
+const measureSeparated = async (bench: Bench, recordings: readonly Recording[], served: Served): Promise<Figure[]> => {
+  await using separated = await separate(bench, [served.api.process.pid, served.projection.projector.pid])
+  const figures: Figure[] = []
+  for (const recording of separated ? recordings.filter(({ what }) => what in targets) : []) {
+    const rounds = await measureReading(bench, recording, served, [TARGET_CONNECTIONS])
+    const where = 'each on a core of its own'
+    bench.say(`${recording.what}, ${where}: measured`)
+    figures.push({
+      name: 'api',
+      title: `API: ${recording.what}, ${where}`,
+      rows: rowsOf(`${recording.what}, ${where}`, targets[recording.what], TARGET_CONNECTIONS, rounds),
+      notes: [
+        'Elasticsearch and Kafka on one core; the API, the load tool and the projector on another one: what the API uses itself takes nothing from Elasticsearch, as where it runs on another machine. What it asks for besides the search does.',
+      ],
+    })
+  }
+  return figures
+}
+
 const pidsOf = ({ services }: Bench, { api, projection }: Served) => ({
   'the API': api.process.pid,
   'the projector': projection.projector.pid,
@@ -93,6 +121,7 @@ const figureOf = ({ what }: Recording, all: readonly Round[]): Figure => ({
   rows: [...new Set(all.map(({ connections }) => connections))].flatMap(connections =>
     rowsOf(
       what,
+      connections === TARGET_CONNECTIONS ? targets[what] : undefined,
       connections,
       all.filter(round => round.connections === connections),
     ),
@@ -100,13 +129,13 @@ const figureOf = ({ what }: Recording, all: readonly Round[]): Figure => ({
   notes: [],
 })
 
-const rowsOf = (what: Recording['what'], connections: number, rounds: readonly Round[]): Row[] => {
+/** @param what by which its ratio is found in other results */
+const rowsOf = (what: string, target: number | undefined, connections: number, rounds: readonly Round[]): Row[] => {
   const among = connections === 1 ? '1 connection' : `${connections} connections`
   const of = (name: string, unit: string, pick: (round: Round) => number | undefined): Row[] => {
     const values = rounds.flatMap(round => pick(round) ?? [])
     return values.length === 0 ? [] : [{ what: `${among}: ${name}`, unit, ...spreadOf(values) }]
   }
-  const target = connections === TARGET_CONNECTIONS ? targets[what] : undefined
   const ratio = of('API / straight', '', ({ api, raw }) => api.perSecond / raw.perSecond).map(row => ({
     ...row,
     key: `${what}, ${row.what}`,

@@ -9,9 +9,13 @@ import type { Bench } from './bench.ts'
 
 /**
  * Puts Elasticsearch and Kafka on one core, and the bench, with all that it starts from then on, on another one.
+ * @param started processes that the bench has started before
  * @returns what puts everything back; nothing, and says why, where it cannot be done
  */
-export const separate = async ({ services, say }: Bench): Promise<AsyncDisposable | undefined> => {
+export const separate = async (
+  { services, say }: Bench,
+  started: readonly (number | undefined)[] = [],
+): Promise<AsyncDisposable | undefined> => {
   const servers = [services.elasticsearch?.pid, services.kafka?.pid].filter(pid => pid !== undefined)
   if (process.platform !== 'linux' || servers.length < 2 || availableParallelism() < 2) {
     say('nothing is measured on a core of its own: that needs Linux, two cores and servers that were started here')
@@ -29,7 +33,7 @@ export const separate = async ({ services, say }: Bench): Promise<AsyncDisposabl
     await pin(pid, core)
   }
   for (const pid of servers) await put(pid, first)
-  await put(process.pid, second)
+  for (const pid of [process.pid, ...started]) if (pid !== undefined) await put(pid, second)
   const kept = stack.move()
   return { [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
