@@ -217,13 +217,13 @@ const coresOf = (rounds: readonly Round[]): Row[] =>
   }))
 
 const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
-  const { organizations, rounds, secondsPerRound, plainSecondsPerRound, rates } = sizes.freshness
+  const { organizations, rounds, secondsPerRound, plainSecondsPerRound, rates, shape } = sizes.freshness
   const every = rates.map(({ eventsPerSecond, probeEvery }) => `one in ${probeEvery} at ${eventsPerSecond} events/s`)
   const all = [...ours.values()].flat().flatMap(({ probes }) => probes)
   const asked = all.reduce((sum, probe) => sum + probe.asked, 0) / all.length
   const unsure = all.map(({ seen, notYet }) => seen - notYet)
   return [
-    `Payouts of their own over ${organizations} organizations, each sent to Kafka when it is due, those due within ${LINGER_MS} ms in one request; at every rate ${rounds} times ${secondsPerRound} s after a time to warm up. The time runs from when the request is sent until the answer that has the record has come.`,
+    `Payouts of ${shape.lines} lines and ${shape.steps} steps over ${organizations} organizations, each sent to Kafka when it is due, those due within ${LINGER_MS} ms in one request; at every rate ${rounds} times ${secondsPerRound} s after a time to warm up. The time runs from when the request is sent until the answer that has the record has come.`,
     `Looked for is ${every.join(', ')}, ${all.length} in all: asked for by its id from its acknowledgement on, again ${ASK_MS} ms (later a tenth of its age) after each answer that does not have it, ${asked.toFixed(1)} times each. How precise that is: half of them were still not there ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; what it used is among the rows.`,
     `The plain pipe: kafkajs and the official client's \`helpers.bulk\`, one document an event, into one index with the mappings of the payouts and \`refresh_interval: 1s\`, no refresh of its own. It runs after projector and API have ended, so that it has the machine to itself, ${rounds} times ${plainSecondsPerRound} s at every rate; the same publisher, the same probes; visible is what a search for its id finds, sent straight to Elasticsearch (a get by id would see what is not refreshed yet).`,
   ]

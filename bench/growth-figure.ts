@@ -6,7 +6,7 @@ import { MEMORY_MOST } from './replay-figure.ts'
 import type { Sizes } from './sizes.ts'
 import { percentile, spreadOf } from './statistics.ts'
 
-/** When so many payouts were seen published first. */
+/** When so many payouts were seen decided. */
 export type Growth = {
   readonly payouts: number
   readonly seconds: number
@@ -67,7 +67,7 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
       ...stages.flatMap(stage => stageRows(stage, stage === largest)),
     ],
     notes: [
-      `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations, all of one organization: in one partition, whose order leaves less to be done at the same time than six do. Each size is projected into empty indices of its own, once. While it is far behind the projector publishes its position some seconds apart; between two of them its rate counts as even.`,
+      `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations, all of one organization: in one partition, whose order leaves less to be done at the same time than six do. Each size is projected into empty indices of its own, once. How far it is at a time is what the projector says that it has decided; the rate of a whole size is until all of it is visible.`,
       `A page is one of ${PAGE} by one connection: after a whole walk, up to 20 pages from the beginning, the middle and the end of it are asked for in turn, for ${sizes.pages.secondsPerRound} s a place and round. What is seen is ${sizes.probes} payouts, published one after the other and asked for by their ids from their acknowledgement on.`,
       `Memory is what is resident (RSS) when each part is published. Restarts find 200 unread records, and the first of them has to be searchable. On disk is what all indices take right after the projection, with what is not merged yet.`,
     ],

@@ -7,7 +7,15 @@ import type { Bench, Measure } from './bench.ts'
 import { createDataset, type Organization, payoutOf } from './dataset.ts'
 import { type Chains, figureOfChains, figureOfGrowth, type Growth, type Stage } from './growth-figure.ts'
 import { measurePages, untilSeen } from './pages.ts'
-import { type Projection, project, requireAllApplied, startProjector, untilCaughtUp } from './projection.ts'
+import {
+  outcomes,
+  type Projection,
+  project,
+  readMetrics,
+  requireAllApplied,
+  startProjector,
+  untilCaughtUp,
+} from './projection.ts'
 import { createKey, createTopics, type Topics } from './publish.ts'
 import { createRandom } from './random.ts'
 import { memoryMebibytes } from './usage.ts'
@@ -38,11 +46,12 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
   const growth: Growth[] = []
   await using projection = await project(bench, topics, {
     what: `projecting ${payouts} payouts`,
-    onLook: (done, { pid, ready }) => {
+    onLook: async projector => {
+      // As it decides, not as it publishes: far behind that is done seconds apart, at the end at once.
+      const { applied = 0 } = outcomes(await readMetrics(projector), 'commission_records_total')
+      const seconds = (Date.now() - projector.ready.time) / 1000
       // They are of one organization, in one partition, in order: when its payouts begin, reps and periods are done.
-      const look = { payouts: done - recorded.length, seconds: (Date.now() - ready.time) / 1000 }
-      // Far behind, positions are published seconds apart: what is between two is taken to have gone on evenly.
-      if (look.payouts !== growth.at(-1)?.payouts) growth.push({ ...look, mebibytes: memoryMebibytes(pid) })
+      growth.push({ payouts: applied - recorded.length, seconds, mebibytes: memoryMebibytes(projector.pid) })
     },
   })
   requireAllApplied(projection, recorded.length + payouts)

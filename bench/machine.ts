@@ -1,6 +1,7 @@
 /** On what it was measured. */
 import { execFileSync } from 'node:child_process'
 import { arch, availableParallelism, cpus, platform, release, totalmem } from 'node:os'
+import { temporaryFolder } from '../services/folder.ts'
 import { kafkaVersion } from '../services/kafka.ts'
 import type { Services } from '../services/services.ts'
 import type { Elasticsearch } from './elasticsearch.ts'
@@ -21,9 +22,13 @@ export const describeMachine = async (
     machine: `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ${platform()} ${release()} ${arch()}`,
     Node: process.version,
     Elasticsearch: `${version.number}, ${started}, one node`,
+    'data of both': services.from === 'jvm' ? await placeOfData() : 'wherever they keep it',
     Kafka: services.from === 'environment' ? 'given' : `${kafkaVersion}, ${started}, one node`,
   }
 }
+
+const placeOfData = async (): Promise<string> =>
+  (await temporaryFolder(process.env)).startsWith('/dev/shm') ? 'in memory (/dev/shm)' : 'on a disk'
 
 /** What lies there without git is of no commit. */
 const commit = (): string => {

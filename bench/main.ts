@@ -56,7 +56,9 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
 }
 
 /** @throws Error when a ratio is too much worse */
-const compare = (kept: Results, { figures }: Results): void => {
+const compare = (kept: Results, { machine, figures }: Results): void => {
+  const [before, now] = [kept.machine.machine, machine.machine]
+  if (before !== now) say(`what was kept is of another machine, whose ratios may differ: ${before}`)
   const compared = compareRatios(kept.figures, figures)
   if (compared.length === 0) throw new Error('nothing was compared: no ratio with a bound is kept of these figures')
   say(reportCompared(compared))

@@ -32,8 +32,8 @@ export type ProjectionOptions = {
   readonly flags?: readonly string[]
   /** What the progress is of; without it none is shown. */
   readonly what?: string
-  /** Told at every look how many records are published, and by which process. */
-  readonly onLook?: (done: number, projector: Running) => void
+  /** Told at every look by which process it is projected, and waited for. */
+  readonly onLook?: (projector: Running) => Promise<void>
 }
 
 /** Starts one that projects into indices of that prefix. */
@@ -76,7 +76,7 @@ export const project = async (bench: Bench, topics: Topics, options: ProjectionO
     Kafka: services.kafka?.pid,
   })
   const { what, onLook } = options
-  const look = onLook && ((done: number) => onLook(done, projector))
+  const look = onLook && (() => onLook(projector))
   await Promise.race([untilCaughtUp(bench, prefix, ends, { what, onLook: look }), projector.died])
   const seconds = (Date.now() - projector.ready.time) / 1000
   const used = cpu()
@@ -97,7 +97,7 @@ export const project = async (bench: Bench, topics: Topics, options: ProjectionO
 
 type Looking = {
   readonly what?: string | undefined
-  readonly onLook?: ((done: number) => void) | undefined
+  readonly onLook?: (() => Promise<void>) | undefined
   readonly everyMilliseconds?: number
 }
 
@@ -120,7 +120,7 @@ export const untilCaughtUp = async (
     const positions = await elasticsearch.positions(prefix, ends.length)
     const done = positions.reduce((sum, position) => sum + position, 0)
     progress(done)
-    onLook?.(done)
+    await onLook?.()
     if (positions.every((position, partition) => position >= (ends[partition] ?? 0))) return
     await sleep(everyMilliseconds, undefined, { signal })
   }

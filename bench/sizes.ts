@@ -138,7 +138,7 @@ export const quickRun: Sizes = {
   partitions: { data: { ...wholeRun.partitions.data, payouts: 6_000 }, rounds: 1 },
   growth: {
     ...wholeRun.growth,
-    payouts: [1_000, 15_000],
+    payouts: [1_000, 10_000],
     pages: { rounds: 1, secondsPerRound: 0.5 },
     probes: 20,
     restarts: 1,
@@ -154,8 +154,8 @@ export const quickRun: Sizes = {
     rates: [{ eventsPerSecond: 200, probeEvery: 20 }],
     warmUpSeconds: 1,
     rounds: 2,
-    secondsPerRound: 4,
-    plainSecondsPerRound: 4,
+    secondsPerRound: 3,
+    plainSecondsPerRound: 3,
   },
   api: {
     ...wholeRun.api,
@@ -166,5 +166,5 @@ export const quickRun: Sizes = {
     connections: [8],
     beside: { eventsPerSecond: 200, rounds: 2, seconds: 1 },
   },
-  crowd: { ...wholeRun.crowd, rounds: 2, warmUpSeconds: 1, secondsPerRound: 2, probes: 400 },
+  crowd: { ...wholeRun.crowd, rounds: 2, warmUpSeconds: 1, secondsPerRound: 2, probes: 300 },
 }
