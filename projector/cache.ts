@@ -28,7 +28,7 @@ export class Cache {
     return kept && draftIn(kept)
   }
 
-  /** Keeps what was read, unless it was decided meanwhile. */
+  /** Keeps what was read, unless it was decided meanwhile. HAZARD: what was decided and dropped meanwhile would come back older; nothing is decided while its batch loads. */
   keep(key: Key, draft: AnyDraft): void {
     const shelf = this.#shelfOf(key)
     if (!shelf.has(key)) shelf.add(key, draft)
@@ -66,6 +66,8 @@ class Shelf {
   #old = new Map<Key, Kept>()
   #youngBytes = 0
   #oldBytes = 0
+  /** Of what is among the young because it is pending. */
+  #pendingBytes = 0
   /** What was decided and is not yet acknowledged, batch by batch. */
   readonly #pending = new Set<readonly Key[]>()
 
@@ -103,21 +105,24 @@ class Shelf {
     this.#pending.delete(keys)
     // What is too large to be kept for long goes now.
     for (let times = 0; times < 2; times++) {
-      if (this.#youngBytes + this.#oldBytes > this.#bytesMost) this.#grow()
+      if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMost) this.#grow()
     }
   }
 
-  /** The young become the old; of the old there stays what is pending, and does not count. */
+  /** The young become the old; of the old there stays what is pending, and does not count until it is acknowledged. */
   #grow(): void {
     const dropped = this.#old
     this.#old = this.#young
-    this.#oldBytes = this.#youngBytes
+    this.#oldBytes = this.#youngBytes + this.#pendingBytes
     this.#young = new Map()
     this.#youngBytes = 0
+    this.#pendingBytes = 0
     for (const keys of this.#pending) {
       for (const key of keys) {
         const kept = this.#old.has(key) ? undefined : dropped.get(key)
-        if (kept !== undefined) this.#young.set(key, kept)
+        if (kept === undefined || this.#young.has(key)) continue
+        this.#young.set(key, kept)
+        this.#pendingBytes += key.length + sizeOf(kept)
       }
     }
   }

@@ -105,6 +105,17 @@ describe('the cache', () => {
     expect(many.filter(({ key }) => cache.get(key) !== undefined)).toEqual([])
   })
 
+  test('is bounded as soon as what was pending is acknowledged, without anything more coming', () => {
+    const many = Array.from({ length: 200 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
+    const acknowledged = (): Cache => {
+      const cache = new Cache(false)
+      cache.decided(many)()
+      return cache
+    }
+    const kept = many.filter(({ key }) => acknowledged().get(key) !== undefined)
+    expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_HEAD_BYTES_PER_PARTITION)
+  })
+
   test('keeps what is asked for again and again', () => {
     const cache = new Cache(false)
     const asked = change('asked', 0)
