@@ -91,7 +91,7 @@ test('a replay that is stopped, and one that is killed, go on where they are, an
   // More than is read ahead: what was read is published before it stops.
   const [, , , large = ''] = organizations
   const padded = (number: number) => withData(repRecorded({ org_id: large, id: `rep_p${number}` }), { padding })
-  await topics.publish(Array.from({ length: 40 }, (_, number) => padded(number)))
+  await topics.publish(Array.from({ length: 80 }, (_, number) => padded(number)))
   const begin = async (name: string, ...args: string[]) => {
     const parameters = ['projection', 'replay', '--name', name, '--max-rate', '60', ...args]
     const running = startProcess(file, 'commands/main.ts', settings(), { parameters })
