@@ -33,10 +33,9 @@ export const createAdminServer = ({ readiness, now, metrics, metricsType }: Part
     const page = pages[(req.url ?? '').split('?')[0] ?? '']
     if (!page) return send(res, ADMIN_NOT_FOUND, json({ paths: Object.keys(pages) }))
     if (req.method !== 'GET' && req.method !== 'HEAD') return send(res, ADMIN_METHOD_REFUSED, json({ allow: 'GET' }))
-    page().then(
-      answer => send(res, answer.status ?? OK, answer),
-      () => res.destroy(),
-    )
+    page()
+      .then(answer => send(res, answer.status ?? OK, answer))
+      .catch(() => res.destroy())
   })
 }
 

@@ -1,9 +1,10 @@
 /**
  * In: documents and the position they were read at. Out: the answer: bytes, entity tag, projection time; or 304.
  * Promises: bodies are copied byte for byte; `superseded_by_id` is put in where a reader at this position may know it; the
- *   tag depends on what is answered, on nothing else, and gives no offset away.
+ *   tag depends on what is answered and in which form, on nothing else, and gives no offset away.
  */
 import { hash } from 'node:crypto'
+import { ANSWER_FORM } from '../schemas/answer-form.ts'
 import type { ListKind } from '../schemas/documents.ts'
 import { type Cut, startsWith } from './cut-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from './failures.ts'
@@ -65,27 +66,49 @@ export const contentHash = ({ bytes, start, headerEnd }: Cut): string => {
 }
 
 export const entityTag = (what: string, position: Position, content: string): string =>
-  `"${hash('sha256', `${what} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
+  `"${hash('sha256', `${what} ${ANSWER_FORM} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
 
-export const answer = (ctx: Context, position: Position, etag: string, body: () => Buffer): void => {
+const answer = (ctx: Context, position: Position, etag: string, body: () => Buffer): void => {
+  if (needsBody(ctx, position, etag)) answerBody(ctx, body())
+}
+
+/** The same with a body that is made in slices. */
+export const answerLater = async (
+  ctx: Context,
+  position: Position,
+  etag: string,
+  body: () => Promise<Buffer>,
+): Promise<void> => {
+  if (needsBody(ctx, position, etag)) answerBody(ctx, await body())
+}
+
+/** Sets what every answer has. Answers 304 where that is all. */
+const needsBody = (ctx: Context, position: Position, etag: string): boolean => {
   ctx.set('ETag', etag)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
-  if (isNotModified(ctx.get('If-None-Match'), etag)) answerNotModified(ctx)
-  else {
-    ctx.status = OK
-    ctx.set('Content-Type', 'application/json; charset=utf-8')
-    ctx.body = body()
-  }
+  const asked = ctx.get('If-None-Match')
+  if (!isNotModified(asked, etag)) return true
+  answerNotModified(ctx, asked)
+  return false
+}
+
+const answerBody = (ctx: Context, body: Buffer): void => {
+  ctx.status = OK
+  ctx.set('Content-Type', 'application/json; charset=utf-8')
+  ctx.body = body
 }
 
 /** Whether `If-None-Match` names this tag: `*` names any, weak tags count. */
 export const isNotModified = (header: string, etag: string): boolean =>
-  header !== '' && (header.trim() === '*' || [...header.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag))
+  header !== '' && (isAny(header) || [...header.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag))
 
-export const answerNotModified = (ctx: Context): void => {
+const isAny = (header: string): boolean => header.trim() === '*'
+
+/** A client that has the answer is not counted. One that asks with `*` may have nothing: it is, or asking so would never end. */
+export const answerNotModified = (ctx: Context, asked: string): void => {
   ctx.status = NOT_MODIFIED
   ctx.body = null
-  ctx.state.uncount?.()
+  if (!isAny(asked)) ctx.state.uncount?.()
 }
 
 /**

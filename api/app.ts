@@ -1,23 +1,33 @@
 /** The flow of a request: one step a line, in order. What is looked at first answers first. */
 import Koa from 'koa'
 import { openapi } from '../schemas/openapi.ts'
+import { createAdmitKey } from './admit-keys.ts'
+import type { AnswerBudget } from './answer-budget.ts'
 import { answerErrors, type ObserveRequest } from './answer-errors.ts'
 import { authenticate } from './authenticate.ts'
+import { createCheckIndices, keysChecked } from './check-indices.ts'
+import { createAddressOf } from './client-address.ts'
 import type { Rate, RequestCounter } from './count-requests.ts'
+import { deliverAnswer, reserveReads } from './deliver-answer.ts'
 import { describe } from './describe.ts'
 import type { Elasticsearch } from './elasticsearch.ts'
-import { gather, timer } from './gather.ts'
+import { gather, type Later, timer } from './gather.ts'
+import { createHoldings, holdReads } from './hold-reads.ts'
 import { identifyRequest } from './identify-request.ts'
 import { createKeyLookUp } from './keys.ts'
 import { createFailures } from './limit-failures.ts'
 import { limitRate } from './limit-rate.ts'
+import { limitUnderWay } from './limit-under-way.ts'
 import type { Log } from './log.ts'
+import { createRefusalLog } from './log-refusals.ts'
 import { createReaders } from './readers.ts'
 import { createReadiness, type Readiness } from './ready.ts'
 import { refuseEarly } from './refuse-early.ts'
 import type { State, Step } from './request.ts'
 import { createRoutes, findRoute, requireRoute } from './routes.ts'
 import type { RequestListener } from './server.ts'
+import { shareReads } from './share-reads.ts'
+import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './shares.ts'
 
 export type ApiParts = {
   readonly elasticsearch: Elasticsearch
@@ -25,42 +35,81 @@ export type ApiParts = {
   readonly rate: Rate
   /** Of the same rate. */
   readonly counter: RequestCounter
-  /** How often one address may come without a valid key in a minute. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[]
+  /** How many keys that are none one address may try in a minute. */
   readonly failuresPerAddress?: number
+  readonly shares?: ShareLimits
+  /** Bytes of answers that this process may hold. */
+  readonly budget: AnswerBudget
+  /** Told of every answer that a client did not take in time. */
+  readonly cutOff: () => void
+  /** Timers of the same clock; those of the process where nothing is given. */
+  readonly later?: Later
   readonly log: Log
   readonly observe: ObserveRequest
-  readonly rateLimited: (by: 'key' | 'address') => void
+  readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  /** Milliseconds since 1970. */
+  readonly time: () => number
   readonly newRequestId: () => string
 }
 
-export type Api = { readonly listener: RequestListener; readonly readiness: () => Promise<Readiness> }
+export type Api = {
+  readonly listener: RequestListener
+  readonly readiness: () => Promise<Readiness>
+  readonly usage: () => Usage
+}
 
 export const createApi = (parts: ApiParts): Api => {
-  const { prefix, log, now } = parts
-  const { search } = parts.elasticsearch
-  const multiGet = gather(parts.elasticsearch.multiGet, timer)
-  const { positions, readers } = createReaders(prefix, search, multiGet)
-  const keys = createKeyLookUp(prefix, multiGet, now)
+  const { prefix, log, now, later = timer } = parts
+  const holdings = createHoldings()
+  const gathered = gather(parts.elasticsearch.multiGet, later)
+  const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: gathered }, holdings)
+  const checkIndices = createCheckIndices(prefix, gathered, parts.elasticsearch.indexIds, now, later)
+  const { positions, readers } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
+  const keys = keysChecked(createKeyLookUp(prefix, multiGet, now), checkIndices)
+  const limits = parts.shares ?? usualShares
+  const underWayMax = limits.underWayOfKey.permits
+  const shares = createShares(limits, later)
+  const admitKey = createAdmitKey(keys, createFailures(now, parts.failuresPerAddress), shares, later)
+  const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const router = createRoutes(readers)
 
   const steps = [
-    answerErrors(log, parts.observe, now),
-    identifyRequest(parts.newRequestId),
+    answerErrors({
+      log,
+      observe: parts.observe,
+      now,
+      random: parts.random,
+      addressOf,
+      admitLine: createRefusalLog(now),
+    }),
+    identifyRequest(parts.newRequestId, later),
+    deliverAnswer(parts.budget, later, parts.cutOff),
     refuseEarly,
     findRoute(router),
     describe(JSON.stringify(openapi)),
-    authenticate(keys, createFailures(now, parts.failuresPerAddress), () => parts.rateLimited('address')),
-    limitRate(parts.rate, parts.counter, now, () => parts.rateLimited('key')),
+    authenticate({ keys, admitKey, addressOf, limited: () => parts.rateLimited('address') }),
+    limitRate({ rate: parts.rate, underWayMax, counter: parts.counter, now, limited: () => parts.rateLimited('key') }),
+    limitUnderWay(shares, () => parts.rateLimited('under_way')),
     requireRoute,
+    shareReads(shares.readsOfOrganization),
+    reserveReads(parts.budget, holdings, shares.largeAnswers),
     router.routes() as unknown as Step,
   ]
   const app = new Koa<State>({ env: 'production' })
   for (const step of steps) app.use(step)
   // What fails after the last step is a connection that broke while an answer was on its way.
   app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
-  return { listener: app.callback(), readiness: createReadiness(positions.lookAtPositions, keys.look) }
+  return {
+    listener: app.callback(),
+    readiness: createReadiness(positions.lookAtPositions, keys.look),
+    usage: () => usageOf(shares),
+  }
 }
 
 const codeOf = ({ code }: { code?: unknown }) => ({ code: typeof code === 'string' ? code : 'unknown' })

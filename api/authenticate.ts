@@ -1,35 +1,45 @@
 /**
  * In: a request under the base path. Out: the same with whose key it carries.
- * Promises: a header that is missing, repeated or malformed and a key that is unknown or revoked answer alike; only a well-formed key is hashed.
- *   Who comes without a valid key too often is answered 429 in place of 401, and nothing is looked up any more but keys that were valid here:
- *   behind the address of one who tries keys there may be others.
- * Can go wrong: keys cannot be looked up → `unavailable`, never 401.
+ * Promises: a header that is missing, repeated or malformed and a key that is unknown or revoked answer alike. Only a well-formed key is
+ *   looked up, and not where its checksum is wrong; what is not looked up costs nothing and counts nothing against an address.
+ * Can go wrong: keys cannot be looked up → `unavailable`, never 401; an address tried too many keys, and the look-ups for such addresses
+ *   are all taken → `rate_limited`.
  */
+import { hasWrongChecksum } from '../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../schemas/limits.ts'
+import type { AdmitKey } from './admit-keys.ts'
+import type { AddressOf } from './client-address.ts'
 import { Refusal } from './failures.ts'
 import type { Keys } from './keys.ts'
-import type { Failures } from './limit-failures.ts'
-import { secondsUntil } from './limit-rate.ts'
-import { countHeader, type Step } from './request.ts'
+import { type Context, countHeader, type Step } from './request.ts'
 
 const grammar = new RegExp(`^Bearer ([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
 
-/** @param limited told of every request of an address that came too often */
-export const authenticate = ({ lookUp, wasValid }: Keys, failures: Failures, limited: () => void): Step => {
+type Parts = {
+  readonly keys: Keys
+  readonly admitKey: AdmitKey
+  readonly addressOf: AddressOf
+  /** Told of every request that is refused for its address. */
+  readonly limited: () => void
+}
+
+export const authenticate = ({ keys, admitKey, addressOf, limited }: Parts): Step => {
+  const holderOf = async (ctx: Context, key: string) => {
+    const remembered = keys.remembered(key)
+    if (remembered !== undefined) return remembered
+    if (hasWrongChecksum(key)) return 'unknown'
+    return admitKey(key, addressOf(ctx.req), ctx.state.signal)
+  }
+
   return async (ctx, next) => {
     ctx.set('Cache-Control', 'private, no-cache')
     ctx.set('Vary', 'Authorization')
     const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
-    const { remoteAddress } = ctx.req.socket
-    const wait = failures.exhausted(remoteAddress)
-    const isLookedUp = key !== undefined && (wait === undefined || wasValid(key))
-    const holder = isLookedUp ? await lookUp(key, ctx.state.signal) : 'unknown'
-    if (holder === 'unknown') {
-      failures.count(remoteAddress)
-      if (wait === undefined) throw new Refusal('unauthorized')
+    const holder = key === undefined ? 'unknown' : await holderOf(ctx, key)
+    if (holder === 'unknown') throw new Refusal('unauthorized')
+    if (holder === 'refused') {
       limited()
-      ctx.set('Retry-After', String(secondsUntil(wait)))
-      throw new Refusal('rate_limited')
+      throw new Refusal('rate_limited', { because: 'key_look_ups_of_address' })
     }
     ctx.state.key = holder
     await next()

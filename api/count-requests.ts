@@ -19,8 +19,8 @@ export type RequestCounter = {
   readonly consume: (key: string) => Promise<RateLimiterRes>
   /** Gives a request back. */
   readonly reward: (key: string) => Promise<RateLimiterRes>
-  /** Takes one, whatever the limit says. */
-  readonly penalty: (key: string) => Promise<RateLimiterRes>
+  /** Counts this many units, 1 by default, even beyond the limit. */
+  readonly penalty: (key: string, units?: number) => Promise<RateLimiterRes>
 }
 
 /** Exact within this process. */
@@ -95,7 +95,7 @@ export const countTogether = (url: string, name: string, rate: Rate, now: () => 
       }
     },
     reward: key => counter().reward(key),
-    penalty: key => counter().penalty(key),
+    penalty: (key, units) => counter().penalty(key, units),
     stop: () => client.destroy(),
   }
 }

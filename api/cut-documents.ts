@@ -145,10 +145,14 @@ const requireComplete = (head: string): void => {
 
 /** The documents of a multi-get in the order they were asked for; undefined where there is none. */
 export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut | undefined)[] =>
-  documentsIn(bytes, names).map(({ cut }) => cut)
+  documentsIn(bytes, names).map(({ cut }) => {
+    if (cut === 'unreadable') throw unavailable('elasticsearch_partial')
+    return cut
+  })
 
 /**
- * The answers to parts of a multi-get, each as if its names had been asked for alone, in bytes of its own.
+ * The answers to parts of a multi-get, each as if its names had been asked for alone, in bytes of its own. A document that could
+ * not be read stays so in each part that has it.
  * @param parts of each the places of its names among all
  */
 export const divideMultiGet = (
@@ -163,14 +167,13 @@ export const divideMultiGet = (
   })
 }
 
+type DocumentIn = { readonly from: number; readonly to: number; readonly cut: Cut | undefined | 'unreadable' }
+
 /** Each answer to a name, in the order they were asked for, and where it lies. */
-const documentsIn = (
-  bytes: Buffer,
-  names: readonly DocumentName[],
-): { readonly from: number; readonly to: number; readonly cut: Cut | undefined }[] => {
+const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[] => {
   if (!startsWith(bytes, 0, DOCS)) throw malformed('head')
   let at = DOCS.length
-  const documents = names.map((name, place) => {
+  const documents = names.map((name, place): DocumentIn => {
     if (place > 0 && bytes[at++] !== COMMA) throw malformed('document')
     const from = at
     const expected = Buffer.from(`{"_index":${JSON.stringify(name.index)},"_id":${JSON.stringify(name.id)},`)
@@ -181,7 +184,10 @@ const documentsIn = (
       return { from, to: at, cut: undefined }
     }
     // Anything else than a version here is an error in place of a document: its shard could not be read.
-    if (!startsWith(bytes, at, VERSION)) throw unavailable('elasticsearch_partial')
+    if (!startsWith(bytes, at, VERSION)) {
+      at = cutSmall(bytes, from).end
+      return { from, to: at, cut: 'unreadable' }
+    }
     const source = bytes.indexOf(SOURCE, at)
     const found = bytes.indexOf(FOUND, at)
     if (found === -1 || source !== found + FOUND.length) throw malformed('document')

@@ -21,7 +21,8 @@ export const describe = (description: string): Step => {
     refuseParameters(ctx.state.query)
     ctx.set('Cache-Control', 'no-cache')
     ctx.set('ETag', etag)
-    if (isNotModified(ctx.get('If-None-Match'), etag)) answerNotModified(ctx)
+    const asked = ctx.get('If-None-Match')
+    if (isNotModified(asked, etag)) answerNotModified(ctx, asked)
     else {
       ctx.status = OK
       ctx.set('Content-Type', 'application/json; charset=utf-8')

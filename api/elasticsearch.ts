@@ -1,27 +1,44 @@
 /**
- * In: a search of one index or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed.
- * Promises: one request each within the signal's time, never more than READS_IN_FLIGHT_MAX at once.
+ * In: a search of one index or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also the ids of indices.
+ * Promises: one request each within the signal's time, never more than READS_IN_FLIGHT_MAX at once; bytes that are being
+ *   collected count against the budget of answers.
  * Can go wrong: away, slow, blocked, refusing or too much → `unavailable`. What Elasticsearch says about it is dropped
  *   unread: its reasons quote values.
  */
 import type { Readable } from 'node:stream'
+import { INDEX_ID_FILTER, indexIdsIn } from '../schemas/index-ids.ts'
+import type { AnswerBudget, Reservation } from './answer-budget.ts'
 import type { DocumentName } from './cut-documents.ts'
 import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from './failures.ts'
-import { ANSWER_BYTES_MAX, READS_IN_FLIGHT_MAX } from './limits.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from './limits.ts'
+import { joinParts, usualPace } from './pace.ts'
 
-/** An answer; `too_large` when it is more than is collected here, or more than Elasticsearch has memory for now. */
-export type Search = (index: string, body: string, signal: AbortSignal) => Promise<Buffer | 'too_large'>
+/** No answer: it is more than is collected here, or Elasticsearch has no memory or no place in its queue for it now. */
+type TooMuch = 'too_large' | 'overloaded'
+
+/** An answer; `too_large` where fewer records may be answered. */
+export type Search = (
+  index: string,
+  body: string,
+  signal: AbortSignal,
+  /** Bytes that the answer is expected to have, where the caller knows. */
+  expected?: number,
+) => Promise<Buffer | 'too_large'>
 export type MultiGet = (names: readonly DocumentName[], signal: AbortSignal) => Promise<Buffer>
-export type Elasticsearch = { readonly search: Search; readonly multiGet: MultiGet }
+/** The ids of these indices, by name, from the state of the cluster: no shard is asked. Without those there are not. */
+export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
+export type Elasticsearch = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
 
 /** The one call of the official client that gives an answer as it came. */
 export type Transport = (
-  request: { method: 'POST'; path: string; body: string },
+  request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
   options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
 ) => Promise<{ statusCode: number | null; body: Readable; meta: { connection: unknown } }>
 
+type Operation = 'search' | 'multi_get' | 'index_ids'
+
 /** What is observed about a request to Elasticsearch: which, how it ended and how long it took. */
-export type Observe = (operation: 'search' | 'multi_get', outcome: string, milliseconds: number) => void
+export type Observe = (operation: Operation, outcome: string, milliseconds: number) => void
 
 type Parts = {
   readonly transport: Transport
@@ -31,33 +48,38 @@ type Parts = {
   readonly otherNodes: number
   readonly observe: Observe
   readonly now: () => number
+  /** Of the whole process. A command that reads one page after the other needs none. */
+  readonly budget?: AnswerBudget
 }
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
 export const createElasticsearch = (parts: Parts): Elasticsearch => {
-  const { transport, answered, otherNodes, observe, now } = parts
+  const { transport, answered, otherNodes, observe, now, budget } = parts
   let inFlight = 0
 
-  const ask = async (path: string, body: string, signal: AbortSignal): Promise<Buffer | 'too_large'> => {
+  const ask = async (request: Parameters<Transport>[0], signal: AbortSignal): Promise<Buffer | TooMuch> => {
     const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
-    const answer = await transport({ method: 'POST', path, body }, options)
+    const answer = await transport(request, options)
     answered(answer.meta.connection)
-    if (answer.statusCode === OK) return collect(answer.body)
+    if (answer.statusCode === OK) {
+      const reservation = budget?.open(undefined)
+      return collect(answer.body, reservation, signal).finally(() => reservation?.close())
+    }
     // Read to its end and dropped: the connection can be used again.
     answer.body.on('error', () => undefined).resume()
-    if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'too_large'
+    if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
     throw unavailable(`elasticsearch_status_${answer.statusCode}`)
   }
 
-  const read = async (operation: 'search' | 'multi_get', path: string, body: string, signal: AbortSignal) => {
+  const read = async (operation: Operation, request: Parameters<Transport>[0], signal: AbortSignal) => {
     if (inFlight >= READS_IN_FLIGHT_MAX) throw unavailable('reads_in_flight')
     const begun = now()
     let outcome = 'ok'
     inFlight++
     try {
-      const answer = await ask(path, body, signal)
-      if (answer === 'too_large') outcome = answer
+      const answer = await ask(request, signal)
+      if (typeof answer === 'string') outcome = answer
       return answer
     } catch (error) {
       const failure = signal.aborted ? unavailable((signal.reason as DOMException).message) : asRefusal(error)
@@ -70,14 +92,41 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
   }
 
   return {
-    search: (index, body, signal) =>
-      read('search', `/${index}/_search?allow_partial_search_results=false`, body, signal),
+    search: async (index, body, signal) => {
+      const path = `/${index}/_search?allow_partial_search_results=false`
+      const answer = await read('search', { method: 'POST', path, body }, signal)
+      return typeof answer === 'string' ? 'too_large' : answer
+    },
     multiGet: async (names, signal) => {
       // One preference for all: a position is always read from the same copy, so that it is not seen going back.
-      const answer = await read('multi_get', '/_mget?realtime=true&preference=published', multiGetBody(names), signal)
-      if (answer === 'too_large') throw unavailable('elasticsearch_overloaded')
+      const path = '/_mget?realtime=true&preference=published'
+      const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal)
+      if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
       return answer
     },
+    indexIds: async (names, signal) => {
+      const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
+      const path = `/${names.join()}/_settings?${query}`
+      // A node that is cut off from the master does not know them: another one is asked.
+      for (let others = otherNodes; ; others--) {
+        try {
+          const answer = await read('index_ids', { method: 'GET', path }, signal)
+          if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+          return readIndexIds(answer)
+        } catch (error) {
+          if (others === 0 || signal.aborted) throw error
+        }
+      }
+    },
+  }
+}
+
+/** The parser's message would quote the answer. */
+const readIndexIds = (answer: Buffer): Map<string, string> => {
+  try {
+    return indexIdsIn(JSON.parse(answer.toString('utf8')))
+  } catch {
+    throw unavailable('elasticsearch_malformed_index_ids')
   }
 }
 
@@ -91,13 +140,23 @@ const asRefusal = (error: unknown): Refusal => {
   return unavailable(`elasticsearch_${name.replace(/Error$/, '').toLowerCase()}`)
 }
 
-const collect = (body: Readable): Promise<Buffer | 'too_large'> =>
+const collect = (
+  body: Readable,
+  reservation: Reservation | undefined,
+  signal: AbortSignal,
+): Promise<Buffer | 'too_large'> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     body.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       bytes += chunk.length
+      try {
+        reservation?.add(chunk.length)
+      } catch (error) {
+        reject(error)
+        body.destroy()
+      }
       if (bytes <= ANSWER_BYTES_MAX) return
       resolve('too_large')
       body.destroy()
@@ -105,7 +164,7 @@ const collect = (body: Readable): Promise<Buffer | 'too_large'> =>
     let ended = false
     body.on('end', () => {
       ended = true
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes))
+      resolve(joined(chunks, bytes, signal))
     })
     body.on('error', reject)
     body.on('close', () => {
@@ -113,3 +172,14 @@ const collect = (body: Readable): Promise<Buffer | 'too_large'> =>
       if (!ended) reject(unavailable('elasticsearch_answer_broke_off'))
     })
   })
+
+/** A long answer is put together in slices. */
+const joined = (chunks: readonly Buffer[], bytes: number, signal: AbortSignal): Buffer | Promise<Buffer> => {
+  const [first] = chunks
+  if (first && chunks.length === 1) return first
+  if (bytes <= SLICE.bytes) return Buffer.concat(chunks, bytes)
+  return joinParts(
+    chunks.map(chunk => ({ bytes: chunk, from: 0, to: chunk.length })),
+    usualPace(signal),
+  )
+}

@@ -4,7 +4,7 @@
  */
 import { type RefusalCode, refusals } from '../schemas/errors.ts'
 import { messages } from '../schemas/messages.ts'
-import { UNAVAILABLE_RETRY_AFTER } from './limits.ts'
+import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
 /** The statuses of answers that are no refusals. */
 export const OK = 200
@@ -24,6 +24,8 @@ type Failure = {
   readonly headers?: Readonly<Record<string, string>>
   /** The connection is closed after the answer: what else comes over it cannot be trusted. */
   readonly closes?: true
+  /** The same request may be answered a little later: the refusal says after how many seconds. */
+  readonly forNow?: true
 }
 const plain: Failure = { shows: 'the usual message' }
 const closing: Failure = { ...plain, closes: true }
@@ -39,11 +41,17 @@ export const failures: Record<RefusalCode, Failure> = {
   request_too_large: closing,
   uri_too_long: closing,
   expectation_failed: closing,
-  rate_limited: plain,
+  rate_limited: { ...plain, forNow: true },
   headers_too_large: closing,
   internal: plain,
-  unavailable: { ...plain, headers: { 'Retry-After': String(UNAVAILABLE_RETRY_AFTER) } },
+  unavailable: { ...plain, forNow: true },
 }
+
+export const isForNow = (code: RefusalCode): boolean => failures[code].forNow === true
+
+/** Whole seconds, not the same for all: clients that were refused together do not come again together. */
+export const retryAfter = (random: () => number): string =>
+  String(RETRY_AFTER_MIN + Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1)))
 
 /** A request that is refused. Safe to log: its message is never shown anywhere but to the client that caused it. */
 export class Refusal extends Error {

@@ -3,12 +3,16 @@
  *   While one is under way those that come wait for it, but not for long, and then go as one: with little to do nobody waits, with much to do
  *   there are few. What several ask for is read once.
  * Promises: nothing is read before whoever asks for it has asked, and each one's documents are read in its order; whoever goes
- *   together with others is answered as if alone: what cannot be told apart, and what is too large, is asked again one by one.
+ *   together with others is answered as if alone. Nothing is asked for a request that has ended, and every promise has a listener.
+ * Can go wrong, when requests go together:
+ *   - one document cannot be read → its requests fail, the others have their part of the same answer;
+ *   - the answer is malformed or too large → it is asked again in halves, one after the other, until the request at fault is alone;
+ *   - Elasticsearch is overloaded, away or slow → all fail: to ask again would multiply its load.
  */
 import { type DocumentName, divideMultiGet } from './cut-documents.ts'
 import type { MultiGet } from './elasticsearch.ts'
 import { Refusal, unavailable } from './failures.ts'
-import { GATHER_TIME_MAX, GATHERED_NAMES } from './limits.ts'
+import { GATHER_TIME_MAX, GATHERED_NAMES, RECORDS_SURE } from './limits.ts'
 
 /** Runs something after so many milliseconds, unless it is cancelled before. */
 export type Later = (milliseconds: number, run: () => void) => () => void
@@ -21,7 +25,7 @@ export const timer: Later = (milliseconds, run) => {
 type Waiting = {
   readonly names: readonly DocumentName[]
   readonly signal: AbortSignal
-  readonly resolve: (answer: Buffer | Promise<Buffer>) => void
+  readonly resolve: (answer: Buffer) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -32,19 +36,18 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
 
   const sendWaiting = (): void => {
     cancel()
-    for (let group = take(); group.length > 0; group = take()) {
-      const [first] = group
-      if (first && group.length === 1) first.resolve(send(first.names, first.signal))
-      else void sendTogether(group)
-    }
+    for (let group = take(); group.length > 0; group = take()) void sendGroup(group)
   }
   const take = (): Waiting[] => {
-    waiting = waiting.filter(({ signal }) => !signal.aborted)
+    waiting = waiting.filter(isWaiting)
     let count = 0
     let names = 0
+    const records = new Set<string>()
     for (const one of waiting) {
       names += one.names.length
-      if (count > 0 && names > GATHERED_NAMES) break
+      // A payout and its statement have one id, and come from one event: together they are no larger than it.
+      for (const { form, id } of one.names) if (form === 'record') records.add(id)
+      if (count > 0 && (names > GATHERED_NAMES || records.size > RECORDS_SURE)) break
       count++
     }
     return waiting.splice(0, count)
@@ -58,22 +61,30 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
       sendWaiting()
     }
   }
+  /** Answers each of the group that still waits. Never fails. */
+  const sendGroup = async (asking: readonly Waiting[]): Promise<void> => {
+    const group = asking.filter(isWaiting)
+    const [first] = group
+    if (!first) return
+    try {
+      if (group.length === 1) first.resolve(await send(first.names, first.signal))
+      else await sendTogether(group)
+    } catch (error) {
+      if (group.length > 1 && error instanceof Refusal && OF_ONE.test(error.because ?? '')) {
+        const middle = Math.ceil(group.length / 2)
+        await sendGroup(group.slice(0, middle))
+        await sendGroup(group.slice(middle))
+      } else for (const { reject } of group) reject(error)
+    }
+  }
   const sendTogether = async (group: readonly Waiting[]): Promise<void> => {
     const { names, parts } = together(group)
     using given = allOf(group)
-    try {
-      const answers = divideMultiGet(await send(names, given.signal), names, parts)
-      for (const [place, { resolve, reject }] of group.entries()) {
-        const answer = answers[place]
-        if (answer) resolve(answer)
-        else reject(new Error('an answer was not divided among all'))
-      }
-    } catch (error) {
-      const isOfOne = error instanceof Refusal && OF_ONE.test(error.because ?? '')
-      for (const { names, signal, resolve, reject } of group) {
-        if (isOfOne) resolve(send(names, signal))
-        else reject(error)
-      }
+    const answers = divideMultiGet(await send(names, given.signal), names, parts)
+    for (const [place, { resolve, reject }] of group.entries()) {
+      const answer = answers[place]
+      if (answer) resolve(answer)
+      else reject(new Error('an answer was not divided among all'))
     }
   }
   const wait: MultiGet = (names, signal) =>
@@ -100,8 +111,10 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
   return (names, signal) => (underWay === 0 ? send(names, signal) : wait(names, signal))
 }
 
-/** What may be the fault of one document, or of all being together. */
-const OF_ONE = /^elasticsearch_(?:partial|malformed_|overloaded)/
+/** Failures that a single request of the group may have caused, or the size of the group. */
+const OF_ONE = /^elasticsearch_(?:malformed_|too_large$)/
+
+const isWaiting = ({ signal }: Waiting): boolean => !signal.aborted
 
 const gone = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)
 

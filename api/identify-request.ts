@@ -2,10 +2,11 @@
  * In: a request. Out: the same with an id of ours, which every answer has as `X-Request-Id`, its target read, and a signal that ends it.
  * Promises: the id is never one the client chose; when the client goes away or the time is up, what was asked of Elasticsearch ends.
  */
+import type { Later } from './gather.ts'
 import { READ_TIME_MAX } from './limits.ts'
 import { endingBecause, readTarget, type Step } from './request.ts'
 
-export const identifyRequest = (newRequestId: () => string): Step => {
+export const identifyRequest = (newRequestId: () => string, later: Later): Step => {
   return async (ctx, next) => {
     const { path, query } = readTarget(ctx.req.url ?? '')
     const ending = new AbortController()
@@ -17,12 +18,12 @@ export const identifyRequest = (newRequestId: () => string): Step => {
     ctx.set('X-Content-Type-Options', 'nosniff')
 
     const leave = () => ending.abort(endingBecause('client_gone'))
-    const timer = setTimeout(() => ending.abort(endingBecause('time_is_up')), READ_TIME_MAX)
+    const cancel = later(READ_TIME_MAX, () => ending.abort(endingBecause('time_is_up')))
     ctx.res.once('close', leave)
     try {
       await next()
     } finally {
-      clearTimeout(timer)
+      cancel()
       ctx.res.removeListener('close', leave)
     }
   }

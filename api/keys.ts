@@ -26,6 +26,8 @@ export type KeyHolder = {
   readonly mayRead: boolean
 }
 export type Keys = {
+  /** What is believed of a key now; undefined where it must be looked up. */
+  readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
   readonly lookUp: LookUpKey
   /** Whether the key was valid when it was last looked up here, some time ago maybe. */
   readonly wasValid: (key: string) => boolean
@@ -45,11 +47,12 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     form: 'small',
   }
 
+  const rememberedOf = (digest: string) => known.get(digest) ?? (unknown.get(digest) ? 'unknown' : undefined)
+
   const lookUp: LookUpKey = async (key, signal) => {
     const digest = digestOf(key)
-    const remembered = known.get(digest)
-    if (remembered) return remembered
-    if (unknown.get(digest)) return 'unknown'
+    const remembered = rememberedOf(digest)
+    if (remembered !== undefined) return remembered
 
     const asked = now()
     const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
@@ -73,7 +76,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     requireServed(served)
   }
 
-  return { lookUp, wasValid: key => valid.has(digestOf(key)), look }
+  return { remembered: key => rememberedOf(digestOf(key)), lookUp, wasValid: key => valid.has(digestOf(key)), look }
 }
 
 const digestOf = (key: string): string => hash('sha256', key, 'hex')

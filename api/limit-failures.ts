@@ -1,34 +1,38 @@
 /**
- * How often an address came without a valid key. In: addresses. Out: whether one has come too often, and for how long it is.
- * Promises: bounded memory, whoever comes; addresses that only differ where one network hands them out are one.
+ * How often an address came with a key that was looked up and is none. In: addresses. Out: whether one may try another key.
+ * Promises: bounded memory, whoever comes; addresses that only differ where one network hands them out are one. A try is counted before
+ *   its look-up, so that many at once are not all under way before the first is counted.
  */
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from './limits.ts'
+import type { Release } from './semaphore.ts'
 
 export type Failures = {
-  /** Counts one. */
-  readonly count: (address: string | undefined) => void
-  /** Milliseconds until it may fail again; undefined while it may. */
-  readonly exhausted: (address: string | undefined) => number | undefined
+  /** Counts a try, and returns what takes it back: it was no failure. Undefined where the address has no try left in its window. */
+  readonly reserve: (address: string | undefined) => Release | undefined
 }
 
 /** @param now milliseconds of a clock that never goes back */
 export const createFailures = (now: () => number, most = FAILURES_PER_ADDRESS): Failures => {
   const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
-  const windowOf = (address: string | undefined) => {
-    const window = windows.get(networkOf(address))
-    return window !== undefined && window.ends > now() ? window : undefined
+  const windowOf = (network: string) => {
+    const known = windows.get(network)
+    if (known !== undefined && known.ends > now()) return known
+    const window = { count: 0, ends: now() + FAILURES_WINDOW_SECONDS * 1_000 }
+    windows.set(network, window)
+    return window
   }
   return {
-    count: address => {
-      const window = windowOf(address)
-      if (window) window.count++
-      else windows.set(networkOf(address), { count: 1, ends: now() + FAILURES_WINDOW_SECONDS * 1_000 })
-    },
-    exhausted: address => {
-      const window = windowOf(address)
-      return window !== undefined && window.count >= most ? window.ends - now() : undefined
+    reserve: address => {
+      const window = windowOf(networkOf(address))
+      if (window.count >= most) return undefined
+      window.count++
+      let taken = false
+      return () => {
+        if (!taken) window.count--
+        taken = true
+      }
     },
   }
 }

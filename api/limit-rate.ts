@@ -1,15 +1,29 @@
 /**
- * In: an authenticated request. Out: the same, counted, if its key may read and has requests left in the window.
- * Promises: every answer from here on says what is left; a 304 gives its request back.
+ * In: an authenticated request. Out: the same, counted, if its key may read and has units left in the window.
+ * Promises: a request counts one unit when it comes, and when its answer is made one more for each further RATE_UNIT_BYTES that was begun:
+ *   who reads large answers pays for what they take. Every answer from here on says what is left; a 304 to a tag that the client has gives its request back.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
+import { RATE_UNIT_BYTES } from '../schemas/limits.ts'
 import type { Rate, RequestCounter } from './count-requests.ts'
 import { Refusal } from './failures.ts'
 import type { Context, Step } from './request.ts'
 
-/** @param limited told of every request that was over the limit */
-export const limitRate = (rate: Rate, counter: RequestCounter, now: () => number, limited: () => void): Step => {
-  const policy = `"default";q=${rate.requests};w=${rate.windowSeconds}`
+type Parts = {
+  readonly rate: Rate
+  /** Requests of a key that may be under way: said with the rate. */
+  readonly underWayMax: number
+  readonly counter: RequestCounter
+  readonly now: () => number
+  /** Told of every request that was over the limit. */
+  readonly limited: () => void
+}
+
+export const limitRate = ({ rate, underWayMax, counter, now, limited }: Parts): Step => {
+  const policy = [
+    `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
+    `"concurrent";q=${underWayMax};qu="concurrent-requests"`,
+  ].join(', ')
 
   return async (ctx, next) => {
     const { key } = ctx.state
@@ -35,7 +49,20 @@ export const limitRate = (rate: Rate, counter: RequestCounter, now: () => number
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
     await next()
+    const more = unitsOf(ctx.response.length ?? 0) - 1
+    // In a window that has ended since, it would count against the next one.
+    if (more <= 0 || now() >= windowEnds) return
+    charge(counter, place, more)
+    setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - now())
   }
+}
+
+/** What an answer of so many bytes costs. */
+export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
+
+/** Not waited for: the answer is made. Where it cannot be counted, it is not. */
+const charge = (counter: RequestCounter, key: string, units: number): void => {
+  counter.penalty(key, units).catch(() => undefined)
 }
 
 const count = async (counter: RequestCounter, key: string): Promise<RateLimiterRes> => {
@@ -47,10 +74,15 @@ const count = async (counter: RequestCounter, key: string): Promise<RateLimiterR
   }
 }
 
+/** Never fails: nobody waits for it, and at worst a request counts that need not. */
 const giveBack = async (counter: RequestCounter, key: string): Promise<void> => {
-  const { consumedPoints } = await counter.reward(key)
-  // The window ended in between: this one has nothing to give back.
-  if (consumedPoints < 0) await counter.penalty(key)
+  try {
+    const { consumedPoints } = await counter.reward(key)
+    // The window ended in between: this one has nothing to give back.
+    if (consumedPoints < 0) await counter.penalty(key)
+  } catch {
+    // It stays counted.
+  }
 }
 
 const setLeft = (ctx: Context, left: number, msBeforeNext: number): void =>

@@ -3,45 +3,81 @@
  * The only file that touches the process, its clock and the Elasticsearch client.
  */
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
+import files, { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Server as TlsServer } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
+import { boundLog } from '../schemas/bounded-log.ts'
+import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
 import { createAdminServer } from './admin.ts'
+import { createAnswerBudget } from './answer-budget.ts'
 import { createApi } from './app.ts'
 import { clientOptions } from './client-options.ts'
 import { countAlone, countTogether } from './count-requests.ts'
 import { createElasticsearch, type Transport } from './elasticsearch.ts'
-import { LOG_BUFFER_BYTES, LOG_FLUSH_INTERVAL, STOP_TIME_MAX } from './limits.ts'
+import {
+  ADMIN_STOP_TIME,
+  CERTIFICATE_LOOK_INTERVAL,
+  LOG_BUFFER_BYTES,
+  LOG_FLUSH_INTERVAL,
+  STOP_TIME_MAX,
+  STOP_TIMEOUT,
+} from './limits.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { sayWhenReady } from './ready.ts'
+import { renewCertificate, whyUnfit } from './renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './server.ts'
+import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**
  * A page is a few buffers of several 100 KB outside the heap. Without the first flag the collector marks the whole heap whenever 64 MB of
  * them have come, every 70 pages or so, which costs more than the pages do; with it they count towards the heap's own limit. The second lets
  * what is used grow to four times of what was left by the last collection before the next one marks: mostly it is such buffers, and they are gone by then.
+ * While large answers are held, four times would be far beyond 500 MiB: then it grows by half.
  */
+const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
+
 const collectBuffersLater = (): void => {
   setFlagsFromString('--external-memory-accounted-in-global-limit')
-  setFlagsFromString('--heap-growing-percent=300')
+  growHeapBy('300')
 }
 
 const start = async (): Promise<void> => {
   collectBuffersLater()
   const settings = readSettings(apiSettings, process.env)
-  const stream = pino.destination({ sync: false, minLength: LOG_BUFFER_BYTES, periodicFlush: LOG_FLUSH_INTERVAL })
-  const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
-  const metrics = createMetrics()
   const now = () => performance.now()
+  const bounded = boundLog(process, files, now)
+  const stream = pino.destination({
+    ...bounded.options,
+    minLength: LOG_BUFFER_BYTES,
+    periodicFlush: LOG_FLUSH_INTERVAL,
+  })
+  const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
+  bounded.watch(stream, dropped => log.say('warn', 'log lines were dropped: nobody read them', { dropped }))
+  const metrics = createMetrics()
+  handleUnhandledErrors(process, {
+    log,
+    count: metrics.unhandledRejection,
+    end: () => {
+      bounded.end(stream)
+      process.exit(UNHANDLED_EXIT_CODE)
+    },
+  })
   const newRequestId = () => randomUUID()
 
   const ca = readPem('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
   const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, settings.ELASTICSEARCH_API_KEY, ca))
+  const budget = createAnswerBudget({
+    refused: metrics.answerRefused,
+    holdsMuch: holds => growHeapBy(holds ? '50' : '300'),
+  })
+  metrics.watchAnswers(budget.held)
   const elasticsearch = createElasticsearch({
+    budget,
     transport: client.transport.request.bind(client.transport) as Transport,
     answered: connection => client.connectionPool.markAlive(connection as never),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
@@ -66,24 +102,41 @@ const start = async (): Promise<void> => {
     prefix,
     rate,
     counter: shared ?? countAlone(rate),
+    trustedProxies: settings.API_TRUSTED_PROXIES,
+    budget,
+    cutOff: metrics.answerCutOff,
     log,
     observe: metrics.request,
     rateLimited: metrics.rateLimited,
     now,
+    random: Math.random,
+    time: Date.now,
     newRequestId,
   })
 
+  metrics.watchUsage(api.usage)
+
   let stopping = false
   const readiness = async () => (stopping ? { notReady: ['stopping'], positions: undefined } : api.readiness())
+  const tls = readTls(settings)
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),
-    tls: readTls(settings),
+    tls,
     newRequestId,
     refused: (requestId, code) => {
       metrics.refusedBytes(code)
       log.refusedBytes(requestId, code)
     },
+    turnedAway: metrics.connectionTurnedAway,
   })
+  if (tls !== undefined) {
+    const look = renewCertificate(tls, {
+      read: () => readFiles(settings),
+      use: renewed => (server as unknown as TlsServer).setSecureContext(renewed),
+      say: log.say,
+    })
+    setInterval(look, CERTIFICATE_LOOK_INTERVAL).unref()
+  }
   const admin = createAdminServer({
     readiness,
     now: Date.now,
@@ -100,14 +153,29 @@ const start = async (): Promise<void> => {
     stopping = true
     waiting.abort()
     log.say('info', 'stopping', { signal })
-    await Promise.all([stop(server, STOP_TIME_MAX), stop(admin, STOP_TIME_MAX)])
+    const exit = (code: number) => {
+      bounded.end(stream)
+      process.exit(code)
+    }
+    setTimeout(() => {
+      log.say('error', 'not stopped in time')
+      exit(1)
+    }, STOP_TIMEOUT).unref()
+    // A balancer sees on /readyz that this process stops; until it has, it sends requests, and they are answered. Nobody waits for that at a terminal.
+    const drain = signal === 'SIGTERM' ? settings.API_DRAIN_SECONDS * 1_000 : 0
+    await sleep(drain)
+    await stop(server, STOP_TIME_MAX - drain)
+    await stop(admin, ADMIN_STOP_TIME)
     shared?.stop()
     await client.close()
     log.say('info', 'stopped')
-    stream.flushSync()
-    process.exit(0)
+    exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal))
+  const endNow = (error: unknown): void => {
+    log.unhandled('fatal', error)
+    process.exit(UNHANDLED_EXIT_CODE)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
   await sayWhenReady(readiness, log.say, waiting.signal)
 }
 
@@ -120,18 +188,23 @@ const readPem = (name: string, file: string | undefined): string | undefined => 
   }
 }
 
+/** Certificate and key as they are now, fit or not. */
+const readFiles = ({ API_TLS_CERT_FILE = '', API_TLS_KEY_FILE = '' }: Read<typeof apiSettings>): Tls | undefined => {
+  try {
+    return { cert: readFileSync(API_TLS_CERT_FILE, 'utf8'), key: readFileSync(API_TLS_KEY_FILE, 'utf8') }
+  } catch {
+    return undefined
+  }
+}
+
 /** Certificate and key belong together, or nothing is served. */
 const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSettings>): Tls | undefined => {
   const cert = readPem('API_TLS_CERT_FILE', API_TLS_CERT_FILE)
   const key = readPem('API_TLS_KEY_FILE', API_TLS_KEY_FILE)
   if (cert === undefined || key === undefined) return undefined
-  try {
-    createSecureContext({ cert, key })
-    return { cert, key }
-  } catch {
-    const expected = 'a certificate with its chain as PEM, of the key in API_TLS_KEY_FILE'
-    throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got: 'something else' }])
-  }
+  if (whyUnfit({ cert, key }) === undefined) return { cert, key }
+  const expected = 'a certificate with its chain as PEM, of the key in API_TLS_KEY_FILE'
+  throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got: 'something else' }])
 }
 
 /** What an operator reads when the process does not start: one message for what is known, the kind and place of what is not. */

@@ -25,7 +25,12 @@ export type PositionAt = (
   signal: AbortSignal,
 ) => Promise<Position>
 
-export const createPositionAt = (prefix: string, search: Search, projectionTime: ProjectionTime): PositionAt => {
+export const createPositionAt = (
+  prefix: string,
+  search: Search,
+  projectionTime: ProjectionTime,
+  now: () => number,
+): PositionAt => {
   const remembered = new LRUCache<string, number>({ max: MOMENTS_REMEMBERED })
 
   /** The offset of the first event after an instant, if there is one. */
@@ -52,12 +57,15 @@ export const createPositionAt = (prefix: string, search: Search, projectionTime:
       return { ...position, publishedTo: place + 1 }
     }
     const { milliseconds } = moment
-    const key = `${position.generation.name}:${org}:${milliseconds}`
+    // Found while a time was believed that was taken back since, it may be wrong.
+    const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
     const after = await firstAfter(org, position, milliseconds, signal)
     if (after === undefined) {
-      const settled = (await projectionTime(org, position, 'nothing', signal)) - AS_OF_SETTLED
+      const time = await projectionTime(org, position, 'nothing', signal)
+      // Our own clock cannot make an instant over, but it can say that one is not.
+      const settled = Math.min(time, now()) - AS_OF_SETTLED
       if (milliseconds > settled) throw notOver(settled)
     }
     const publishedTo = after ?? position.publishedTo

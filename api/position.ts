@@ -1,13 +1,13 @@
 /**
  * In: an organization, and the documents of it that a request reads by name. Out: the position up to which it may see, and
  *   these documents.
- * Promises: a document was read no earlier than the position; within this process no position and no time ever goes back.
+ * Promises: a document was read no earlier than the position; within this process no position ever goes back, and no time but one
+ *   that the projector took back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
  * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of the
  * event that replaced it, and everything at an offset below `publishedTo` is searchable.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   controlIndexOf,
   type GenerationDocument,
@@ -21,10 +21,18 @@ import { partitionOf } from '../schemas/partition.ts'
 import { type Cut, cutMultiGet, type DocumentName, smallDocument } from './cut-documents.ts'
 import type { MultiGet } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
+import type { Later } from './gather.ts'
 import { SWAP_WAIT, SWAP_WAITS } from './limits.ts'
+import { untilOver } from './until-over.ts'
 
 /** Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds. */
-export type Position = { readonly generation: Generation; readonly publishedTo: number; readonly time: number }
+export type Position = {
+  readonly generation: Generation
+  readonly publishedTo: number
+  readonly time: number
+  /** How many times a time of the partition was taken back. */
+  readonly takenBack: number
+}
 export type Generation = {
   readonly name: string
   readonly source: string
@@ -63,12 +71,12 @@ export type LivePositions = { readonly generation: Generation; readonly partitio
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
 export type ReadAt = { readonly position: Position; readonly documents: readonly (Cut | undefined)[] }
 
-export type Reached = { readonly publishedTo: number; readonly time: number }
-/** The furthest that was read of a partition, and of which generation. */
-type Furthest = Reached & { readonly by: string }
-const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, by: '' }
+export type Reached = Pick<Position, 'publishedTo' | 'time' | 'takenBack'>
+/** The furthest that was read of a partition, and of which generation; and of which the time is. */
+type Furthest = Reached & { readonly by: string; readonly timeOf: string }
+const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, takenBack: 0, by: '', timeOf: '' }
 
-export const createPositionReader = (prefix: string, multiGet: MultiGet): PositionReader => {
+export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Later): PositionReader => {
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
@@ -97,14 +105,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
     if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
     const place = placeOf(generation, partition)
     const highest = reached.get(place) ?? NOTHING_REACHED
-    const time = Math.max(before.time, now.time)
+    const shown = laterTime(before, { ...now, timeOf: generation.name })
     const isFurther = now.publishedTo >= highest.publishedTo
     reached.set(place, {
       publishedTo: isFurther ? now.publishedTo : highest.publishedTo,
-      time: Math.max(highest.time, time),
+      ...laterTime(highest, shown),
       by: isFurther ? generation.name : highest.by,
     })
-    return { publishedTo: now.publishedTo, time }
+    return { publishedTo: now.publishedTo, time: shown.time, takenBack: shown.takenBack }
   }
 
   const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
@@ -130,13 +138,13 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
       const isBelowFloor =
         published.publishedTo < (floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))
       if ((isBelowFloor || isYetBehind(generation, before, published)) && waits++ < SWAP_WAITS) {
-        await pause(signal)
+        await pause(later, signal)
         continue
       }
       // Another process may have shown more of the one before.
       if (isBelowFloor) throw unavailable('position_went_back')
       const now = reach(generation, partition, before, published)
-      const position = { generation, publishedTo: now.publishedTo, time: now.time }
+      const position = { generation, ...now }
       // One multi-get reads its documents in any order. Where the position has moved since this process last read it, or
       // is another generation's, a document may have been read before what it covers was written: it is read again.
       const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name
@@ -155,7 +163,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
       const pairs = partitions.map(partition => {
         return [before[partition] ?? NOTHING_REACHED, published[partition] ?? NOTHING_REACHED] as const
       })
-      if (waits < SWAP_WAITS && pairs.some(([was, now]) => isYetBehind(generation, was, now))) await pause(signal)
+      if (waits < SWAP_WAITS && pairs.some(([was, now]) => isYetBehind(generation, was, now)))
+        await pause(later, signal)
       else return pairs.map(([was, now], partition) => reach(generation, partition, was, now))
     }
   }
@@ -171,12 +180,24 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet): Positi
   return { readAt, oldestTime, lookAtPositions }
 }
 
+type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeOf'>
+
+/** The later time of two. One that was taken back since was never true, however late it is: each generation counts that for itself. */
+const laterTime = (a: Time, b: Time): Time => {
+  const later = b.time > a.time ? b : a
+  const { time } = a.timeOf !== b.timeOf || a.takenBack === b.takenBack ? later : b.takenBack > a.takenBack ? b : a
+  const { takenBack, timeOf } = a.timeOf === b.timeOf && a.takenBack > b.takenBack ? a : b
+  return { time, takenBack, timeOf }
+}
+
 /** Made live a moment ago, it has yet to reach what was read of the one before: that takes milliseconds. */
 const isYetBehind = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
   now.publishedTo < before.publishedTo && before.by !== name
 
-const pause = async (signal: AbortSignal): Promise<void> => {
-  await sleep(SWAP_WAIT, undefined, { signal }).catch(() => signal.throwIfAborted())
+const pause = (later: Later, signal: AbortSignal): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const cancel = later(SWAP_WAIT, resolve)
+  return untilOver(promise, signal).finally(cancel)
 }
 
 /** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */
@@ -206,5 +227,7 @@ const asPosition = (document: Cut | undefined): Reached => {
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }
-  return { publishedTo: body.position, time: body.time }
+  // Taken from a copy, it is read again from the first record on: until then documents may lack, or be missing.
+  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')
+  return { publishedTo: body.position, time: body.time, takenBack: body.taken_back ?? 0 }
 }

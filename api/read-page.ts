@@ -16,11 +16,14 @@ import { type Cut, cutSearch, type Hit } from './cut-documents.ts'
 import type { Search } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
 import {
+  ANSWER_BYTES_MAX,
   BODY_STORED_MAX,
+  LARGE_RECORDS_ASKED,
   ORGANIZATIONS_REMEMBERED,
   PLAIN_RECORD_BYTES_MAX,
-  RECORDS_SURE,
+  RECORD_FRAME_BYTES,
   SEARCH_TIME_MAX,
+  UNKNOWN_ANSWER_BYTES,
 } from './limits.ts'
 import { notReplacedRange, type Position, visibleRange } from './position.ts'
 
@@ -53,13 +56,14 @@ export const createReadPage = (search: Search): ReadPage => {
     let after = asked.after
     let growth = Number.POSITIVE_INFINITY
     for (;;) {
-      const largest = lastSeen.get(place) ?? LARGEST[kind]
-      const size = Math.min(limit + 1 - hits.length, fitting(largest, bytesMax - bytes), growth)
-      const answer = await search(indices.join(), searchBody(asked, after, size), signal)
+      const seen = lastSeen.get(place)
+      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
+      const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
+      const answer = await search(indices.join(), searchBody(asked, after, size), signal, expected)
       if (answer === 'too_large') {
-        if (size <= RECORDS_SURE) throw unavailable('elasticsearch_too_large')
+        if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
         lastSeen.set(place, BODY_STORED_MAX)
-        growth = RECORDS_SURE
+        growth = LARGE_RECORDS_ASKED
         continue
       }
       const found = cutSearch(answer, indices, org)
@@ -93,6 +97,10 @@ const lengthOf = ({ bodyStart, bodyEnd }: Cut): number => bodyEnd - bodyStart
 
 /** How many records of a size fill the room that is left on a page, and the one after. */
 const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1
+
+/** Bytes of an answer with so many records of a size. */
+const expectedBytes = (largest: number, size: number): number =>
+  Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
 const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, size: number): string => {
   const order = kind === 'changes' ? 'seq' : listOrder[kind]

@@ -6,6 +6,7 @@ import type { ListKind } from '../schemas/documents.ts'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../schemas/limits.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../schemas/values.ts'
 import { Refusal } from './failures.ts'
+import { PARAMETER_NAME_SHOWN } from './limits.ts'
 import type { ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal that version of it, which is how a change of a rep or a period is named. */
@@ -116,14 +117,17 @@ const readQuery = (query: string, known: readonly string[]): Given => {
   return given
 }
 
-/** Only a name that could be a mistyped one of ours is repeated in the message: nothing else of a request ever is. */
-const unknownParameter = (name: string | undefined): Refusal =>
-  new Refusal('invalid_request', {
-    message:
-      name !== undefined && /^[a-z_]{1,32}$/.test(name)
-        ? `The parameter \`${name}\` is not known here.`
-        : 'A query parameter is not known here.',
-  })
+/**
+ * The name is repeated, so that its client finds it: as far as it is made of usual characters, and never so much of it that it could be a
+ * whole key.
+ */
+const unknownParameter = (name = ''): Refusal => {
+  const [usual = ''] = /^[A-Za-z0-9_.[\]-]*/.exec(name) ?? []
+  const shown = usual.slice(0, PARAMETER_NAME_SHOWN)
+  const cut = shown.length < name.length ? '…' : ''
+  const message = shown === '' ? 'Unknown query parameter.' : `Unknown query parameter \`${shown}${cut}\`.`
+  return new Refusal('invalid_request', { message })
+}
 
 const decode = (text: string): string | undefined => {
   try {

@@ -18,15 +18,18 @@ import {
   SEARCH_TIME_MAX,
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
+  TOTALS_OF_ORGANIZATION,
   TOTALS_RECORDS,
   TOTALS_ROWS_REMEMBERED,
   TOTALS_TIME_MAX,
 } from './limits.ts'
+import { type Pace, usualPace } from './pace.ts'
 import { notReplacedRange, type Position, visibleRange } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
 import { createReadAtMoment } from './read-record.ts'
 import { endingBecause } from './request.ts'
+import { untilOver } from './until-over.ts'
 
 export type TotalsRead = { readonly position: Position; readonly totals: Totals; readonly last: LastChange | undefined }
 /** `at` in milliseconds. */
@@ -91,7 +94,8 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     const timer = setTimeout(() => over.abort(endingBecause('time_is_up')), TOTALS_TIME_MAX)
     try {
       const owed = await countAmounts('payouts', org, position, over.signal)
-      return rowsOf(owed, await countAmounts('payroll_files', org, position, over.signal))
+      const paid = await countAmounts('payroll_files', org, position, over.signal)
+      return await rowsOf(owed, paid, usualPace(over.signal))
     } finally {
       clearTimeout(timer)
     }
@@ -99,7 +103,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
 
   const isRoomFor = (org: string): boolean => {
     const ofOrganization = [...summing.keys()].filter(key => key.split(':')[1] === org).length
-    return summing.size < TOTALS_AT_ONCE && ofOrganization < TOTALS_AT_ONCE / 2
+    return summing.size < TOTALS_AT_ONCE && ofOrganization < TOTALS_OF_ORGANIZATION
   }
 
   /** Waits for room, as long as the request may. */
@@ -153,15 +157,6 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
 
 const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
 
-/** The summing goes on for the next who asks. */
-const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
-  const over = Promise.withResolvers<never>()
-  const end = () => over.reject(unavailable((signal.reason as DOMException).message))
-  if (signal.aborted) end()
-  signal.addEventListener('abort', end)
-  return Promise.race([task, over.promise]).finally(() => signal.removeEventListener('abort', end))
-}
-
 type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
 
 /** Neighbours together that have so many records in all, or one alone. */
@@ -197,29 +192,35 @@ const queryOf = (
 
 type Amounts = readonly Counted<'period_id' | 'currency' | 'amount'>[]
 
-const rowsOf = (owed: Amounts, paid: Amounts): Row[] => {
-  const groups = Map.groupBy(
-    [...owed.map(one => ({ ...one, what: 'owed' })), ...paid.map(one => ({ ...one, what: 'paid' }))],
-    ({ key }) => `${key.period_id} ${key.currency}`,
-  )
-  const sum = (counted: Amounts) => ({
-    amount: textOfSum(
-      counted.reduce((sum, { key, doc_count }) => sum.plus(new Exact(key.amount).times(doc_count)), new Exact(0)),
-    ),
-    count: counted.reduce((sum, { doc_count }) => sum + doc_count, 0),
-  })
+type Sum = { amount: Exact; count: number }
+type Group = { readonly owed: Sum; readonly paid: Sum }
+const nothing = (): Sum => ({ amount: new Exact(0), count: 0 })
+
+const rowsOf = async (owed: Amounts, paid: Amounts, pace: Pace): Promise<Row[]> => {
+  const groups = new Map<string, Group>()
+  const add = async (counted: Amounts, what: keyof Group): Promise<void> => {
+    for (const { key, doc_count } of counted) {
+      const name = `${key.period_id} ${key.currency}`
+      const group = groups.get(name) ?? { owed: nothing(), paid: nothing() }
+      groups.set(name, group)
+      group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
+      group[what].count += doc_count
+      if (pace.isDue(1, 0)) await pace.rest()
+    }
+  }
+  await add(owed, 'owed')
+  await add(paid, 'paid')
   return [...groups]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, counted]) => {
-      const [period_id = '', currency = ''] = group.split(' ')
-      const [owes, left] = ['owed', 'paid'].map(what => sum(counted.filter(one => one.what === what)))
+    .map(([name, { owed, paid }]) => {
+      const [period_id = '', currency = ''] = name.split(' ')
       return {
         period_id,
         currency,
-        owed_amount: owes?.amount ?? '0',
-        owed_count: owes?.count ?? 0,
-        paid_amount: left?.amount ?? '0',
-        paid_count: left?.count ?? 0,
+        owed_amount: textOfSum(owed.amount),
+        owed_count: owed.count,
+        paid_amount: textOfSum(paid.amount),
+        paid_count: paid.count,
       }
     })
 }

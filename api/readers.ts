@@ -1,5 +1,7 @@
 /** What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and moments. */
+import { type CheckIndices, positionsChecked } from './check-indices.ts'
 import type { MultiGet, Search } from './elasticsearch.ts'
+import type { Later } from './gather.ts'
 import { createPositionAt } from './moments.ts'
 import { createPlaces } from './places.ts'
 import { createPositionReader, type PositionReader } from './position.ts'
@@ -21,8 +23,12 @@ export const createReaders = (
   prefix: string,
   search: Search,
   multiGet: MultiGet,
+  checkIndices: CheckIndices,
+  /** Milliseconds since 1970. */
+  time: () => number,
+  later: Later,
 ): { readonly positions: PositionReader; readonly readers: Readers } => {
-  const positions = createPositionReader(prefix, multiGet)
+  const positions = positionsChecked(createPositionReader(prefix, multiGet, later), checkIndices)
   const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
   const parts = {
     prefix,
@@ -30,7 +36,7 @@ export const createReaders = (
     readPage: createReadPage(search),
     projectionTime,
     places: createPlaces(prefix),
-    positionAt: createPositionAt(prefix, search, projectionTime),
+    positionAt: createPositionAt(prefix, search, projectionTime, time),
   }
   const readers = {
     list: createReadList(parts),

@@ -1,6 +1,8 @@
 /** What the steps of a request hand to each other, and how the target of a request is read. */
 import type Koa from 'koa'
+import type { Reservation } from './answer-budget.ts'
 import type { KeyHolder } from './keys.ts'
+import type { Turn } from './large-answers.ts'
 
 export type State = {
   requestId: string
@@ -11,6 +13,10 @@ export type State = {
   route?: string
   methodOffered?: boolean
   key?: KeyHolder
+  /** What the request's reads and its answer hold of the budget of bytes. */
+  reservation?: Reservation
+  /** Its turn among the large answers of its organization. */
+  turn?: Turn
   /** Ends what is asked of Elasticsearch: the time is up, or the client has gone. */
   signal: AbortSignal
   /** Gives back what the request counted against its key. */

@@ -4,6 +4,7 @@ import { type ListKind, listKinds } from '../schemas/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer-page.ts'
 import { Refusal } from './failures.ts'
+import { usualPace } from './pace.ts'
 import { idPrefixOf, readAsOf, readId, readListParameters } from './read-parameters.ts'
 import type { RecordAsked } from './read-record.ts'
 import type { Readers } from './readers.ts'
@@ -21,7 +22,8 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
   }
   router.get('/changes', async ctx => {
     const parameters = readListParameters('changes', ctx.state.query)
-    answerChanges(ctx, await list(orgOf(ctx), 'changes', parameters, ctx.state.signal), parameters.startingAfter)
+    const page = await list(orgOf(ctx), 'changes', parameters, ctx.state.signal)
+    await answerChanges(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
   })
   for (const kind of ['reps', 'periods'] as const) {
     router.get(`/${kind}/:id`, async ctx => {
@@ -38,13 +40,15 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
   router.get('/payouts/:id/history', async ctx => {
     const parameters = readListParameters('payouts', ctx.state.query)
     const id = readId('payout', ctx.params.id)
-    answerHistory(ctx, await history(orgOf(ctx), id, parameters, ctx.state.signal), parameters.startingAfter)
+    const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
+    await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
   })
   router.get('/statements/:id', async ctx => {
     answerStatement(ctx, await records.statement(askedOf(ctx, 'payouts'), ctx.state.signal))
   })
   router.get('/totals', async ctx => {
-    answerTotals(ctx, await totals(orgOf(ctx), readAsOf(ctx.state.query), ctx.state.signal))
+    const read = await totals(orgOf(ctx), readAsOf(ctx.state.query), ctx.state.signal)
+    await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router
 }

@@ -5,11 +5,15 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 import type { RefusalCode } from '../schemas/errors.ts'
 import { Refusal, refusalAnswer } from './failures.ts'
+import { limitConnections } from './limit-connections.ts'
 import {
   CONNECTIONS_MAX,
+  ENCRYPTED_CONNECTIONS_MAX,
   HEADERS_TIME_MAX,
   KEEP_ALIVE_TIME,
   PARSER_BYTES_MAX,
@@ -17,6 +21,7 @@ import {
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from './limits.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 
 /** A certificate with its chain, and its key, as PEM. */
 export type Tls = { readonly cert: string; readonly key: string }
@@ -30,6 +35,10 @@ type Parts = {
   readonly newRequestId: () => string
   /** Told of every refusal that never became a request of the app. */
   readonly refused: (requestId: string, code: RefusalCode) => void
+  /** Connections at once; the usual limit where nothing is said. */
+  readonly connectionsMax?: number
+  /** Told of every connection that was closed because there are too many. */
+  readonly turnedAway?: () => void
 }
 
 const options: ServerOptions = {
@@ -43,13 +52,30 @@ const options: ServerOptions = {
   noDelay: true,
 }
 
+/** All connections of a server: Node forgets those without a handshake, and those that sent CONNECT. */
+const socketsOf = new WeakMap<Server, ReadonlySet<Socket>>()
+
 /** @throws Error when certificate and key are not what they must be */
-export const createApiServer = ({ listener, tls, newRequestId, refused }: Parts): Server => {
+export const createApiServer = (parts: Parts): Server => {
+  const { listener: answer, tls, newRequestId, refused } = parts
+  const ordered = oneAtATime(answer)
+  const answering = new WeakMap<Duplex, ServerResponse>()
+  const listener: RequestListener = (req, res) => {
+    answering.set(req.socket, res)
+    requestBegins(res)
+    ordered(req, res)
+  }
   // Of what is used here both kinds of server have all.
   const server = tls
     ? (createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener) as unknown as Server)
     : createServer(options, listener)
-  server.maxConnections = CONNECTIONS_MAX
+  const requestBegins = limitConnections(server, {
+    most: parts.connectionsMax ?? (tls ? ENCRYPTED_CONNECTIONS_MAX : CONNECTIONS_MAX),
+    turnedAway: parts.turnedAway ?? (() => undefined),
+  })
+  const sockets = new Set<Socket>()
+  socketsOf.set(server, sockets)
+  server.on('connection', (socket: Socket) => void sockets.add(socket.once('close', () => sockets.delete(socket))))
   server.setTimeout(SOCKET_SILENCE_MAX)
   // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app counts.
   server.maxHeadersCount = 0
@@ -61,19 +87,26 @@ export const createApiServer = ({ listener, tls, newRequestId, refused }: Parts)
     closeWith(socket, code, requestId)
   }
 
-  const answering = new WeakMap<Duplex, ServerResponse>()
-  server.prependListener('request', (req, res) => answering.set(req.socket, res))
+  /** Refuses what is no request. The answer to a request before it comes first: the refusal would be taken for it. */
+  const refuseNext = (socket: Duplex, code: RefusalCode) => {
+    const current = answering.get(socket)
+    if (current && !current.writableFinished && !current.destroyed) current.once('close', () => refuse(socket, code))
+    else refuse(socket, code)
+  }
 
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
+    // Nothing can be written before the handshake: a refusal would wait for it, and its connection with it, for ever.
+    if ((socket as Partial<TLSSocket & { secureConnecting: boolean }>).secureConnecting) return void socket.destroy()
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    const code = codeOf(error)
-    const current = answering.get(socket)
-    // Bytes that are no request behind one that is: its answer comes first, or it would be taken for this one.
-    if (current && !current.writableFinished && !current.destroyed) {
-      current.once('close', () => refuse(socket, code))
-    } else refuse(socket, code)
+    refuseNext(socket, codeOf(error))
   })
-  server.on('connect', (_req, socket) => refuse(socket, 'invalid_request'))
+  server.on('connect', ({ socket }) => {
+    // HAZARD: Node takes its own listeners off this socket. Without one for `error` a reset connection would end the process;
+    // without a timeout a client that reads nothing would hold it for ever.
+    socket.on('error', () => socket.destroy())
+    socket.setTimeout(SOCKET_SILENCE_MAX, () => socket.destroy())
+    refuseNext(socket, 'invalid_request')
+  })
   // A final answer at once is also the answer to `Expect: 100-continue`: no body is read. Any other expectation is refused by the app.
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
@@ -126,7 +159,10 @@ export const listen = (server: Server, host: string, port: number): Promise<numb
 export const stop = async (server: Server, time: number): Promise<void> => {
   const closed = new Promise<void>(resolve => void server.close(() => resolve()))
   server.closeIdleConnections()
-  const timer = setTimeout(() => server.closeAllConnections(), time)
+  const timer = setTimeout(() => {
+    server.closeAllConnections()
+    for (const socket of socketsOf.get(server) ?? []) socket.destroy()
+  }, time)
   await closed
   clearTimeout(timer)
 }

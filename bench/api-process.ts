@@ -19,6 +19,7 @@ export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchU
       API_PORT: '0',
       API_ADMIN_PORT: '0',
       RATE_LIMIT_REQUESTS: String(RATE_LIMIT),
+      API_DRAIN_SECONDS: '0',
     },
   })
   const port = process.lines.find(line => line.port !== undefined)?.port

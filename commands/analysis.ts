@@ -148,8 +148,8 @@ type TotalsFlags = {
 const exportHelp = `
 Of the live generation: reps, periods, payouts (current then), statements (theirs) and payroll_files, each as the API answers it, and manifest.json: which moment,
 how many records and bytes, SHA-256 of each file, what is owed and paid by currency, and a digest of all. The files add up to the projection's own
-totals, or it fails. The same moment gives the same bytes. An export that was stopped is gone on with by the same command; one that is there is
-looked at, and left as it is. Reads Elasticsearch alone. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
+totals, and reps and periods to how many it has, or it fails. The same moment gives the same bytes. An export that was stopped or killed is gone on
+with by the same command; one that is there is looked at, and left as it is. One export at a time writes into a directory: another one is refused. Reads Elasticsearch alone. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
 
 type ReplayFlags = {
   readonly name?: string
@@ -186,7 +186,7 @@ const replayHelp = `
 Reads Kafka and nothing else, in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-* and
 nothing else: credentials that may do no more are enough. Without --until-offset and --until-time it goes up to where the topic ends now, as do
 partitions without an --until-offset. With --org the offset of its only partition may stand alone: --org org_1 --until-offset 1200.
---until-time goes by the time Kafka gave the records. A replay that was stopped is gone on with by the same command and its --name.
+--until-time goes by the time Kafka gave the records. It must be over: each partition has a later record, or it lies 30 s back. A replay that was stopped is gone on with by the same command and its --name.
 Elsewhere a sandbox is written sandbox:NAME; list --sandbox lists them, drop sandbox:NAME drops one.
 --rules names a module (.ts or .js) whose default export is a function from the built-in table of rules to another, as
 commands/projection/rules-module.ts describes: npm run projection -- replay --rules ./capped.ts, then diff the two.`

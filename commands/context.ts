@@ -10,11 +10,11 @@ export type CommandContext = {
   readonly say: (line: string) => void
   readonly send: Elasticsearch['send']
   readonly prefix: string
+  readonly sleep: (milliseconds: number) => Promise<void>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
 }
 export type KafkaContext = CommandContext & {
   readonly kafka: Kafka
   readonly topics: Readonly<Record<Stream, string>>
-  readonly sleep: (milliseconds: number) => Promise<void>
-  /** Milliseconds since 1970. */
-  readonly now: () => number
 }

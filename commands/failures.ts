@@ -2,6 +2,7 @@
 import kafkajs from 'kafkajs'
 import { Unavailable } from '../projector/elasticsearch.ts'
 import { nameOf, StopError } from '../projector/failures.ts'
+import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 import { SettingsError } from '../schemas/settings.ts'
 
 /** Said to the operator as it is. */
@@ -19,6 +20,8 @@ export const exitCodes = {
   notAll: 3,
   /** Compared, and not the same. */
   different: 3,
+  /** An error that nothing listened for: a defect. */
+  unhandled: UNHANDLED_EXIT_CODE,
 } as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 

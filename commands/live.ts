@@ -76,11 +76,27 @@ export const assertRightPlace = async (
   throw new StopError('rules_changed', detail)
 }
 
+/**
+ * What becomes of a record is decided by the live generation: where one of other rules was made live meanwhile, nothing is known of it.
+ * @throws CommandError
+ */
+export const assertStillDecides = async (
+  { stream, identity }: LiveStream,
+  { send, prefix }: Pick<Waiting, 'send' | 'prefix'>,
+): Promise<void> => {
+  const { generation, rules_version } = (await readLive(send, prefix))[stream].identity
+  if (rules_version === identity.rules_version) return
+  const what = `meanwhile ${generation} was made live, under rules version ${rules_version}`
+  throw new CommandError(`${what}: look at what became of the records, and run the same again with its program`)
+}
+
 export type Waiting = {
   readonly send: Elasticsearch['send']
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly now: () => number
+  /** What to do where the projector does not come so far; the same again, unless told otherwise. */
+  readonly advice?: string
 }
 
 /**
@@ -92,21 +108,24 @@ export const untilPublished = async (
   { identity: { generation, topic } }: LiveStream,
   wanted: ReadonlyMap<number, number>,
   waitSeconds: number,
-  { send, prefix, sleep, now }: Waiting,
+  { send, prefix, sleep, now, advice = AGAIN }: Waiting,
 ): Promise<void> => {
   const index = controlIndexOf(prefix)
   const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
   if (docs.length === 0) return
   for (const until = now() + waitSeconds * 1000; ; ) {
-    const positions = (await multiGet(send, docs)).map(found => (found._source as PositionDocument).body.position)
+    const positions = (await multiGet(send, docs)).map(found => {
+      if (found.found) return (found._source as PositionDocument).body.position
+      throw new CommandError(`generation ${generation} was dropped meanwhile: run the same again`)
+    })
     const behind = [...wanted.values()].reduce((sum, end, place) => sum + Math.max(0, end - (positions[place] ?? 0)), 0)
     if (behind === 0) return
     if (now() > until) {
       const what = `the projector is ${behind} records behind on ${topic} after ${waitSeconds} s`
-      throw new CommandError(
-        `${what}: is it running? Run the same again later: what is there already is not sent twice`,
-      )
+      throw new CommandError(`${what}: is it running? ${advice}`)
     }
     await sleep(LOOK_MS)
   }
 }
+
+const AGAIN = 'Run the same again later: what is there already is not sent twice'

@@ -7,6 +7,8 @@ import { registerCodecs } from '../projector/codecs.ts'
 import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
 import { hearConnections } from '../projector/connections.ts'
 import { createElasticsearch } from '../projector/elasticsearch.ts'
+import { STOP_TIMEOUT_MS } from '../projector/limits.ts'
+import { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'
 import { partitionOf } from '../schemas/partition.ts'
 import {
   elasticsearchSettings,
@@ -17,20 +19,23 @@ import {
 } from '../schemas/settings.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
+import { runningProcesses } from './export/lock.ts'
 import { openReaders } from './export/readers.ts'
 import { showTotals } from './export/totals.ts'
-import { exitCodes, messageOf } from './failures.ts'
+import { CommandError, exitCodes, messageOf } from './failures.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
+import { adopt } from './projection/adopt.ts'
 import { diff } from './projection/diff.ts'
+import { drop } from './projection/drop.ts'
 import { explain } from './projection/explain.ts'
 import { identityOf, list as listGenerations } from './projection/generations.ts'
 import { type RebuildSteps, rebuild } from './projection/rebuild.ts'
 import { replay } from './projection/replay.ts'
 import { dropSandbox, listSandboxes } from './projection/sandboxes.ts'
 import { status } from './projection/status.ts'
-import { drop, rollback, swap } from './projection/swap.ts'
+import { rollback, swap } from './projection/swap.ts'
 import { verify } from './projection/verify.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
@@ -39,10 +44,20 @@ const say = (line: string): void => void process.stderr.write(`${process.stderr.
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
-/** What takes long is stopped, and goes on another time. */
+/** Stops what takes long at the next place where it can go on another time. The second signal waits for nothing. */
 const stoppedBySignal = (): AbortSignal => {
   const stopping = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping.signal.aborted) {
+        say('stopped')
+        process.exit(exitCodes.failed)
+      }
+      stopping.abort(new CommandError('stopped'))
+      // Its output may have a reader that reads no more.
+      setTimeout(() => process.exit(exitCodes.failed), STOP_TIMEOUT_MS).unref()
+    })
+  }
   return stopping.signal
 }
 
@@ -53,6 +68,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     stack.defer(() => client.close())
     return client
   }
+  const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
+  const elapsed = () => performance.now()
   // The clients are built by the command that needs them: help needs no setting.
   const reading = (settings = readSettings(elasticsearchSettings, process.env)): CommandContext => {
     return {
@@ -60,15 +77,23 @@ const main = async (args: readonly string[]): Promise<number> => {
       say,
       send: createElasticsearch(clientOf(settings)).send,
       prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
+      ...time,
     }
   }
-  const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const publishing = (settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env)) => ({
     ...reading(settings),
-    ...time,
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
   })
+  /** Waits end when it is interrupted. */
+  const interruptible = <Context extends KafkaContext>(context: Context) => {
+    const signal = stoppedBySignal()
+    const sleep = async (milliseconds: number): Promise<void> => {
+      await context.sleep(milliseconds)
+      signal.throwIfAborted()
+    }
+    return { ...context, sleep, signal }
+  }
   const groupId = (): string => readSettings(projectorSettings, process.env).KAFKA_GROUP_ID
   const rebuilding = (settings = readSettings(projectorSettings, process.env)): RebuildSteps => {
     registerCodecs()
@@ -78,6 +103,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       kafkaHeard: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
       patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
       signal: stoppedBySignal(),
+      elapsed,
       groupId: settings.KAFKA_GROUP_ID,
       shards: settings.ELASTICSEARCH_SHARDS,
       replicas: settings.ELASTICSEARCH_REPLICAS,
@@ -87,10 +113,10 @@ const main = async (args: readonly string[]): Promise<number> => {
   const exporting = (settings = readSettings(elasticsearchSettings, process.env)): ExportSteps => {
     const client = clientOf(settings)
     const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
-    const context = { out, say, send: createElasticsearch(client).send, prefix }
+    const context = { out, say, send: createElasticsearch(client).send, prefix, ...time }
     const signal = stoppedBySignal()
     return {
-      ...openReaders({ client, prefix, now: () => performance.now(), sleep: time.sleep, signal }),
+      ...openReaders({ client, prefix, now: elapsed, time: time.now, sleep: time.sleep, signal }),
       ...context,
       draw,
       signal,
@@ -98,6 +124,7 @@ const main = async (args: readonly string[]): Promise<number> => {
         const { topic, partitions, rules_version } = await identityOf(generation, context)
         return { topic, partition: partitionOf(org, partitions), rules_version }
       },
+      processes: runningProcesses,
     }
   }
   // Awaited here: what returns before it ends closes the clients under it.
@@ -107,7 +134,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       list: async options => parked.list(options, reading()),
       count: async options => parked.count(options, reading()),
       show: async options => parked.show(options, reading()),
-      again: async options => parked.again(options, publishing()),
+      again: async options => parked.again(options, interruptible(publishing())),
       createKey: async options => createKey(options, publishing()),
       listKeys: async options => listKeys(options, reading()),
       revokeKey: async options => revokeKey(options, publishing()),
@@ -115,8 +142,9 @@ const main = async (args: readonly string[]): Promise<number> => {
       status: async options => status(options, publishing()),
       rebuild: async options => rebuild(options, rebuilding()),
       verify: async options => verify(options, reading()),
-      swap: async options => swap(options, { ...reading(), ...time }),
-      rollback: async options => rollback(options, { ...reading(), ...time }),
+      swap: async options => swap(options, reading()),
+      rollback: async options => rollback(options, reading()),
+      adopt: async options => adopt(options, publishing()),
       drop: async options => drop(options, publishing(), groupId()),
       replay: async options => replay(options, rebuilding()),
       diff: async options => diff(options, reading()),
@@ -135,13 +163,19 @@ const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] 
   'api-keys': settings.KAFKA_API_KEYS_TOPIC,
 })
 
-// Whoever reads it has read enough (`| head`).
-process.stdout.on('error', error => {
-  process.exit('code' in error && error.code === 'EPIPE' ? exitCodes.done : exitCodes.failed)
-})
+// Part of the output is not what was asked for, whatever the command came to.
+const outputIsLost = (error: Error): void => {
+  const { code } = (process.stdout.errored ?? error) as NodeJS.ErrnoException
+  say(code === 'EPIPE' ? 'stopped: nobody reads the output any more' : `the output cannot be written: ${code}`)
+  process.exit(exitCodes.failed)
+}
+process.stdout.on('error', outputIsLost)
+// Nobody reads the messages: the command goes on.
+process.stderr.on('error', () => undefined)
+endAtUnhandledErrors(process, ({ error, at }) => say([`a defect: ${error}`, ...at].join('\n  ')))
 const code = await main(process.argv.slice(2)).catch((error: unknown) => {
   say(messageOf(error))
   return exitCodes.failed
 })
 // What is left of connections must not keep it alive; what was written is let through first.
-process.stdout.write('', () => process.exit(code))
+process.stdout.write('', error => (error ? outputIsLost(error) : process.exit(code)))

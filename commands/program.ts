@@ -43,6 +43,7 @@ export type Actions = AnalysisActions & {
   readonly verify: (options: VerifyOptions) => Promise<ExitCode>
   readonly swap: (options: SwapOptions) => Promise<ExitCode>
   readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
+  readonly adopt: (options: { readonly json: boolean }) => Promise<ExitCode>
   readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
 }
 
@@ -246,6 +247,13 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
     .addOption(new Option('--force <reason>', 'also where that undoes what was parked since'))
     .option('--json', 'what is live then, as JSON')
     .action(does(({ force, json = false }: SwapFlags) => actions.rollback({ force, json })))
+  projection
+    .command('adopt')
+    .description(
+      'takes indices that were restored from a snapshot: all is read again from the first record before it is served',
+    )
+    .option('--json', 'what was taken, as JSON')
+    .action(does(({ json = false }: { json?: boolean }) => actions.adopt({ json })))
 
   projection
     .command('drop')
@@ -292,7 +300,8 @@ Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the 
 
 const published = `
 What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes
-nothing, and what would be parked again is refused. Waits until the projector is past each, and says what became of it.`
+nothing, and what would be parked again is refused. Waits until the projector is past each, and says what became of it. Where the wait is over or
+interrupted before, what was sent is told as published again and not decided yet (exit code 1): the same command, later, says what became of it.`
 
 const withFilter = (command: Command): Command =>
   command

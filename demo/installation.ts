@@ -100,6 +100,7 @@ const settingsOf = ({ topics, prefix, group }: Names, partitions: number, ports:
   PROJECTOR_ADMIN_PORT: String(ports.projectorAdmin),
   // The demo asks more in a minute than one key may by default.
   RATE_LIMIT_REQUESTS: '1000000',
+  API_DRAIN_SECONDS: '0',
 })
 
 const commandSettings = (environment: Environment): string =>

@@ -7,13 +7,18 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
 import { answerReceipt, RECEIPT_PATH, type ReceiptSteps } from './answer-receipt.ts'
+import type { ClockState } from './clocks.ts'
 import { StopError } from './failures.ts'
 import type { Health } from './health.ts'
+import type { FailedSpare } from './keep-up.ts'
 import type { PartitionStatus } from './status.ts'
 
 export type AdminSteps = {
   readonly health: Pick<Health, 'reasons'>
   readonly registry: Registry
+  /** Generations that are not live and failed: the projector is ready without them. */
+  readonly failed: () => readonly FailedSpare[]
+  readonly clocks: () => ClockState
   /** Undefined when Kafka or Elasticsearch does not answer. */
   readonly status: () => Promise<PartitionStatus[] | undefined>
   readonly receipts: ReceiptSteps
@@ -38,6 +43,7 @@ export const startAdmin = async (host: string, port: number, steps: AdminSteps):
         response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers })
         response.end(body)
       })
+      .catch(() => response.destroy())
   })
   server.listen(port, host)
   try {
@@ -60,19 +66,23 @@ const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>
   ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],
   [
     '/readyz',
-    ({ health }) => {
+    ({ health, failed }) => {
       const reasons = health.reasons()
       const ready = Object.keys(reasons).length === 0
-      return { code: ready ? 200 : 503, body: JSON.stringify({ ready, reasons }) }
+      return { code: ready ? 200 : 503, body: JSON.stringify({ ready, reasons, ...failedOf(failed()) }) }
     },
   ],
   ['/metrics', async ({ registry }) => ({ code: 200, type: registry.contentType, body: await registry.metrics() })],
   [
     '/status',
-    async ({ status }) => {
+    async ({ status, clocks, failed }) => {
       const partitions = await status()
       if (partitions === undefined) return { code: 503, body: JSON.stringify({ error: 'not known now' }) }
-      return { code: 200, body: JSON.stringify({ partitions }) }
+      return { code: 200, body: JSON.stringify({ partitions, clocks: clocks(), ...failedOf(failed()) }) }
     },
   ],
 ])
+
+/** By name, only where there are any. */
+const failedOf = (failed: readonly FailedSpare[]) =>
+  failed.length > 0 && { failed: Object.fromEntries(failed.map(({ generation, code }) => [generation, code])) }

@@ -14,9 +14,10 @@ import type { Consumption } from './consume.ts'
 import { StopError } from './failures.ts'
 import type { PartitionFlow } from './flow.ts'
 import { VERIFYING_TRUSTED_MS } from './limits.ts'
+import type { StreamStatus } from './metrics.ts'
 import type { PublishedPosition } from './publish.ts'
 import type { Batch } from './queue.ts'
-import { hashOf } from './source.ts'
+import { hashOf, type Identity } from './source.ts'
 import type { Standing } from './watchdog.ts'
 
 export type AssignSteps = {
@@ -140,12 +141,21 @@ export class Assignment {
     const assigned = this.#partitions.get(partition)
     if (assigned === undefined || assigned.phase === 'positioning') return
     try {
+      this.#assertNoHole(partition, assigned, batch)
       if (assigned.phase === 'verifying') this.#verify(partition, assigned, batch)
       // A batch from elsewhere: fetched before a seek, or after the client lost its place. It is read again from ours.
       else if (assigned.flow?.take(batch) === 'gap') this.#seek(partition, assigned.flow.progress.readTo)
     } catch (error) {
       this.#steps.fail(error)
     }
+  }
+
+  /** A batch from elsewhere than was sought says nothing. @throws StopError `records_deleted` */
+  #assertNoHole(partition: number, { phase, last, flow }: Assigned, { from, missing }: Batch): void {
+    const sought = phase === 'verifying' ? last?.offset : flow?.progress.readTo
+    if (missing === undefined || from !== sought) return
+    const where = { topic: this.#steps.topic, partition, offset: missing }
+    throw new StopError('records_deleted', 'the log goes on after an offset that it no longer has', where)
   }
 
   /** The client is out of the group, for now or for good. */
@@ -221,3 +231,14 @@ export class Assignment {
     this.#steps.consumption()?.seek(partition, offset)
   }
 }
+
+/** How far the partitions that flow are. */
+export const statusOf = (
+  assignment: Assignment,
+  { generation, topic }: Pick<Identity, 'generation' | 'topic'>,
+  committedTo: (partition: number) => number,
+): StreamStatus[] =>
+  assignment.flows().map(([partition, flow]) => {
+    const { readTo, writtenTo, searchableTo, end } = flow.progress
+    return { generation, topic, partition, readTo, writtenTo, searchableTo, committedTo: committedTo(partition), end }
+  })

@@ -13,7 +13,8 @@ export const upToBound = (partition: number, batch: Batch, bounds: Bounds | unde
   const bound = boundOf(partition, bounds)
   if (batch.end <= bound) return batch
   const records = batch.records.filter(({ offset }) => offset < bound)
-  return { from: batch.from, end: Math.max(batch.from, bound), records }
+  const { from, missing } = batch
+  return { from, end: Math.max(from, bound), records, ...(missing !== undefined && missing < bound && { missing }) }
 }
 
 /** Where a partition ends, or its bound where that comes first. */

@@ -6,7 +6,8 @@
  * The client's traps, and what is done about each:
  * - It never prefetches: the next fetch waits for the handler. So the handler only takes the batch, and rests a little where there was not much.
  * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked for.
- * - Batches of only control or aborted records never reach the handler: the end-of-batch event tells of them.
+ * - Batches of only control or aborted records never reach the handler: see `transactions.ts`.
+ * - A log that was compacted has holes, and the client reads over them: each batch tells of the first offset it misses.
  * - Its filter lets aborted records through: see transactions.ts.
  * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
  * - Some errors of a sick Kafka end it for good: see `crashes.ts`.
@@ -15,6 +16,7 @@
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { startAgainWhenSick } from './crashes.ts'
 import type { RawRecord } from './decode.ts'
+import { assignerOf, type Installation } from './group.ts'
 import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from './headers.ts'
 import {
   FETCH_BYTES,
@@ -27,7 +29,7 @@ import {
   SESSION_TIMEOUT_MS,
 } from './limits.ts'
 import { type Batch, bytesOfAll } from './queue.ts'
-import { repairAbortedFilter } from './transactions.ts'
+import { handOverEveryBatch, repairAbortedFilter } from './transactions.ts'
 
 export type Handlers = {
   /** These partitions are ours from now on, and no others. All are paused until they are sought and resumed. */
@@ -56,10 +58,12 @@ export const consume = async (
   kafka: Kafka,
   { topic, partitions }: { readonly topic: string; readonly partitions: number },
   groupId: string,
+  installation: Installation,
   handlers: Handlers,
 ): Promise<Consumption> => {
   leaveHeadersEncoded()
   repairAbortedFilter()
+  handOverEveryBatch()
   startAgainWhenSick()
   const consumer = kafka.consumer({
     groupId,
@@ -71,6 +75,7 @@ export const consume = async (
     maxWaitTimeInMs: FETCH_WAIT_MS,
     allowAutoTopicCreation: false,
     readUncommitted: false,
+    partitionAssigners: [assignerOf(installation)],
   })
   listen(consumer, topic, handlers)
   try {
@@ -117,35 +122,71 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
     handlers.onAssigned(partitions)
   })
   consumer.on(consumer.events.REBALANCING, () => handlers.onRebalancing())
-  consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
-    if (payload.batchSize > 0 || payload.firstOffset === null) return
-    const end = Number(payload.lastOffset) + 1
-    handlers.onBatch(payload.partition, { from: Number(payload.firstOffset), end, records: [] })
-  })
   consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
     if (restart) handlers.onTrouble(error instanceof kafkajs.KafkaJSError ? error.name : 'Error')
     else handlers.onStopped(error)
   })
 }
 
-/** The batch as the client has it; its published type lacks the offset it was fetched at. */
-type FetchedBatch = EachBatchPayload['batch'] & { readonly fetchedOffset: string }
+/** The batch as the client has it. Its published type lacks where it was fetched, and all of its records from there on. */
+type FetchedBatch = EachBatchPayload['batch'] & {
+  readonly fetchedOffset: string
+  /** Control records and aborted records included. */
+  readonly messagesWithinOffset: readonly AnyMessage[]
+}
+type AnyMessage = {
+  readonly offset: string
+  readonly timestamp?: string
+  /** Absent in formats from before transactions. */
+  readonly batchContext?: { readonly timestampType: number; readonly inTransaction: boolean }
+}
 
 /** Returns how many bytes there were. */
 const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handlers): number => {
-  const { fetchedOffset, partition, messages } = batch as FetchedBatch
-  const last = messages.at(-1)
-  if (last === undefined) return 0
-  // Of a batch that is not empty this is its last raw record, control records included.
-  const end = Number(batch.lastOffset()) + 1
+  const { fetchedOffset, partition, messages, messagesWithinOffset: all } = batch as FetchedBatch
+  const from = Number(fetchedOffset)
+  const missing = firstMissing(from, all)
+  const last = all.at(-1)
+  // Never `lastOffset()` of a batch without records: that is the high watermark, past an open transaction.
+  const end = last === undefined ? from : Number(last.offset) + 1
   const records = messages.map(toRecord)
-  handlers.onBatch(partition, { from: Number(fetchedOffset), end, records })
+  const appended = appendedOf(all)
+  handlers.onBatch(partition, {
+    from,
+    end,
+    records,
+    ...(missing !== undefined && { missing }),
+    ...(appended !== undefined && { appended }),
+  })
   try {
-    resolveOffset(last.offset)
+    if (last !== undefined) resolveOffset(last.offset)
   } catch {
     // The client knows nothing of a partition that has just been taken away; the next assignment is positioned anew.
   }
   return bytesOfAll(records)
+}
+
+/**
+ * The first offset from `from` on that the log no longer has. A broker gives a publisher's records consecutive offsets, and so
+ * it does with the records that end a transaction: only compaction leaves a hole. A fetch brings the whole batch that holds the
+ * offset it was asked for, so a fetch that brings records begins with that offset.
+ */
+const firstMissing = (from: number, all: readonly AnyMessage[]): number | undefined => {
+  let next = from
+  for (const { offset } of all) {
+    if (Number(offset) !== next) return next
+    next++
+  }
+  return all.length === 0 ? from : undefined
+}
+
+const LOG_APPEND_TIME = 1
+
+const appendedOf = (all: readonly AnyMessage[]): Batch['appended'] => {
+  if (all.some(({ batchContext }) => batchContext?.inTransaction)) return 'transaction'
+  const last = all.at(-1)
+  if (last?.batchContext?.timestampType !== LOG_APPEND_TIME) return undefined
+  return { offset: Number(last.offset), time: Number(last.timestamp) }
 }
 
 type Message = EachBatchPayload['batch']['messages'][number]

@@ -91,8 +91,8 @@ export const errorType = (answer: unknown): string | undefined => {
   return typeof type === 'string' ? type : undefined
 }
 
-/** A document, and which of its fields are asked for: without that, all. */
-export type Place = { readonly _index: string; readonly _id: string; readonly _source?: readonly string[] }
+/** A document, and which of its fields are asked for: without that, all; `false` for none, only whether it is there. */
+export type Place = { readonly _index: string; readonly _id: string; readonly _source?: readonly string[] | false }
 /** A document as a realtime multi-get answers it. */
 export type Found = {
   readonly _id: string

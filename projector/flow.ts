@@ -10,14 +10,16 @@
  */
 import type { ParkCode } from '../schemas/errors.ts'
 import { Cache } from './cache.ts'
+import type { Reading } from './clocks.ts'
 import type { RawRecord } from './decode.ts'
-import { type ParkedThere, parkedAsThere } from './follow.ts'
+import { type Followed, parkedAsThere } from './follow.ts'
+import { IncludedTime } from './included-time.ts'
 import { type JudgeSteps, judgeOnly } from './judge.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from './limits.ts'
 import { eventsOf, type Loaded, type PlacedEvent } from './load.ts'
 import { type Projection, project } from './project.ts'
 import type { Position, PublishedPosition } from './publish.ts'
-import { type Batch, bytesOfAll, cut, Queue } from './queue.ts'
+import { type Batch, bytesOfAll, cut, cutAt, Queue } from './queue.ts'
 import type { Refresh } from './refresh.ts'
 import { type Rendered, render } from './render.ts'
 import type { Room } from './slots.ts'
@@ -30,8 +32,8 @@ export type Steps = JudgeSteps & {
   /** The only organization whose records are projected; undefined for all. */
   readonly org?: string | undefined
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
-  /** Of a generation that follows another: waits until that one has decided these records, and gives what it parked of them. */
-  readonly follow?: ((batch: Batch) => Promise<ParkedThere>) | undefined
+  /** Of a generation that follows another: waits until that one has decided some of these records, and gives what it parked of them. */
+  readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
   /** Room for bytes of records that are decided or written, over all partitions. */
   readonly room: Room
   /** Makes documents into bytes at once, and gives what writes them: while they wait nothing else of them is left. */
@@ -48,6 +50,8 @@ export type Steps = JudgeSteps & {
   readonly onPressure: (full: boolean) => void
   readonly onProjected: (counts: Projection['counts'], parkedCodes: readonly ParkCode[]) => void
   readonly onPublished: (position: number) => void
+  /** As `IncludedTime` tells it. */
+  readonly onRecordsBehind: (milliseconds: number) => void
   /** An error that cannot be tried again. Nothing of this partition goes on after it. */
   readonly fail: (error: unknown) => void
 }
@@ -78,16 +82,13 @@ type Written = {
   isDone: boolean
 }
 
-/** All of the partition up to `end` was there at `time`: true of the position once it has reached `end`. */
-type Seen = { readonly end: number; readonly time: number }
-
 export class PartitionFlow {
   readonly #steps: Steps
   readonly #farBehindRecords: number
   readonly #cache: Cache
   readonly #read = new Queue()
   readonly #written: Written[] = []
-  #seen: Seen[] = []
+  readonly #included: IncludedTime
   #bytes = 0
   #full = false
   #readTo: number
@@ -103,6 +104,7 @@ export class PartitionFlow {
   constructor(steps: Steps, farBehindRecords: number) {
     const { position, last, at } = steps.published.current()
     this.#steps = steps
+    this.#included = new IncludedTime(steps.onRecordsBehind)
     this.#cache = new Cache(position === 0)
     this.#farBehindRecords = farBehindRecords
     this.#readTo = position
@@ -127,6 +129,7 @@ export class PartitionFlow {
   take(batch: Batch): 'taken' | 'gap' {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
+    this.#included.read(batch)
     this.#lastRead = lastOf(batch.records) ?? this.#lastRead
     this.#read.add(batch)
     this.#addBytes(bytesOfAll(batch.records))
@@ -134,11 +137,11 @@ export class PartitionFlow {
     return 'taken'
   }
 
-  /** At `time` the partition held everything before `end` and nothing after. */
-  sawEnd(end: number, time: number): void {
+  /** Then the partition held everything before `end` and nothing after. Without a reading no time can be told. */
+  sawEnd(end: number, clocks: Reading | undefined): void {
     this.#end = Math.max(end, this.#readTo)
-    // The oldest is the next to come true, the latest the most worth: what lies between can be spared.
-    this.#seen = [...this.#seen.slice(0, 1), { end, time }]
+    if (clocks === undefined) return
+    this.#included.sawEnd(end, clocks)
     if (this.#steps.published.current().position >= end && !this.#closed) this.#publishTime()
   }
 
@@ -197,12 +200,13 @@ export class PartitionFlow {
     return this.#written.filter(({ isDone }) => !isDone)
   }
 
-  /** Decides a batch, or the first part of one that needs more than is loaded at once; the rest comes next. */
-  async #decide(taken: Batch): Promise<Decided> {
+  /** Decides a batch, or the first part of one: up to where another one decided, and as much as is loaded at once. The rest comes next. */
+  async #decide(given: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
-    const parkedThere = await this.#steps.follow?.(taken)
+    const followed = await this.#steps.follow?.(given)
+    const [taken, undecided] = cutAt(given, followed?.until ?? given.end)
     const judged = taken.records.map(record =>
-      parkedAsThere(judgeOnly(this.#steps.org, record, this.#steps), parkedThere),
+      parkedAsThere(judgeOnly(this.#steps.org, record, this.#steps), followed?.parked),
     )
     const events = eventsOf(judged)
     const loaded = await load(events, this.#cache)
@@ -211,7 +215,7 @@ export class PartitionFlow {
       taken,
       taken.records.findIndex(({ offset }) => offset === notLoaded?.seq),
     )
-    if (rest.records.length > 0 && !this.#closed) this.#read.putBack(rest)
+    if (!this.#closed) for (const later of [undecided, rest]) this.#read.putBack(later)
     const { changes, counts, parkedCodes, at } = project(
       judged.slice(0, batch.records.length),
       loaded.state,
@@ -266,29 +270,25 @@ export class PartitionFlow {
       if (this.#closed) break
       // What comes next is made searchable meanwhile. Positions are published one after the other.
       publishing = this.#run(async () => {
-        await this.#publish(position)
+        await this.#tell(this.#included.reachedAt(last.end), position)
+        this.#steps.onPublished(last.end)
         if (!this.#closed) this.#steps.commit(last.end)
       })
     }
     await publishing
   }
 
-  async #publish(further: Pick<Position, 'position' | 'last' | 'at'>): Promise<void> {
-    const { published, onPublished } = this.#steps
-    const time = this.#timeReachedAt(further.position)
-    await published.advance({ ...further, ...(time !== undefined && { time }) })
-    onPublished(further.position)
-  }
-
   #publishTime(): void {
-    const time = this.#timeReachedAt(this.#steps.published.current().position)
-    if (time !== undefined) void this.#run(() => this.#steps.published.advance({ time }))
+    const time = this.#included.reachedAt(this.#steps.published.current().position)
+    if (time !== undefined) void this.#run(() => this.#tell(time))
   }
 
-  #timeReachedAt(position: number): number | undefined {
-    const reached = this.#seen.findLast(({ end }) => end <= position)
-    if (reached !== undefined) this.#seen = this.#seen.filter(({ time }) => time > reached.time)
-    return reached?.time
+  /** A time takes back one that is not over, also while records keep coming and the position never reaches the end. */
+  #tell(time: number | undefined, further: Partial<Position> = {}): Promise<void> {
+    const { published } = this.#steps
+    if (time === undefined) return published.advance(further)
+    const tell = this.#included.isAhead(published.current().time) ? published.takeBack : published.advance
+    return tell({ ...further, time })
   }
 
   #addBytes(bytes: number): void {

@@ -2,6 +2,7 @@
  * Which generations there are: the one the API reads, those that projectors keep up, one that is being made, one to go back to. A
  * single document, replaced only as it was last seen: whoever decides, decides on what is.
  */
+import type { Comparison } from '../schemas/comparisons.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, type PositionDocument, positionId } from '../schemas/documents.ts'
 import { StopError } from './failures.ts'
 import { type PrepareSteps, readGeneration } from './prepare.ts'
@@ -12,8 +13,10 @@ export type Generations = {
   readonly kept: readonly string[]
   readonly building: string | null
   readonly previous: string | null
-  /** Those that were found equal to another, by name. */
+  /** Those that an older version of this program found equal to another, by name. */
   readonly verified: Readonly<Record<string, string>>
+  /** The last comparison of two generations, by `pairOf` their names. */
+  readonly compared: Readonly<Record<string, Comparison>>
   /** What readers may have seen of the one before the live one, by partition; null while that is found out. */
   readonly floor: readonly number[] | null
   /** The floor of each when it was made live first, by name: one that followed another decides by itself from there on. */
@@ -35,6 +38,7 @@ export const changeGenerations = async (
     const found = await find(steps)
     if (found === undefined) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(steps.prefix)}`)
     const changed = change(found.generations)
+    if (changed === found.generations) return changed
     const { live: generation, kept, ...others } = changed
     const { status } = await steps.request({
       method: 'PUT',
@@ -57,11 +61,22 @@ export const changeGenerations = async (
 export const settle = async (steps: Steps): Promise<void> => {
   const seen = await readGenerations(steps)
   if (seen === undefined || seen.floor !== null || seen.previous === null) return
-  const floor = await readPositions(seen.previous, steps)
+  const floor = await readPositions(seen.previous, steps).catch((error: unknown) => {
+    if (error instanceof StopError && error.code === 'index_missing') return undefined
+    throw error
+  })
+  if (floor === undefined) return assertSettled(seen.previous, steps)
   await changeGenerations(steps, now => {
     if (now.floor !== null || now.live !== seen.live || now.previous !== seen.previous) return now
     return { ...now, floor, alone: { [now.live]: floor, ...now.alone } }
   })
+}
+
+/** Somebody else may have settled it, and the generation before may have been dropped since. */
+const assertSettled = async (previous: string, steps: Steps): Promise<void> => {
+  const now = await readGenerations(steps)
+  if (now?.floor !== null || now.previous !== previous) return
+  throw new StopError('index_missing', `generation ${previous} in ${controlIndexOf(steps.prefix)}`)
 }
 
 /** The published position of every partition, in order. */
@@ -100,10 +115,11 @@ export const generationsIn = ({ body }: LiveDocument): Generations => {
     previous = null,
     floor = [],
     verified = {},
+    compared = {},
     alone = {},
     highest = 1,
   } = body
-  return { live: generation, kept, building, previous, floor, verified, alone, highest }
+  return { live: generation, kept, building, previous, floor, verified, compared, alone, highest }
 }
 
 type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

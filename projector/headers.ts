@@ -18,7 +18,8 @@
 import { isUtf8 } from 'node:buffer'
 import { createRequire } from 'node:module'
 
-export type Header = readonly [name: string, value: Buffer | null]
+/** `rawName`: the bytes of a name that is not UTF-8; its text then has replacement characters. Absent for any other. */
+export type Header = readonly [name: string, value: Buffer | null, rawName?: Buffer]
 
 /** The client's reader of numbers and bytes. */
 type Decoder = {
@@ -48,7 +49,10 @@ export class EncodedHeaders {
     const decoder = new Decoder(this.bytes)
     for (let count = decoder.readVarInt(); count > 0 && isWithin(decoder); count--) {
       // A name of no length at all is an empty one.
-      yield [readBytes(decoder)?.toString('utf8') ?? '', readBytes(decoder)]
+      const rawName = readBytes(decoder) ?? EMPTY
+      const value = readBytes(decoder)
+      const name = rawName.toString('utf8')
+      yield isUtf8(rawName) ? [name, value] : [name, value, rawName]
     }
   }
 
@@ -103,12 +107,14 @@ const textAt = (bytes: Buffer, from: number, to: number): string | null => {
   return bytes.toString('latin1', from, to)
 }
 
+const EMPTY = Buffer.alloc(0)
+
 /** Headers as they would lie in a record. */
 export const encodeHeaders = (headers: readonly Header[]): EncodedHeaders =>
   new EncodedHeaders(
     Buffer.concat([
       varInt(headers.length),
-      ...headers.flatMap(([name, value]) => [...sized(Buffer.from(name)), ...sized(value)]),
+      ...headers.flatMap(([name, value, rawName = Buffer.from(name)]) => [...sized(rawName), ...sized(value)]),
     ]),
   )
 

@@ -9,6 +9,8 @@ export type Health = {
    * the part works again when that holds for all of them. One that takes longer than `slow` milliseconds is a reason too.
    */
   readonly during: <Result>(part: string, task: (tell: Tell) => Promise<Result>, slow?: number) => Promise<Result>
+  /** Drops what was told of a generation that is left alone: its parts begin with its name. */
+  readonly forget: (generation: string) => void
   readonly reasons: () => Record<string, string>
 }
 export type Tell = (reason: string | undefined) => void
@@ -57,6 +59,10 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
         // Given up: nobody is in trouble any more, but nothing works again either.
         forget(part, who)
       }
+    },
+    forget: generation => {
+      for (const all of [preparing, told])
+        for (const part of all.keys()) if (part.startsWith(`${generation} `)) all.delete(part)
     },
     reasons: () => {
       const late = [...running].filter(({ slowAt }) => slowAt <= now())

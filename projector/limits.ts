@@ -83,6 +83,18 @@ export const FAR_BEHIND_RECORDS = 1_000
 
 /** Milliseconds between two looks at the ends of the partitions; the contract lets Projection-Time stand still for 1,000. */
 export const ENDS_INTERVAL_MS = 400
+/** Milliseconds between two looks at who owns the partitions, and that one may be without an owner: a rebalance takes up to 25 s. */
+export const OWNERS_LOOK_MS = 5_000
+export const OWNERS_GRACE_MS = 30_000
+/** Milliseconds between two looks at Elasticsearch's clock. */
+export const CLOCK_LOOK_MS = 5_000
+/** Milliseconds that two clocks may be apart. `as_of` waits for several times as long before it takes an instant for over. */
+export const CLOCKS_APART_MS = 5_000
+/**
+ * Milliseconds by which a record may be older than a look that did not see it: a broker shows it only once all copies have it, 30 s with its own
+ * `replica.lag.time.max.ms`. `as_of` waits for as long. Beyond that its clock is behind.
+ */
+export const RECORDS_LATE_MS = 30_000
 /** Milliseconds that a partition is trusted while it is verified again: its last record is found in a few, if it is there. */
 export const VERIFYING_TRUSTED_MS = 2_000
 /** Milliseconds between two identifications of the source. */
@@ -101,6 +113,8 @@ export const STUCK_MS = 60_000
 export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two looks at which generations are to be kept up. */
 export const FOLLOW_MS = 2_000
+/** Milliseconds after which a spare generation whose stream failed is tried again: it joins its group anew each time. */
+export const SPARE_RETRY_MS = 30_000
 /** Milliseconds between two looks at how far the generation is that another one follows: doubled each time, from the first to the last. */
 export const FOLLOWED_LOOK_FIRST_MS = 10
 export const FOLLOWED_LOOK_LAST_MS = 200

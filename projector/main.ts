@@ -1,9 +1,11 @@
 /** The projector process: reads the settings, builds the clients, runs until a signal, chooses the exit code. */
-import { readFileSync } from 'node:fs'
+import files, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
+import { boundLog } from '../schemas/bounded-log.ts'
+import { errorPlace } from '../schemas/error-place.ts'
 import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
 import { registerCodecs } from './codecs.ts'
 import { elasticsearchConfig, kafkaConfig } from './config.ts'
@@ -12,10 +14,22 @@ import { createElasticsearch } from './elasticsearch.ts'
 import { nameOf, StopError } from './failures.ts'
 import { STOP_TIMEOUT_MS } from './limits.ts'
 import { runProjector } from './projector.ts'
+import { endAtUnhandledErrors } from './unhandled-errors.ts'
+
+/** Writes the last lines of the log, once there is one. */
+let endLog = (): void => undefined
 
 const main = async (): Promise<number> => {
   const settings = readSettings(projectorSettings, process.env)
-  const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } })
+  const bounded = boundLog(process, files, () => performance.now())
+  const stream = pino.destination(bounded.options)
+  const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } }, stream)
+  bounded.watch(stream, dropped => log.warn({ dropped }, 'log lines were dropped: nobody read them'))
+  endLog = () => bounded.end(stream)
+  endAtUnhandledErrors(process, ({ error, at }) => {
+    log.fatal({ code: 'defect', error, frames: at }, 'stopped by an error that nobody listened for')
+    endLog()
+  })
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     // Again and again: from a terminal it comes twice, from npm too, and nobody listening would be the end at once.
@@ -25,6 +39,7 @@ const main = async (): Promise<number> => {
       stopping.abort()
       setTimeout(() => {
         log.error('not stopped in time')
+        endLog()
         process.exit(1)
       }, STOP_TIMEOUT_MS).unref()
     })
@@ -40,6 +55,7 @@ const main = async (): Promise<number> => {
       elasticsearch: createElasticsearch(client),
       log,
       now: Date.now,
+      elapsed: () => performance.now(),
       patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
       signal: stopping.signal,
     })
@@ -48,20 +64,12 @@ const main = async (): Promise<number> => {
   } catch (error) {
     if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)
     // The message of another's error can quote what it was given; where it came from cannot.
-    else log.fatal({ code: 'defect', error: nameOf(error), frames: framesOf(error) }, 'stopped by a defect')
+    else log.fatal({ code: 'defect', error: nameOf(error), frames: errorPlace(error).at }, 'stopped by a defect')
     return 1
   } finally {
     await client.close().catch(() => undefined)
   }
 }
-
-const framesOf = (error: unknown): string[] =>
-  error instanceof Error
-    ? (error.stack ?? '')
-        .split('\n')
-        .filter(line => /^\s+at /.test(line))
-        .map(line => line.trim())
-    : []
 
 try {
   process.exitCode = await main()
@@ -69,5 +77,6 @@ try {
   process.stderr.write(`${error instanceof SettingsError ? error.message : nameOf(error)}\n`)
   process.exitCode = 1
 }
+endLog()
 // What is left of connections must not keep a stopped process alive.
 process.exit()

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ParkCode } from '../schemas/errors.ts'
 import type { Stream } from '../schemas/events.ts'
+import type { ClockState } from './clocks.ts'
 import type { Projection } from './project.ts'
 
 /** Where a partition stands: next offsets, each named for what has reached it. */
@@ -16,7 +17,12 @@ export type StreamStatus = {
   readonly end: number
 }
 
-export const createMetrics = (partitions: () => readonly StreamStatus[], receiptsWaiting = () => 0) => {
+export const createMetrics = (
+  partitions: () => readonly StreamStatus[],
+  receiptsWaiting = () => 0,
+  failedSpares: () => readonly { readonly generation: string; readonly code: string }[] = () => [],
+  clock?: () => ClockState,
+) => {
   const registry = new Registry()
   const registers = [registry]
   const records = new Counter({
@@ -66,6 +72,34 @@ export const createMetrics = (partitions: () => readonly StreamStatus[], receipt
       this.set(receiptsWaiting())
     },
   })
+  const clocks = new Gauge({
+    name: 'commission_clock_ahead_seconds',
+    help: 'How far a clock is ahead of that of this machine; of records only how far that of their broker is behind',
+    labelNames: ['clock', 'topic', 'partition'],
+    registers,
+    collect() {
+      const ahead = clock?.().elasticsearch_ahead_ms
+      if (typeof ahead === 'number') this.set({ clock: 'elasticsearch' }, ahead / 1000)
+    },
+  })
+
+  new Gauge({
+    name: 'commission_generation_failed',
+    help: 'Generations that are not live and failed: 1 each, by the code of what is wrong',
+    labelNames: ['generation', 'code'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { generation, code } of failedSpares()) this.set({ generation, code }, 1)
+    },
+  })
+
+  const unowned = new Gauge({
+    name: 'commission_partitions_without_owner',
+    help: 'Partitions that no projector of this index prefix owns',
+    labelNames: ['generation', 'topic'],
+    registers,
+  })
 
   return {
     registry,
@@ -77,6 +111,10 @@ export const createMetrics = (partitions: () => readonly StreamStatus[], receipt
       written: (outcome: 'written' | 'stale' | 'retried', items: number) => {
         if (items > 0) documents.inc({ stream, outcome }, items)
       },
+      unowned: (generation: string, topic: string, partitions: number) =>
+        unowned.set({ generation, topic }, partitions),
+      recordsBehind: (topic: string, partition: number, milliseconds: number) =>
+        clocks.set({ clock: 'records', topic, partition }, -milliseconds / 1000),
       published: (seconds: number) => latency.observe({ stream }, seconds),
     }),
   }

@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import {
+  apiKeysIndices,
   commonIndices,
   controlIndexOf,
   FIRST_GENERATION,
@@ -12,7 +13,6 @@ import {
   generationId,
   generationIndices,
   type IndexDefinition,
-  indexOf,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
@@ -21,6 +21,7 @@ import {
 } from '../schemas/documents.ts'
 import type { Answer, Request } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
+import { assertSameIndices, generationsIn, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from './rules/rules.ts'
 import { assertSameSource, type Ends, type Identity } from './source.ts'
 
@@ -35,8 +36,9 @@ export type PrepareSteps = {
   readonly rulesVersion?: number | undefined
 }
 
-/** The template that keeps Elasticsearch from creating an index by itself, and the indices all generations share. */
-export const prepareCommon = async ({ request, prefix, replicas }: PrepareSteps): Promise<void> => {
+/** The template that keeps Elasticsearch from creating an index by itself, and the control index. */
+export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
+  const { request, prefix } = steps
   const { status } = await request({
     method: 'PUT',
     path: `/_index_template/${templateNameOf(prefix)}`,
@@ -45,29 +47,42 @@ export const prepareCommon = async ({ request, prefix, replicas }: PrepareSteps)
   })
   if (status !== 200) throw new StopError('index_unsuitable', `the index template is answered ${status}`)
 
-  // Asked in this order: a generation has indices only after the control index was there.
-  const wasProjected = await exists(indexOf(prefix, FIRST_GENERATION, 'reps'), request)
-  const control = controlIndexOf(prefix)
-  if (!(await exists(control, request))) {
-    if (wasProjected) throw new StopError('index_missing', control)
-    for (const [name, definition] of Object.entries(commonIndices(prefix, replicas)))
-      await create(name, definition, request)
-  }
-  for (const [name, definition] of Object.entries(commonIndices(prefix))) await verify(name, definition, request)
+  const names = await prepareControl(steps)
+  // At a first start the only generation there can be is the first one: it may have been cut short.
+  const others = [...generationsIn(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
+  if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, request, prefix)) !== undefined) return
+  const lost = `document "${LIVE_ID}" of ${controlIndexOf(prefix)}`
+  throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${toDo(lost)}`)
 }
 
-/** The control index alone: for generations that no API reads, of no API keys. */
+/**
+ * The control index alone: all there is in common for generations that no API reads, of no API keys.
+ * @returns the indices there were before
+ * @throws StopError `index_missing` where it is gone: made anew it would say that nothing was projected yet
+ */
 export const prepareControl = async ({
   request,
   prefix,
   replicas,
-}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas'>): Promise<void> => {
+}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas'>): Promise<readonly string[]> => {
   const name = controlIndexOf(prefix)
   const definition = commonIndices(prefix, replicas)[name]
   if (definition === undefined) throw new Error('the control index has no definition')
-  if (!(await exists(name, request))) await create(name, definition, request)
+  const names = [...(await listIndices({ request, prefix })).keys()]
+  if (!names.includes(name)) {
+    const projected = projectedIn(prefix, names)
+    if (projected.length > 0) {
+      const there = `${projected.slice(0, 3).join(', ')}${projected.length > 3 ? `, … (${projected.length} in all)` : ''}`
+      throw new StopError('index_missing', `${name}, but there are ${there}; ${toDo(name)}`)
+    }
+    await create(name, definition, request)
+  }
   await verify(name, definition, request)
+  return names
 }
+
+const toDo = (lost: string): string =>
+  `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
 
 /** What a generation was projected from, and under which rules; undefined where there is none of that name. */
 export const readGeneration = (
@@ -79,7 +94,7 @@ type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 
 /**
  * A projection of a source under the present rules, with a position for every partition. One that is not there is made.
- * @param indexed whether it has indices of its own (the stream of API keys has not)
+ * @param indexed whether it is one of commission events (the stream of API keys has the same indices in all of them)
  * @param follows the one that is live, where that is under other rules
  * @throws StopError `source_changed`, `rules_changed`, `index_missing`, `index_unsuitable`
  */
@@ -92,7 +107,7 @@ export const prepareGeneration = async (
   follows?: string,
 ): Promise<Identity> => {
   const { request, prefix, shards, replicas } = steps
-  const indices = indexed ? generationIndices(prefix, generation, shards, replicas) : {}
+  const indices = indexed ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
   if ((await readGeneration(generation, steps)) === undefined) {
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
@@ -106,7 +121,8 @@ export const prepareGeneration = async (
     }
     // After its positions: a generation that is there has them all.
     const rules_version = versionOf(indexed, steps)
-    const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }) }
+    const ids = await readIndexIds(Object.keys(indices), steps)
+    const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }), indices: ids }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
   return openGeneration(generation, source, indexed, steps)
@@ -126,10 +142,42 @@ export const openGeneration = async (
   assertSameSource(identity, source)
   const version = versionOf(indexed, steps)
   if (identity.rules_version !== version) throw rulesChanged(identity, version)
-  const indices = indexed ? generationIndices(prefix, generation, shards) : {}
+  const indices = indexed ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
   for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
-  return identity
+  const recorded = await recordIndices(identity, Object.keys(indices), steps)
+  await assertSameIndices(recorded, steps)
+  return recorded
 }
+
+/**
+ * The ids of its indices, recorded where they are not: in installations that were made before there was such a record, as they are found by
+ * the first projector that knows of it.
+ */
+export const recordIndices = async (
+  identity: Identity,
+  names: readonly string[],
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<Identity> => {
+  if (identity.indices !== undefined) return identity
+  const { generation } = identity
+  const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(generationId(generation))}`
+  const { body } = await request({ method: 'GET', path })
+  const { _source, _seq_no, _primary_term } = body as Stored
+  if (_source?.body.indices !== undefined) return _source.body
+  const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
+  const { status } = await request({
+    method: 'PUT',
+    path,
+    query: { if_seq_no: _seq_no, if_primary_term: _primary_term },
+    body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
+  })
+  // Another projector was there first, or our own try before got through although its answer was lost.
+  if (status === 409) return (await readGeneration(generation, { request, prefix })) ?? identity
+  if (status === 200) return recorded
+  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, { status })
+}
+
+type Stored = { readonly _source?: GenerationDocument; readonly _seq_no: number; readonly _primary_term: number }
 
 /** The version of the rules a program decides by: of API keys, or of commission events. */
 const versionOf = (indexed: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
@@ -165,9 +213,6 @@ const createControl = async (id: string, document: object, { request, prefix }: 
     throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
 }
 
-const exists = async (name: string, request: PrepareSteps['request']): Promise<boolean> =>
-  (await request({ method: 'HEAD', path: `/${name}` })).status === 200
-
 const create = async (
   name: string,
   { mappings, settings }: IndexDefinition,
@@ -195,8 +240,8 @@ const verify = async (
   const { status, body } = await request({ method: 'GET', path: `/${name}`, query: { flat_settings: false } })
   if (status !== 200) throw new StopError('index_missing', name, { status })
   const got = (body as Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>)[name]
-  if (got === undefined || !isDeepStrictEqual(got.mappings, mappings))
-    throw new StopError('index_unsuitable', `${name}: another mapping`)
+  if (got === undefined) throw new StopError('index_unsuitable', `${name}: the name of an alias, not of an index`)
+  if (!isDeepStrictEqual(got.mappings, mappings)) throw new StopError('index_unsuitable', `${name}: another mapping`)
   for (const setting of verified) {
     if (isDeepStrictEqual(got.settings.index[setting], settings[setting])) continue
     throw new StopError('index_unsuitable', `${name}: another ${setting}`)

@@ -101,13 +101,19 @@ const contentOf = (record: RawRecord): ParkedDocument['body'] => {
   const { key, headers, value } = record
   const bytes = bytesToKeep(record)
   if (bytes <= PARKED_BYTES_MAX) {
-    const inBase64 = Array.from(headers, ([name, header]): [string, string | null] => [name, base64(header)])
+    const inBase64 = Array.from(
+      headers,
+      ([name, header, rawName]): KeptHeader =>
+        rawName === undefined ? [name, base64(header)] : [name, base64(header), rawName.toString('base64')],
+    )
     const whole = { key: base64(key), headers: inBase64, value: base64(value) }
     // A header's name is text there: a control character takes six bytes.
     if (Buffer.byteLength(JSON.stringify(whole)) <= PARKED_BYTES_MAX) return whole
   }
   return { key: null, headers: [], value: null, left_out: { bytes, sha256: hashOf(record) } }
 }
+
+type KeptHeader = ParkedDocument['body']['headers'][number]
 
 /** Bytes that a parked record takes, roughly. Part of its document: it must never be reckoned otherwise. */
 const bytesToKeep = ({ key, value, headers }: RawRecord): number => {

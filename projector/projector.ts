@@ -12,15 +12,18 @@ import {
   apiKeysParkedIndexOf,
   controlIndexOf,
   FIRST_GENERATION,
+  generationIndices,
   indexOf,
   listKinds,
 } from '../schemas/documents.ts'
 import type { projectorSettings, Read } from '../schemas/settings.ts'
 import { startAdmin } from './admin.ts'
+import { createClocks, sayChange } from './clocks.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
 import { readGenerations, settle } from './generations.ts'
 import { createHealth, type Health } from './health.ts'
+import { createKeepUp, type Wanted } from './keep-up.ts'
 import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
 import {
@@ -30,13 +33,14 @@ import {
   prepareCommon,
   prepareGeneration,
   readGeneration,
+  recordIndices,
   rulesChanged,
 } from './prepare.ts'
 import { readPosition } from './publish.ts'
 import { createReceipts, lookInto } from './receipts.ts'
 import { RULES_VERSION } from './rules/rules.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './source.ts'
-import { readStatus } from './status.ts'
+import { statusOfAll } from './status.ts'
 import { type RunningStream, type StreamContext, type StreamOptions, startStream, type Tampering } from './stream.ts'
 
 export type Context = {
@@ -46,6 +50,7 @@ export type Context = {
   readonly elasticsearch: Elasticsearch
   readonly log: Logger
   readonly now: () => number
+  readonly elapsed: StreamContext['elapsed']
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly signal: AbortSignal
 } & Tampering
@@ -54,17 +59,15 @@ export type Settings = Read<typeof projectorSettings>
 
 /** Runs until the signal. @throws StopError, or whatever else stopped it */
 export const runProjector = async (settings: Settings, context: Context): Promise<void> => {
-  const { kafka, kafkaHeard, log, signal, patience, now, elasticsearch, ...tampering } = context
+  const { kafka, kafkaHeard, log, signal, patience, now, elapsed, elasticsearch, ...tampering } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
-  const health = createHealth(log, now)
-  /** By generation. */
-  const streams = new Map<string, RunningStream>()
-  let prepared: readonly StreamOptions[] = []
-  const statuses = () => [...streams.values()].flatMap(stream => stream.status())
+  const health = createHealth(log, elapsed)
+  const clocks = createClocks({ send: elasticsearch.send, now, elapsed, onChange: sayChange(log) })
+  const statuses = () => keepUp.streams().flatMap(stream => stream.status())
   const receipts = createReceipts(lookInto(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX), patience.sleep)
-  const metrics = createMetrics(statuses, receipts.waiting)
+  const metrics = createMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
 
   // What stops us must not be held up by what may be the reason.
   const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
@@ -72,13 +75,45 @@ export const runProjector = async (settings: Settings, context: Context): Promis
       client.disconnect().catch(() => undefined),
       patience.sleep(DISCONNECT_TIMEOUT_MS, new AbortController().signal),
     ])
+  const given = { kafkaHeard, elasticsearch, patience, now, elapsed, clocks, health, warn: log.warn.bind(log) }
+  const startOne = async (options: StreamOptions, fail: (error: unknown) => void): Promise<RunningStream> => {
+    // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
+    const streamAdmin = kafka.admin()
+    try {
+      await kafkaAnswers(() => streamAdmin.connect(), health, context)
+      const { status, stop, abandon } = await startStream(options, {
+        ...given,
+        admin: streamAdmin,
+        metrics: metrics.of(options.stream),
+        fail,
+        ...tampering,
+      })
+      const closing = (end: () => Promise<void>) => async () => {
+        await end().catch(() => undefined)
+        await disconnect(streamAdmin)
+      }
+      return { status, stop: closing(stop), abandon: closing(abandon) }
+    } catch (error) {
+      await disconnect(streamAdmin)
+      throw error
+    }
+  }
+  const steps = { request: elasticsearch.send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX }
+  const lookAtLive = async () => (await readGenerations(steps))?.live
+  const keepUp = createKeepUp({ start: startOne, fail: failure.reject, lookAtLive, health, log, now: elapsed, signal })
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
   const server = await startAdmin(settings.PROJECTOR_ADMIN_HOST, settings.PROJECTOR_ADMIN_PORT, {
-    health,
+    // Said from the first moment on: this port is the last to close.
+    health: { reasons: () => (signal.aborted ? { projector: 'stopping' } : health.reasons()) },
     registry: metrics.registry,
-    status: () => statusOfAll(prepared, settings.ELASTICSEARCH_INDEX_PREFIX, admin, elasticsearch),
-    receipts: { ask: receipts.ask, sources: () => prepared.map(({ stream, identity }) => ({ stream, ...identity })) },
+    failed: keepUp.failed,
+    status: () => statusOfAll(keepUp.options(), settings.ELASTICSEARCH_INDEX_PREFIX, admin, elasticsearch),
+    receipts: {
+      ask: receipts.ask,
+      sources: () => keepUp.options().map(({ stream, identity }) => ({ stream, ...identity })),
+    },
+    clocks: clocks.state,
   })
   stack.defer(() => {
     server.closeAllConnections()
@@ -89,45 +124,13 @@ export const runProjector = async (settings: Settings, context: Context): Promis
 
   const work = async (): Promise<void> => {
     const look = await prepare(settings, admin, health, context)
-    await follow(await look())
+    const follow = async () => keepUp.follow(await look(keepUp.failed()))
+    await follow()
     health.set('start', undefined)
     log.info('projecting')
     while (!signal.aborted) {
       await patience.sleep(FOLLOW_MS, signal)
-      await follow(await look())
-    }
-  }
-  const follow = async (wanted: readonly StreamOptions[]): Promise<void> => {
-    // All at once: a status of one topic only would look as if the other had nothing to wait for.
-    prepared = wanted
-    const names = new Set(wanted.map(({ identity }) => identity.generation))
-    for (const [name, stream] of streams) {
-      if (names.has(name)) continue
-      log.info({ generation: name }, 'no longer kept up')
-      streams.delete(name)
-      await stream.stop()
-    }
-    for (const options of wanted) {
-      const { generation } = options.identity
-      if (streams.has(generation)) continue
-      if (signal.aborted) return
-      // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
-      const streamAdmin = kafka.admin()
-      stack.defer(() => disconnect(streamAdmin))
-      await kafkaAnswers(() => streamAdmin.connect(), health, context)
-      const stream = await startStream(options, {
-        kafkaHeard,
-        admin: streamAdmin,
-        elasticsearch,
-        patience,
-        now,
-        health,
-        metrics: metrics.of(options.stream),
-        fail: failure.reject,
-        ...tampering,
-      })
-      streams.set(generation, stream)
-      log.info({ generation }, 'kept up')
+      await follow()
     }
   }
   const ended = Promise.withResolvers<void>()
@@ -145,15 +148,20 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     const over = Promise.race([working.then(() => ended.promise), ended.promise, failure.promise])
     await over.finally(receipts.stop)
   } catch (error) {
-    await Promise.allSettled([...streams.values()].map(stream => stream.abandon()))
+    await Promise.allSettled(keepUp.streams().map(stream => stream.abandon()))
     throw error
   }
   // A stream that is joining its group now is waited for: left half-way, it keeps a place there until its session ends.
-  const begun = new Set(streams.values())
+  const begun = new Set(keepUp.streams())
   const stopped = Promise.all([
     ...[...begun].map(stream => stream.stop()),
     working.then(() =>
-      Promise.all([...streams.values()].filter(stream => !begun.has(stream)).map(stream => stream.stop())),
+      Promise.all(
+        keepUp
+          .streams()
+          .filter(stream => !begun.has(stream))
+          .map(stream => stream.stop()),
+      ),
     ),
   ])
   await Promise.race([stopped, patience.sleep(STREAMS_STOP_TIMEOUT_MS, new AbortController().signal)])
@@ -161,14 +169,14 @@ export const runProjector = async (settings: Settings, context: Context): Promis
 
 /**
  * Everything that must be so before the first record, for both streams. Waits for Kafka and Elasticsearch to be there. Gives what tells
- * the streams that are to be kept up, each time it is asked.
+ * the streams that are to be kept up, each time it is asked. A spare generation that failed is opened again.
  */
 export const prepare = async (
   settings: Settings,
   admin: SourceAdmin & { connect(): Promise<void> },
   health: Health,
   context: Context,
-): Promise<() => Promise<StreamOptions[]>> => {
+): Promise<(failed: readonly { readonly generation: string }[]) => Promise<Wanted>> => {
   const { elasticsearch, patience, signal, log } = context
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
   const ask: PrepareSteps['request'] = request =>
@@ -196,36 +204,49 @@ export const prepare = async (
 
   await prepareCommon(steps)
   const opened = new Map<string, StreamOptions>()
-  const openKept = async (): Promise<StreamOptions[]> => {
+  const openKept = async (): Promise<Wanted> => {
     const generations = await readGenerations(steps)
     if (generations === undefined)
       throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
-    if (generations.floor === null) await settle(steps)
+    if (generations.floor === null) await finishSwap(steps, health)
     // A name may come again, for another one.
     for (const name of opened.keys()) if (!generations.kept.includes(name)) opened.delete(name)
-    const kept: StreamOptions[] = []
+    const streams: StreamOptions[] = []
+    const broken = new Map<string, StopError>()
     const others: Identity[] = []
     for (const generation of generations.kept) {
-      const known = opened.get(generation)
-      const identity = known?.identity ?? (await readGeneration(generation, steps))
-      if (identity !== undefined && identity.rules_version !== rulesVersion) others.push(identity)
-      else {
-        const options =
-          known ??
-          eventsOptions(await openGeneration(generation, events.source, true, steps), settings.KAFKA_GROUP_ID, prefix)
-        opened.set(generation, options)
-        kept.push(options)
+      try {
+        const known = opened.get(generation)
+        const identity = known?.identity ?? (await readGeneration(generation, steps))
+        if (identity !== undefined && identity.rules_version !== rulesVersion) {
+          others.push(identity)
+          // The API goes by them, whichever program keeps it up.
+          await recordIndices(identity, Object.keys(generationIndices(prefix, generation, shards)), steps)
+        } else {
+          const options =
+            known ??
+            eventsOptions(await openGeneration(generation, events.source, true, steps), settings.KAFKA_GROUP_ID, prefix)
+          opened.set(generation, options)
+          streams.push(options)
+        }
+      } catch (error) {
+        if (generation === generations.live || !(error instanceof StopError)) throw error
+        broken.set(generation, error)
       }
     }
     // Those of another version are kept up by another program. Without one of ours there is nothing for us to do.
     const [other] = others
-    if (kept.length === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
-    return kept
+    if (streams.length === 0 && broken.size === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
+    return { live: generations.live, streams, broken }
   }
   // Before anything is written: what was projected must be of this source.
-  if ((await readGenerations(steps)) !== undefined) await openKept()
-  else await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
-  const keysIdentity = await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
+  const isFirst = (await readGenerations(steps)) === undefined
+  if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
+  else await openKept()
+  // Made before anything is live: where something is, it was there.
+  const keysIdentity = isFirst
+    ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
+    : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
   await makeFirstLive(FIRST_GENERATION, steps)
 
   const controlIndex = controlIndexOf(prefix)
@@ -243,7 +264,22 @@ export const prepare = async (
     // Keys are looked up by id only.
     searched: () => [],
   }
-  return async () => [keys, ...(await openKept())]
+  return async failed => {
+    for (const { generation } of failed) opened.delete(generation)
+    const wanted = await openKept()
+    return { ...wanted, streams: [keys, ...wanted.streams] }
+  }
+}
+
+/** Nobody can read before it is done; what is published goes on all the same. */
+const finishSwap = async (steps: PrepareSteps, health: Health): Promise<void> => {
+  try {
+    await settle(steps)
+    health.set('swap', undefined)
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    health.set('swap', `cannot be finished: ${error.message}`)
+  }
 }
 
 /** What the stream of a generation is started with. */
@@ -281,21 +317,4 @@ const asUnavailable = (error: unknown): never => {
     throw new StopError('access_refused', `Kafka: ${error.name}`)
   }
   throw new Unavailable(0)
-}
-
-const statusOfAll = async (
-  prepared: readonly StreamOptions[],
-  prefix: string,
-  admin: SourceAdmin,
-  elasticsearch: Elasticsearch,
-) => {
-  if (prepared.length === 0) return undefined
-  try {
-    const all = await Promise.all(
-      prepared.map(({ identity, indexOf }) => readStatus(identity, indexOf('parked'), prefix, admin, elasticsearch)),
-    )
-    return all.flat()
-  } catch {
-    return undefined
-  }
 }

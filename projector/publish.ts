@@ -2,7 +2,8 @@
  * Moves the published position of a partition: the point up to which readers may see.
  * In: a position that is searchable, or an instant at which the partition was seen to hold nothing more. Out: nothing, once
  * Elasticsearch has it. Promises: a position and its time never go back, whoever else writes them: the document is
- * replaced only as it was last seen, and what another owner wrote meanwhile is merged, never overwritten.
+ * replaced only as it was last seen, and what another owner wrote meanwhile is merged, never overwritten. Only a time that is
+ * seen to lie ahead of all clocks is taken back, and that is counted.
  */
 import type { PositionDocument } from '../schemas/documents.ts'
 import { positionId } from '../schemas/documents.ts'
@@ -23,6 +24,8 @@ export type PublishedPosition = {
   readonly current: () => Position
   /** Publishes what is further than what is published. Calls are carried out one after the other, the latest whole. */
   readonly advance: (further: Partial<Position>) => Promise<void>
+  /** The same, with a time that is over in the place of one that is not. */
+  readonly takeBack: (further: Partial<Position>) => Promise<void>
 }
 
 export const readPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
@@ -47,13 +50,17 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
     }
   }
 
+  const want = (further: (known: Position) => Position): Promise<void> => {
+    const known = merge(stored.position, wanted)
+    wanted = merge(known, further(known))
+    running = running.catch(() => undefined).then(writeWanted)
+    return running
+  }
+
   return {
     current: () => stored.position,
-    advance: further => {
-      wanted = merge(wanted, { ...wanted, ...further })
-      running = running.catch(() => undefined).then(writeWanted)
-      return running
-    },
+    advance: further => want(known => ({ ...known, ...further })),
+    takeBack: further => want(known => ({ ...known, ...further, taken_back: takenBack(known) + 1 })),
   }
 }
 
@@ -79,11 +86,28 @@ const notBehind = (before: Stored, found: Stored, { generation, index }: Positio
   throw new StopError('position_went_back', `${generation} in ${index}`, where)
 }
 
+/** How many times a time of this partition was taken back, because clocks had been ahead. A reader tells a late read by it. */
+const takenBack = ({ taken_back = 0 }: Position): number => taken_back
+
 /** Of two views of one partition, what both know. The last record and its time belong to the further position. */
 const merge = (a: Position, b: Position): Position => {
   const further = b.position > a.position ? b : a
-  return { ...further, time: Math.max(a.time, b.time), serve_from: Math.max(a.serve_from, b.serve_from) }
+  // What was taken back since, and is still in one of them, counts no more.
+  const later = takenBack(a) === takenBack(b) ? (b.time > a.time ? b : a) : takenBack(b) > takenBack(a) ? b : a
+  return {
+    ...further,
+    time: later.time,
+    serve_from: Math.max(a.serve_from, b.serve_from),
+    ...(later.taken_back !== undefined && { taken_back: later.taken_back }),
+  }
 }
 
-const isReached = (stored: Position, wanted: Position): boolean =>
-  stored.position >= wanted.position && stored.time >= wanted.time && stored.serve_from >= wanted.serve_from
+const isReached = (stored: Position, wanted: Position): boolean => {
+  const both = merge(stored, wanted)
+  return (
+    stored.position >= wanted.position &&
+    stored.serve_from >= wanted.serve_from &&
+    stored.time === both.time &&
+    takenBack(stored) === takenBack(both)
+  )
+}

@@ -6,7 +6,15 @@ import type { RawRecord } from './decode.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from './limits.ts'
 
 /** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
-export type Batch = { readonly from: number; readonly end: number; readonly records: readonly RawRecord[] }
+export type Batch = {
+  readonly from: number
+  readonly end: number
+  readonly records: readonly RawRecord[]
+  /** The first offset that the log no longer has. Such a batch is never taken. */
+  readonly missing?: number
+  /** Its last record, where the broker's clock gave it its time; `transaction` where some lay in the log before they were committed. */
+  readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
+}
 
 export class Queue {
   #batches: Batch[] = []
@@ -21,7 +29,7 @@ export class Queue {
 
   /** What was taken last and comes next after all: it must begin where what was used of it ends. */
   putBack(batch: Batch): void {
-    this.#batches.unshift(batch)
+    if (batch.end > batch.from) this.#batches.unshift(batch)
   }
 
   clear(): void {
@@ -60,6 +68,12 @@ export const cut = ({ from, end, records }: Batch, wanted: number): [Batch, Batc
     { from: at, end, records: records.slice(place) },
   ]
 }
+
+/** A batch in two: what lies before an offset, and what lies from it on. */
+export const cutAt = ({ from, end, records }: Batch, offset: number): [Batch, Batch] => [
+  { from, end: offset, records: records.filter(record => record.offset < offset) },
+  { from: offset, end, records: records.filter(record => record.offset >= offset) },
+]
 
 /** Bytes that records take while they are held, roughly. */
 export const bytesOfAll = (records: readonly RawRecord[]): number => {

@@ -3,6 +3,7 @@
  * stopped at any time and goes on where its positions are; several at once share the partitions.
  */
 import { type Bounds, endWithin } from './bounds.ts'
+import { clockSays, createClocks } from './clocks.ts'
 import type { Elasticsearch, Patience } from './elasticsearch.ts'
 import type { Positions } from './generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
@@ -17,6 +18,8 @@ export type RebuildContext = {
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly now: () => number
+  /** Milliseconds on a clock that never goes back. */
+  readonly elapsed: () => number
   /** Told what does not work, and that it works again. */
   readonly say: (line: string) => void
   readonly onProgress: (progress: RebuildProgress) => void
@@ -41,7 +44,7 @@ export const rebuild = async (
   maxRate: number,
   context: RebuildContext,
 ): Promise<'caught up' | 'stopped'> => {
-  const { kafkaHeard, admin, elasticsearch, patience, now, say, signal, tampering } = context
+  const { kafkaHeard, admin, elasticsearch, patience, now, elapsed, say, signal, tampering } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
@@ -51,10 +54,12 @@ export const rebuild = async (
     elasticsearch,
     patience,
     now,
-    health: createHealth({ warn: tell, info: () => undefined }, now),
+    elapsed,
+    clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockSays[code]) }),
+    health: createHealth({ warn: tell, info: () => undefined }, elapsed),
     metrics: createMetrics(() => []).of(options.stream),
     fail: failure.reject,
-    pace: createPace(maxRate, now, patience.sleep, signal),
+    pace: createPace(maxRate, elapsed, patience.sleep, signal),
     ...tampering,
   })
   try {
@@ -72,9 +77,9 @@ export const rebuild = async (
 
 /** Whether everything that was there a moment ago is published; false when it is stopped. */
 const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
-  const { admin, positions, onProgress, now, patience, signal } = context
+  const { admin, positions, onProgress, elapsed, patience, signal } = context
   for (;;) {
-    const seen = now()
+    const seen = elapsed()
     const all = (await context.ends?.()) ?? (await fetchEnds(admin, topic))
     const ends = all.map(({ partition, end }) => ({ partition, end: endWithin(partition, end, bounds) }))
     const total = ends.reduce((sum, { end }) => sum + end, 0)
@@ -85,17 +90,17 @@ const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context:
       onProgress({ done, total })
       if (done < total) await patience.sleep(REBUILD_LOOK_MS, signal).catch(() => undefined)
     }
-    if (now() - seen < CAUGHT_UP_MS) return true
+    if (elapsed() - seen < CAUGHT_UP_MS) return true
   }
 }
 
 /** Waits so that no more than so many a second come through. */
-const createPace = (perSecond: number, now: () => number, sleep: Patience['sleep'], signal: AbortSignal) => {
-  let next = now()
+const createPace = (perSecond: number, elapsed: () => number, sleep: Patience['sleep'], signal: AbortSignal) => {
+  let next = elapsed()
   return async (count: number): Promise<void> => {
     if (!Number.isFinite(perSecond)) return
-    next = Math.max(next, now()) + (count * 1_000) / perSecond
-    const wait = next - now()
+    next = Math.max(next, elapsed()) + (count * 1_000) / perSecond
+    const wait = next - elapsed()
     if (wait > 0) await sleep(wait, signal).catch(() => undefined)
   }
 }

@@ -12,7 +12,7 @@ import { StopError } from './failures.ts'
 
 export type SourceAdmin = Pick<
   Admin,
-  'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs'
+  'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs' | 'describeGroups'
 >
 
 /** What a projection remembers of its source. */

@@ -14,6 +14,24 @@ export type PartitionStatus = {
   readonly parked: number
 }
 
+/** Of several streams; undefined where one of them is not known. */
+export const statusOfAll = async (
+  streams: readonly { readonly identity: Identity; readonly indexOf: (place: 'parked') => string }[],
+  prefix: string,
+  admin: SourceAdmin,
+  elasticsearch: Elasticsearch,
+): Promise<PartitionStatus[] | undefined> => {
+  if (streams.length === 0) return undefined
+  try {
+    const all = await Promise.all(
+      streams.map(({ identity, indexOf }) => readStatus(identity, indexOf('parked'), prefix, admin, elasticsearch)),
+    )
+    return all.flat()
+  } catch {
+    return undefined
+  }
+}
+
 /** @param parkedIndex where this projection's parked records are */
 export const readStatus = async (
   { generation, topic }: Identity,

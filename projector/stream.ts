@@ -5,8 +5,9 @@
  */
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../schemas/events.ts'
-import { Assignment } from './assign.ts'
+import { Assignment, statusOf } from './assign.ts'
 import { type Bounds, restingAt, upToBound } from './bounds.ts'
+import type { Clocks } from './clocks.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
 import { decode } from './decode.ts'
@@ -24,7 +25,9 @@ import { nameOf, StopError } from './failures.ts'
 import { PartitionFlow, type Steps } from './flow.ts'
 import { createFollow } from './follow.ts'
 import { bulks, createGather, multiGets, replacements } from './gather.ts'
+import { enterGroup } from './group.ts'
 import type { Health } from './health.ts'
+import { assertSameIndices, watchIndices } from './indices.ts'
 import {
   BULKS_IN_FLIGHT,
   DECIDED_BYTES,
@@ -37,6 +40,7 @@ import {
 } from './limits.ts'
 import { load } from './load.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
+import { kafkaPatience, patiently } from './patiently.ts'
 import { type PublishedPosition, readPosition } from './publish.ts'
 import { readDocuments } from './read.ts'
 import { createRefresh, type Refreshing } from './refresh.ts'
@@ -46,6 +50,7 @@ import { createRoom, createSlots, shared } from './slots.ts'
 import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from './source.ts'
 import type { Place } from './state.ts'
 import { endsOf, identify, watch } from './watch.ts'
+import { watchOwners } from './watch-owners.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
 import { write } from './write.ts'
 
@@ -70,9 +75,13 @@ export type StreamContext = {
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly now: () => number
+  /** Milliseconds on a clock that never goes back: what lasts is measured by it. */
+  readonly elapsed: () => number
+  readonly clocks: Clocks
   readonly health: Health
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
+  readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
   /** Waits before so many more records are decided, where a stream must not be as fast as it can. */
   readonly pace?: (records: number) => Promise<void>
 } & Tampering
@@ -102,7 +111,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const stopping = new AbortController()
   let consumption: Consumption | undefined
   let draining = false
-  const committer = createCommitter(() => consumption, context.now)
+  const committer = createCommitter(() => consumption, context.elapsed)
   const refreshing = createRefreshing(context)
   const replace = createGather(replacements, context.elasticsearch.send)
   const identifyNow = shared(() => identify(context.admin, identity))
@@ -118,9 +127,11 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       draining ? undefined : consumption,
     ),
     fail: context.fail,
-    now: context.now,
+    now: context.elapsed,
   })
 
+  health.prepare(part, 'looking at the group')
+  const installation = await enterGroup(options, context, stopping.signal)
   const kafka = context.kafkaHeard(() => assignment.reconnected())
   health.prepare(part, 'joining the group')
   // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
@@ -128,7 +139,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   consumption = await keepTrying(
     async () => {
       try {
-        const consuming = await consume(kafka, identity, groupId, {
+        const consuming = await consume(kafka, identity, groupId, installation, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
           onBatch: (partition, batch) => assignment.batch(partition, upToBound(partition, batch, options.bounds)),
           sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),
@@ -149,8 +160,15 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   )
   joined.resolve()
 
-  const watched = { identity, bounds: options.bounds, part, assignment, committer, watchdog }
-  const watching = watch(watched, context, stopping.signal)
+  const watched = { ...options, part, assignment, committer, watchdog }
+  const { topic, partitions, generation } = identity
+  const owners = { groupId, generation, topic, partitions, installation }
+  const onUnowned = (count: number): void => context.metrics.unowned(generation, topic, count)
+  const watching = Promise.all([
+    ...[watch, watchIndices].map(look => look(watched, context, stopping.signal)),
+    // A partition of another installation is no trouble that the watchdog must forgive.
+    watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
+  ])
   const leave = async (): Promise<void> => {
     stopping.abort()
     await watching
@@ -177,23 +195,13 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   }
 }
 
-const statusOf = (
-  assignment: Assignment,
-  { generation, topic }: Identity,
-  committedTo: (partition: number) => number,
-): StreamStatus[] =>
-  assignment.flows().map(([partition, flow]) => {
-    const { readTo, writtenTo, searchableTo, end } = flow.progress
-    return { generation, topic, partition, readTo, writtenTo, searchableTo, committedTo: committedTo(partition), end }
-  })
-
 /** The published position of a partition, once its source is identified. */
 const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
   identifyNow: () => Promise<Ends>,
   replace: Elasticsearch['send'],
-  { identity, controlIndex }: StreamOptions,
+  { identity, controlIndex, prefix }: StreamOptions,
   context: StreamContext,
 ): Promise<PublishedPosition> => {
   const request = (asked: Request): Promise<Answer> => {
@@ -203,6 +211,7 @@ const identifiedPosition = async (
   const patience = kafkaPatience(context)
   // First: a partition that was added since has no position, and that is not what is wrong.
   await keepTrying(identifyNow, signal, patience)
+  await assertSameIndices(identity, { request, prefix })
   const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
   // After the position was read: another owner may have published beyond what was the end before.
   const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, patience)
@@ -210,32 +219,13 @@ const identifiedPosition = async (
   return published
 }
 
-/** Waits for Kafka, and says so. */
-const kafkaPatience = ({ patience, health }: StreamContext): Patience => ({
-  ...patience,
-  onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
-})
-
-/** Tries until answered, and says on the way what does not work. */
-const patiently = <Result>(
-  operation: string,
-  signal: AbortSignal,
-  { patience, health }: Pick<StreamContext, 'patience' | 'health'>,
-  attempt: () => Promise<Result>,
-): Promise<Result> =>
-  health.during(
-    `elasticsearch ${operation}`,
-    tell => keepTrying(attempt, signal, { ...patience, onTrouble: trouble => tell(trouble?.message) }),
-    ELASTICSEARCH_SLOW_MS,
-  )
-
 const createRefreshing = (context: StreamContext): Refreshing => {
-  const { now, patience, elasticsearch } = context
+  const { elapsed, patience, elasticsearch } = context
   const lifetime = new AbortController().signal
   return createRefresh({
     keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
     send: request => elasticsearch.send(request),
-    now,
+    now: elapsed,
     sleep: milliseconds => patience.sleep(milliseconds, lifetime),
   })
 }
@@ -310,6 +300,7 @@ const createFlowStarter = (
         onPressure: full => (full ? consumption()?.pause(partition) : consumption()?.resume(partition)),
         onProjected: metrics.projected,
         onPublished: () => metrics.published(Math.max(0, now() - published.current().at) / 1000),
+        onRecordsBehind: milliseconds => metrics.recordsBehind(identity.topic, partition, milliseconds),
         fail: context.fail,
       }),
       FAR_BEHIND_RECORDS,

@@ -7,6 +7,7 @@ import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../sc
 import { kafkaConfig } from './config.ts'
 import { nameOf, StopError } from './failures.ts'
 import { checkTopicConfiguration, isUnknownTopic } from './source.ts'
+import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
 const main = async (): Promise<void> => {
   const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env)
@@ -71,6 +72,9 @@ const configEntries = Object.entries({
   'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
 }).map(([name, value]) => ({ name, value }))
 
+endAtUnhandledErrors(process, ({ error, at }) => {
+  process.stderr.write(`a defect: ${[error, ...at].join('\n  ')}\n`)
+})
 try {
   await main()
 } catch (error) {

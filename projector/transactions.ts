@@ -25,6 +25,27 @@ export const repairAbortedFilter = (): void => {
   }
 }
 
+/**
+ * Makes the client hand over a batch of control or aborted records only, like any other. By itself it passes over such a
+ * batch and emits an event, which does not tell the offsets of its records. Consumers that use `eachMessage` must not run in
+ * the same process: they would fetch such a batch for ever. Calling it again changes nothing.
+ */
+export const handOverEveryBatch = (): void => {
+  const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/batch') as {
+    readonly prototype: ClientBatch
+  }
+  prototype.isEmpty = function () {
+    return this.rawMessages.length === 0
+  }
+  prototype.isEmptyDueToFiltering = () => false
+}
+
+type ClientBatch = {
+  readonly rawMessages: readonly unknown[]
+  isEmpty: (this: ClientBatch) => boolean
+  isEmptyDueToFiltering: () => boolean
+}
+
 /** Versions of the request that know of transactions, as far as the client goes. */
 const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
 const repaired = new WeakSet<FetchResponse>()

@@ -4,6 +4,7 @@
  */
 import type { Assignment } from './assign.ts'
 import { type Bounds, endWithin } from './bounds.ts'
+import type { Clocks } from './clocks.ts'
 import type { Committer } from './commit.ts'
 import { type Patience, Unavailable } from './elasticsearch.ts'
 import { StopError } from './failures.ts'
@@ -29,7 +30,7 @@ import type { Watchdog } from './watchdog.ts'
 
 export type Watched = {
   readonly identity: Identity
-  readonly bounds: Bounds | undefined
+  readonly bounds?: Bounds | undefined
   /** As it stands in the health report. */
   readonly part: string
   readonly assignment: Assignment
@@ -39,16 +40,18 @@ export type Watched = {
 
 export type WatchContext = {
   readonly admin: SourceAdmin
-  readonly now: () => number
+  readonly clocks: Pick<Clocks, 'read'>
+  /** Milliseconds on a clock that never goes back. */
+  readonly elapsed: () => number
   readonly patience: Pick<Patience, 'sleep'>
   readonly health: Health
   readonly fail: (error: unknown) => void
 }
 
 export const watch = async (watched: Watched, context: WatchContext, signal: AbortSignal): Promise<void> => {
-  let endsSeen = context.now()
+  let endsSeen = context.elapsed()
   const sawEnds = (): void => {
-    endsSeen = context.now()
+    endsSeen = context.elapsed()
   }
   await Promise.all([
     watchEnds(watched, context, sawEnds, signal),
@@ -59,14 +62,15 @@ export const watch = async (watched: Watched, context: WatchContext, signal: Abo
 /** Looks where the partitions end, often, and whether the source is still the same, now and then. */
 const watchEnds = async (
   { identity, bounds, part, assignment, committer }: Watched,
-  { admin, now, patience, health, fail }: WatchContext,
+  { admin, clocks, elapsed, patience, health, fail }: WatchContext,
   sawEnds: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
-  let identified = now()
+  let identified = elapsed()
   while (!signal.aborted) {
     try {
-      const time = now()
+      const time = elapsed()
+      const reading = clocks.read()
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       const due = time - identified >= IDENTIFY_INTERVAL_MS
       // Never an identification that was begun before `time`: its ends would be older than what they are told with.
@@ -77,7 +81,7 @@ const watchEnds = async (
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)
         // What lies behind a bound is not included: no time can be told then.
-        if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? time : 0)
+        if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? reading : undefined)
         void committer.offer(partition, searchableTo)
       }
       // A topic that was made anew between two fetches shows in nothing else.
@@ -96,17 +100,17 @@ const watchEnds = async (
 /** Ends the process when nothing moves, although it could. */
 const watchProgress = async (
   { identity: { topic }, assignment, watchdog }: Watched,
-  { now, patience, health, fail }: WatchContext,
+  { elapsed, patience, health, fail }: WatchContext,
   endsSeen: () => number,
   signal: AbortSignal,
 ): Promise<void> => {
-  for (let before = now(); ; before = now()) {
+  for (let before = elapsed(); ; before = elapsed()) {
     await patience.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     // The client itself waits for minutes before it gives up. Where it was us who did not run, nothing is known yet.
-    const wasFrozen = now() - before > WATCHDOG_GAP_MS
-    if (!wasFrozen && now() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
-    const stuck = watchdog.look(now(), assignment.standing())
+    const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
+    if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
+    const stuck = watchdog.look(elapsed(), assignment.standing())
     if (stuck === 'out of the group') return fail(new StopError('stuck', stuck, { topic }))
     if (stuck !== undefined) return fail(new StopError('stuck', 'a partition', { topic, ...stuck }))
   }

@@ -5,6 +5,7 @@
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
+import type { ParkedDocument } from '../schemas/documents.ts'
 import { BulkAnswer } from './bulk-answer.ts'
 import {
   type Answer,
@@ -121,6 +122,17 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   return [...of('retry'), ...yetToHappen]
 }
 
+/** Older versions did not keep the raw names of a parked record's headers, and wrote the same document without them. */
+const isSameDocument = (stored: unknown, ours: unknown): boolean =>
+  isDeepStrictEqual(stored, ours) || isDeepStrictEqual(stored, withoutRawNames(ours))
+
+const withoutRawNames = (document: unknown): unknown => {
+  const { body: whole } = document as Partial<ParkedDocument>
+  if (!Array.isArray(whole?.headers)) return document
+  const body = { ...whole, headers: whole.headers.map(([name, value]) => [name, value]) }
+  return { ...(document as object), body_bytes: Buffer.byteLength(JSON.stringify(body)), body }
+}
+
 type Outcome = 'written' | 'stale' | 'retry'
 
 const retriable = new Set([429, 502, 503, 504])
@@ -168,7 +180,7 @@ const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Wri
       const item = part[place]
       if (item === undefined) continue
       if (!stored.found || stored._version < item.version) again.push(item)
-      else if (stored._version === item.version && !isDeepStrictEqual(stored._source, sourceOf(item))) {
+      else if (stored._version === item.version && !isSameDocument(stored._source, sourceOf(item))) {
         throw new StopError('content_differs', 'same version, other content', {
           index: item.index,
           version: item.version,

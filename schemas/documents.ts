@@ -1,10 +1,9 @@
 /**
- * What is stored in Elasticsearch: index names, document ids, the shape of every document and its mapping.
- * The projector writes these and the API reads them; both know them from here only.
- *
- * `body` is what a client gets, as bytes: never indexed, always the document's last field, and `body_bytes` just before
- * it says how long it is, so that a reader can cut it out of an answer without parsing it.
+ * What is stored in Elasticsearch: index names, document ids, the shape of every document and its mapping. The projector writes these and
+ * the API reads them; both know them from here only. `body` is what a client gets, as bytes: never indexed, always the document's last
+ * field, and `body_bytes` just before it says how long it is, so that a reader can cut it out of an answer without parsing it.
  */
+import type { Comparison } from './comparisons.ts'
 import type { ParkCode } from './errors.ts'
 import type { SandboxBody } from './sandboxes.ts'
 
@@ -112,10 +111,10 @@ export type ParkedDocument = {
   offset: number
   at: number
   body_bytes: number
-  /** base64; null where the record had none. */
+  /** base64, but for names of headers; `rawName` is one that is not UTF-8, in base64. null where the record had none. */
   body: {
     key: string | null
-    headers: [string, string | null][]
+    headers: [name: string, value: string | null, rawName?: string][]
     value: string | null
     /** Of a record that is too large to be kept: how many bytes it has, and its hash; the rest is empty. */
     left_out?: { bytes: number; sha256: string }
@@ -153,7 +152,8 @@ export type LiveDocument = {
     building?: string | null
     /** What was live before: to go back to. */
     previous?: string | null
-    /** Those that were found equal to another, by name. */
+    /** The last comparison of two, by `pairOf` their names; `verified` is that of older versions, which does not say as of where. */
+    compared?: Record<string, Comparison>
     verified?: Record<string, string>
     /** Of the live one: what readers may have seen of the one before, by partition; null while that is found out. */
     floor?: readonly number[] | null
@@ -164,7 +164,6 @@ export type LiveDocument = {
   }
 }
 
-/** What a generation was projected from, and under which rules. */
 export type GenerationDocument = {
   kind: 'generation'
   body: {
@@ -175,6 +174,8 @@ export type GenerationDocument = {
     rules_version: number
     /** The generation that was live when this one was begun under other rules: what that one parked stays parked here. */
     follows?: string
+    /** The ids of the indices it stands on, by name; absent until a projector that knows of them has started. */
+    indices?: Record<string, string>
     /** Of a sandbox only. */
     sandbox?: SandboxBody
   }
@@ -193,13 +194,13 @@ export type PositionDocument = {
     /** The highest record time so far in the partition, milliseconds; 0 before the first record. */
     at: number
     time: number
+    taken_back?: number
     /** API keys only: they are served once `position` has reached this offset. */
     serve_from: number
   }
 }
 
 // --- mappings and settings
-
 const long = { type: 'long' } as const
 const keyword = { type: 'keyword' } as const
 /** Kept in the document, never searched: no index structure is built. */
@@ -306,12 +307,14 @@ export const generationIndices = (
     ]),
   )
 
-/**
- * The indices that all generations share: API keys, what was parked of the API key topic, and control. They are created in
- * this order: where the control index is, the others are.
- */
+/** The indices that all generations share. The control index is created first: where any other one is, it is or was there. */
 export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
+  [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
+  ...apiKeysIndices(prefix, replicas),
+})
+
+/** The indices of API keys, and of what was parked of their topic. */
+export const apiKeysIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
   [apiKeysIndexOf(prefix)]: definition(apiKeys, replicas),
   [apiKeysParkedIndexOf(prefix)]: definition(parked, replicas),
-  [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
 })

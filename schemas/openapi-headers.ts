@@ -1,4 +1,6 @@
 /** The headers of the API's answers, as components of the OpenAPI document. */
+import { RATE_UNIT_BYTES } from './limits.ts'
+
 const text = (description: string, pattern: string, example: string) => ({
   description,
   schema: { type: 'string', pattern },
@@ -25,17 +27,17 @@ export const headers = {
   ),
   'Projection-Time': {
     description:
-      'The instant up to which everything published for the organization is included. It moves on at least every second, and never goes back for a client that keeps to one process.',
+      'The instant up to which everything published for the organization is included. It moves on at least every second, and never goes back for a client that keeps to one process, but once clocks were wrong: a time that was ahead of them all is taken back.',
     schema: { type: 'string', format: 'date-time' },
     example: '2026-02-02T07:15:05.000Z',
   },
   'RateLimit-Policy': text(
-    'How many requests a key may make (q) in how many seconds (w).',
-    '^"default";q=\\d+;w=\\d+$',
-    '"default";q=600;w=60',
+    `How many units (q) a key has in how many seconds (w). A request counts one unit, and one more for each further ${RATE_UNIT_BYTES} bytes (commission-unit-bytes) of its answer that were begun: ordinary pages count one, whatever their limit. And how many requests of a key may be under way at once. Fields of draft-ietf-httpapi-ratelimit-headers.`,
+    '^"default";q=\\d+;w=\\d+;qu="requests";commission-unit-bytes=\\d+, "concurrent";q=\\d+;qu="concurrent-requests"$',
+    `"default";q=600;w=60;qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}, "concurrent";q=100;qu="concurrent-requests"`,
   ),
   RateLimit: text(
-    'How many requests are left (r), and in how many seconds the window ends (t).',
+    'How many units are left (r), after this answer is paid for, and in how many seconds the window ends (t).',
     '^"default";r=\\d+;t=\\d+$',
     '"default";r=598;t=41',
   ),

@@ -16,10 +16,11 @@ const reasons: Record<RefusalCode, string> = {
   uri_too_long: 'The address of the request is too long.',
   expectation_failed: 'The request has an Expect header that cannot be met.',
   rate_limited:
-    'The key has made too many requests, or the address too many without a valid key (then without RateLimit headers). Try again after `Retry-After`.',
+    'The key has made too many requests in its window (by what they cost), or has too many under way, or its organization has; or the address tried many keys that are none, and too many look-ups for such addresses wait (then without RateLimit headers). Try again after `Retry-After`.',
   headers_too_large: 'The headers of the request are too large or too many.',
   internal: 'The request could not be answered.',
-  unavailable: 'The records cannot be read now: never a page with records missing. Try again.',
+  unavailable:
+    'The records cannot be read now: never a page with records missing. Also where other requests of the same organization take all of its share of reads. Try again after `Retry-After`.',
 }
 
 export const always = ['X-Request-Id', 'X-Content-Type-Options'] as const

@@ -14,7 +14,8 @@ import { type IdPrefix, idPattern } from './values.ts'
 
 const fresh = [...counted, 'ETag', 'Projection-Time'] as const
 const notModified = (names: readonly (keyof typeof headers)[]): Json => ({
-  description: 'What would be answered is what `If-None-Match` names. Not counted against the key.',
+  description:
+    'What would be answered is what `If-None-Match` names. Not counted against the key, unless it was asked for with `*`.',
   headers: headerRefs(names),
 })
 const data = (schema: unknown, example: unknown): Json => ({

@@ -10,7 +10,11 @@ type Reader<Value> = {
   readonly read: (text: string) => Value | undefined
 }
 type Setting<Value> = Reader<Value> & {
-  readonly absent: { readonly value: Value } | 'required'
+  readonly absent:
+    | { readonly value: Value; readonly from?: never }
+    /** What it is by another setting, which comes before it. */
+    | { readonly from: string; readonly value: (other: string) => Value }
+    | 'required'
   /** The value is never shown, also not in the message that refuses it. */
   readonly secret?: true
 }
@@ -52,6 +56,17 @@ const topic = text('a topic name: 1 to 249 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._
 const anything = text('a text that is not empty', /^.+$/)
 const port = integer(0, 65_535)
 
+/** An address, or a network as an address and the number of its leading bits that count. */
+const network: Reader<string> = {
+  expected: 'an IP address or a network as 10.0.0.0/8 or 2001:db8::/32',
+  read: value => {
+    const [, address = '', bits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(value) ?? []
+    const isV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(address)
+    const isV6 = address.includes(':') && URL.canParse(`http://[${address}]/`)
+    return (isV4 || isV6) && Number(bits ?? 0) <= (isV4 ? 32 : 128) ? value : undefined
+  },
+}
+
 export const kafkaSettings = {
   KAFKA_BROKERS: required(listOf(broker)),
   KAFKA_EVENTS_TOPIC: withDefault(topic, 'commission.events'),
@@ -86,7 +101,11 @@ export const projectorSettings = {
   ...kafkaSettings,
   ...elasticsearchSettings,
   ...logSettings,
-  KAFKA_GROUP_ID: withDefault(text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/), 'commission-projector'),
+  // Of its own for each index prefix: two installations in one group would take partitions from each other.
+  KAFKA_GROUP_ID: {
+    ...text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/),
+    absent: { from: 'ELASTICSEARCH_INDEX_PREFIX', value: prefix => `${prefix}-projector` },
+  } as Setting<string>,
   PROJECTOR_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
   ELASTICSEARCH_SHARDS: withDefault(integer(1, 1_024), 1),
@@ -100,8 +119,10 @@ export const apiSettings = {
   API_PORT: withDefault(port, 8080),
   API_TLS_CERT_FILE: optional(anything),
   API_TLS_KEY_FILE: optional(anything),
+  API_TRUSTED_PROXIES: withDefault(listOf(network), []),
   API_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   API_ADMIN_PORT: withDefault(port, 9464),
+  API_DRAIN_SECONDS: withDefault(integer(0, 4), 3),
   RATE_LIMIT_REQUESTS: withDefault(integer(1, 100_000_000), 600),
   RATE_LIMIT_WINDOW_SECONDS: withDefault(integer(1, 86_400), 60),
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
@@ -149,20 +170,24 @@ export const readSettings = <Names extends Settings>(
   environment: Readonly<Record<string, string | undefined>>,
 ): Read<Names> => {
   const problems: Problem[] = []
-  const values = Object.entries(names).map(([name, setting]) => {
+  const values: [name: string, value: unknown][] = []
+  for (const [name, setting] of Object.entries(names)) {
     const given = environment[name]
     if (given === undefined || given === '') {
-      if (setting.absent !== 'required') return [name, setting.absent.value]
-      problems.push({ name, expected: setting.expected, got: 'nothing' })
-      return [name, undefined]
+      if (setting.absent === 'required') problems.push({ name, expected: setting.expected, got: 'nothing' })
+      values.push([
+        name,
+        setting.absent === 'required' ? undefined : whenAbsent(setting.absent, Object.fromEntries(values)),
+      ])
+      continue
     }
     const value = setting.read(given)
     if (value === undefined) {
       const got = setting.secret ? 'a value that is not shown' : JSON.stringify(withoutCredentials(given))
       problems.push({ name, expected: setting.expected, got })
     }
-    return [name, value]
-  })
+    values.push([name, value])
+  }
 
   for (const [given, needed] of together) {
     if (!(given in names) || !environment[given]) continue
@@ -178,3 +203,8 @@ export const readSettings = <Names extends Settings>(
   if (problems.length > 0) throw new SettingsError(problems)
   return Object.fromEntries(values) as Read<Names>
 }
+
+const whenAbsent = (
+  absent: Exclude<Setting<unknown>['absent'], 'required'>,
+  others: Record<string, unknown>,
+): unknown => (absent.from === undefined ? absent.value : absent.value(String(others[absent.from])))

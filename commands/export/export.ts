@@ -4,16 +4,18 @@
  * stopped at any time, and the same command goes on where the files end.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { recordIdOf } from '../../api/read-list.ts'
 import { type Moment, momentOf } from '../../api/read-parameters.ts'
+import type { TotalsRead } from '../../api/read-totals.ts'
 import { textOfListed, textOfStatement } from '../../api/record-text.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { EXPORT_PAGE } from '../limits.ts'
+import { EXPORT_PAGE, READING_TOLD_MS } from '../limits.ts'
 import { linesOf, openLines } from './lines.ts'
+import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import { assertIntact, describeFiles, type Manifest, type Source, sumsOf } from './manifest.ts'
 import { type Reading, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
@@ -27,14 +29,14 @@ export type ExportOptions = {
   readonly json: boolean
 }
 
-export type ExportSteps = Reading & {
-  readonly out: (text: string) => void
-  readonly say: (line: string) => void
-  readonly draw: ((line: string) => void) | undefined
-  readonly signal: AbortSignal
-  /** Where the records of an organization came from, and under which rules. */
-  readonly sourceOf: (generation: string, org: string) => Promise<Source>
-}
+export type ExportSteps = Reading &
+  LockSteps & {
+    readonly out: (text: string) => void
+    readonly draw: ((line: string) => void) | undefined
+    readonly signal: AbortSignal
+    /** Where the records of an organization came from, and under which rules. */
+    readonly sourceOf: (generation: string, org: string) => Promise<Source>
+  }
 
 /** In the order in which they are written; statements are read by the ids of the payouts. */
 export const resources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
@@ -44,9 +46,33 @@ const MANIFEST = 'manifest.json'
 const BEGUN = 'manifest.partial.json'
 
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
+  const { out } = options
+  try {
+    await makeDirectory(out)
+    // One that is done is only read, and may lie where nothing can be written.
+    if (!options.parquet && existsSync(join(out, MANIFEST)) && !existsSync(join(out, BEGUN))) {
+      return await exportLocked(options, steps, { assertHeld: async () => undefined })
+    }
+    const lock = await lockDirectory(out, steps)
+    try {
+      return await exportLocked(options, steps, lock)
+    } finally {
+      await lock.release()
+    }
+  } catch (error) {
+    if (!steps.signal.aborted) throw error
+    steps.say('stopped; the same command goes on')
+    return exitCodes.failed
+  }
+}
+
+const exportLocked = async (
+  options: ExportOptions,
+  steps: ExportSteps,
+  lock: Pick<Lock, 'assertHeld'>,
+): Promise<ExitCode> => {
   const { org, out, parquet, json } = options
-  const { say, signal } = steps
-  await makeDirectory(out)
+  const { say } = steps
   const begun = await readJson<Begun>(join(out, BEGUN))
   const done = await readJson<Manifest>(join(out, MANIFEST))
   const before = begun ?? done
@@ -62,7 +88,8 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   }
   // What was begun without a moment goes on with the one it began with.
   const asked = options.asOf ?? (begun ? momentOfChange(begun.as_of) : undefined)
-  const { totals, position, last } = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
+  const read = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
+  const { totals, last } = read
   if (!last) await refuseUnknown(org, steps)
   if (before && before.as_of !== totals.last_change_id) {
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
@@ -70,52 +97,53 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   if (done) {
     await assertIntact(done, out)
     say(`${out} has this export already, and its files are as they were written`)
-  } else {
-    const source = await steps.sourceOf(position.generation.name, org)
-    if (begun && begun.rules_version !== source.rules_version) {
-      throw new CommandError(`${out} was begun under other rules: choose another directory`)
-    }
-    const { rules_version } = source
-    await writeJson(join(out, BEGUN), {
-      organization: org,
-      as_of: totals.last_change_id,
-      rules_version,
-    } satisfies Begun)
-    try {
-      for (const resource of resources) await write(resource, totals, options, steps)
-    } catch (error) {
-      if (!signal.aborted) throw error
-      say('stopped; the same command goes on')
-      return exitCodes.failed
-    }
-    const files = await describeFiles(resources, out)
-    assertWhole(files, totals)
-    // Read again: another generation may have been made live meanwhile.
-    const after = await steps.patiently(signal =>
-      steps.readers.totals(org, momentOfChange(totals.last_change_id), signal),
-    )
-    const now = await steps.sourceOf(after.position.generation.name, org)
-    if (now.rules_version !== rules_version) {
-      throw new CommandError('other rules were made live meanwhile: export into an empty directory')
-    }
-    const manifest: Manifest = {
-      organization: org,
-      as_of: totals.last_change_id,
-      published_at: last ? instantOf(last.at) : null,
-      position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
-      rules_version,
-      ...files.sums,
-      files: files.files,
-      digest: files.digest,
-    }
-    await writeJson(join(out, MANIFEST), manifest)
-    await rm(join(out, BEGUN))
-  }
-  if (parquet) await writeTables(out, say)
+  } else await writeAll(read, begun, options, steps, lock)
+  // Of one that was killed between its manifest and its end.
+  await rm(join(out, BEGUN), { force: true })
+  if (parquet) await writeTables(out, say, steps.signal)
   const manifest = await readFile(join(out, MANIFEST), 'utf8')
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
   return exitCodes.done
+}
+
+const writeAll = async (
+  { totals, position, last }: TotalsRead,
+  begun: Begun | undefined,
+  options: ExportOptions,
+  steps: ExportSteps,
+  lock: Pick<Lock, 'assertHeld'>,
+): Promise<void> => {
+  const { org, out } = options
+  const source = await steps.sourceOf(position.generation.name, org)
+  if (begun && begun.rules_version !== source.rules_version) {
+    throw new CommandError(`${out} was begun under other rules: choose another directory`)
+  }
+  const { rules_version } = source
+  const as_of = totals.last_change_id
+  await writeJson(join(out, BEGUN), { organization: org, as_of, rules_version } satisfies Begun)
+  for (const resource of resources) await write(resource, totals, options, steps, lock)
+  const files = await describeFiles(resources, out, steps.signal)
+  // Read again: another generation may have been made live meanwhile.
+  const after = await steps.patiently(signal => steps.readers.totals(org, momentOfChange(as_of), signal))
+  const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, after.position) : 0)
+  assertWhole(files, totals, [await count('reps'), await count('periods')])
+  const now = await steps.sourceOf(after.position.generation.name, org)
+  if (now.rules_version !== rules_version) {
+    throw new CommandError('other rules were made live meanwhile: export into an empty directory')
+  }
+  const manifest: Manifest = {
+    organization: org,
+    as_of,
+    published_at: last ? instantOf(last.at) : null,
+    position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
+    rules_version,
+    ...files.sums,
+    files: files.files,
+    digest: files.digest,
+  }
+  await lock.assertHeld()
+  await writeJson(join(out, MANIFEST), manifest)
 }
 
 type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version'>
@@ -127,18 +155,21 @@ const write = async (
   totals: Totals,
   { org, out }: ExportOptions,
   steps: ExportSteps,
+  lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
   const file = join(out, fileOf(resource))
   if (existsSync(file)) return
   const partial = await openLines(`${file}.partial`)
   let count = partial.lines
+  const tell = tellNow(steps)
   try {
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
       : records(resource, idIn(partial.last), org, totals, steps)) {
+      await lock.assertHeld()
       await partial.append(texts)
       count += texts.length
-      steps.draw?.(`${resource}: ${count}`)
+      tell(`${resource}: ${count}`)
       steps.signal.throwIfAborted()
     }
   } finally {
@@ -146,6 +177,17 @@ const write = async (
   }
   await rename(`${file}.partial`, file)
   steps.say(`${resource}: ${count}`)
+}
+
+/** Over and over in one place of a terminal, or a line now and then. */
+const tellNow = ({ draw, say, now }: ExportSteps): ((line: string) => void) => {
+  let told = now()
+  return line => {
+    if (draw) return draw(line)
+    if (now() - told < READING_TOLD_MS) return
+    told = now()
+    say(line)
+  }
 }
 
 const idIn = (line: Buffer | undefined): string | undefined =>
@@ -200,11 +242,12 @@ const STATEMENTS_AT_ONCE = 8
 const assertWhole = (
   { files, sums: { owed, paid } }: Awaited<ReturnType<typeof describeFiles>>,
   { totals }: Totals,
+  [reps, periods]: readonly [number, number],
 ): void => {
   const count = (what: 'owed_count' | 'paid_count') => totals.reduce((sum, row) => sum + row[what], 0)
   const [owing, paying] = [count('owed_count'), count('paid_count')]
-  const found = [owed, paid, ...(['payouts', 'statements', 'payroll_files'] as const).map(of => files[of]?.records)]
-  const expected = [sumsOf(totals, 'owed'), sumsOf(totals, 'paid'), owing, owing, paying]
+  const found = [owed, paid, ...resources.map(of => files[of]?.records)]
+  const expected = [sumsOf(totals, 'owed'), sumsOf(totals, 'paid'), reps, periods, owing, owing, paying]
   const same = JSON.stringify(found) === JSON.stringify(expected)
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
@@ -217,11 +260,23 @@ const makeDirectory = async (directory: string): Promise<void> => {
   })
 }
 
-const readJson = async <Document>(file: string): Promise<Document | undefined> =>
-  existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as Document) : undefined
+/** @throws CommandError where it is no JSON: cut off, or of something else */
+const readJson = async <Document>(file: string): Promise<Document | undefined> => {
+  if (!existsSync(file)) return undefined
+  const text = await readFile(file, 'utf8')
+  try {
+    return JSON.parse(text) as Document
+  } catch {
+    throw new CommandError(`${file} is not whole, or of something else: choose another directory, or remove it`)
+  }
+}
 
-/** Whole or not at all. */
+/** Whole or not at all, also where the machine loses its power. */
 const writeJson = async (file: string, document: object): Promise<void> => {
-  await writeFile(`${file}.new`, `${JSON.stringify(document, null, 2)}\n`)
+  // Left by one that was killed, or a link to something else: never written through.
+  await rm(`${file}.new`, { force: true })
+  await using handle = await open(`${file}.new`, 'wx')
+  await handle.writeFile(`${JSON.stringify(document, null, 2)}\n`)
+  await handle.sync()
   await rename(`${file}.new`, file)
 }

@@ -1,5 +1,5 @@
 /** Files of JSON lines: read line by line, and gone on with where they end. */
-import { createReadStream, existsSync } from 'node:fs'
+import { constants, createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { CommandError } from '../failures.ts'
 
@@ -40,7 +40,9 @@ export const openLines = async (file: string): Promise<LinesFile> => {
       last = line
     }
   }
-  const handle = await open(file, 'a')
+  // Never through a link: what it points to would be cut off.
+  const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
+  const handle = await open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)
   await handle.truncate(bytes)
   const end = Buffer.from('\n')
   /** @throws CommandError where another process writes to it, too: its lines would be there twice */
@@ -57,13 +59,18 @@ export const openLines = async (file: string): Promise<LinesFile> => {
     append: async texts => {
       await assertOurs()
       const written = Buffer.concat(texts.flatMap(text => [text, end]))
-      await handle.appendFile(written)
+      await handle.appendFile(written).catch((error: { readonly code?: unknown }) => {
+        throw new CommandError(`${file} cannot be written: ${error.code}; the same command goes on`)
+      })
       bytes += written.length
       await assertOurs()
     },
     close: async () => {
-      await handle.sync()
-      await handle.close()
+      try {
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
     },
   }
 }

@@ -37,6 +37,7 @@ export type Manifest = {
 export const describeFiles = async (
   names: readonly string[],
   directory: string,
+  signal: AbortSignal,
 ): Promise<{ files: Record<string, FileDescription>; sums: Pick<Manifest, 'owed' | 'paid'>; digest: string }> => {
   const files: Record<string, FileDescription> = {}
   const owed: Adding = new Map()
@@ -46,6 +47,7 @@ export const describeFiles = async (
     let records = 0
     for await (const line of linesOf(join(directory, file))) {
       records++
+      signal.throwIfAborted()
       if (name === 'payouts') {
         const { currency, net_amount } = JSON.parse(line.toString()) as { currency: string; net_amount: string }
         addTo(owed, currency, net_amount)

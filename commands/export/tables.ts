@@ -2,9 +2,10 @@
  * The files of an export as Parquet tables, for tools that read columns. Lines and steps, which lie in their payouts, are tables of their own.
  * Amounts are texts there, too: cast them to a decimal of the scale you need.
  */
-import { rename } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileWriter, parquetWriteRows } from 'hyparquet-writer'
+import { TABLE_GROUP_ROWS } from '../limits.ts'
 import { linesOf } from './lines.ts'
 
 type Row = Readonly<Record<string, string | null>>
@@ -76,21 +77,29 @@ const tables: readonly Table[] = [
   ]),
 ]
 
-export const writeTables = async (directory: string, say: (line: string) => void): Promise<void> => {
+export const writeTables = async (
+  directory: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> => {
   for (const table of tables) {
     const file = join(directory, `${table.name}.parquet`)
     let count = 0
     const rows = async function* (): AsyncGenerator<Row> {
       for await (const line of linesOf(join(directory, `${table.from}.ndjson`))) {
+        signal.throwIfAborted()
         for (const row of table.rows(JSON.parse(line.toString()) as Item)) {
           count++
           yield row
         }
       }
     }
+    // Left by one that was killed, or a link to something else: never written through.
+    await rm(`${file}.new`, { force: true })
     await parquetWriteRows({
       writer: fileWriter(`${file}.new`),
       rows: rows(),
+      rowGroupSize: TABLE_GROUP_ROWS,
       columns: table.columns.map(name => ({ name, type: 'STRING', nullable: true })),
     })
     await rename(`${file}.new`, file)

@@ -1,10 +1,10 @@
 /** The text of an API key: what a client sends, shown once and stored nowhere. */
 import { createHash, randomBytes } from 'node:crypto'
+import { BASE62, KEY_PREFIX, KEY_SECRET_LENGTH, withChecksum } from '../../schemas/key-text.ts'
 
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
-/** 32 random bytes as 43 characters, so that each text is one number and each number one text. */
-export const newKeyText = (bytes: Buffer = randomBytes(32)): string => `ck_${base62(bytes, 43)}`
+/** 32 random bytes as 43 characters, so that each text is one number and each number one text; and a checksum. */
+export const newKeyText = (bytes: Buffer = randomBytes(32)): string =>
+  withChecksum(`${KEY_PREFIX}${base62(bytes, KEY_SECRET_LENGTH)}`)
 
 /** An id of a key: not secret, and never the same twice. */
 export const newKeyId = (): string => `key_${base62(randomBytes(12), 17)}`

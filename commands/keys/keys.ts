@@ -34,7 +34,8 @@ export const createKey = async (options: CreateKeyOptions, context: KafkaContext
   const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at }
   // Shown when Kafka has it, before the projector does: whatever happens then, this is the only chance to see it.
   const publish = await prepared(context)
-  await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, () => {
+  const advice = `The API takes ${id} once it is: do not make another one`
+  await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, advice, () => {
     context.out(json ? `${JSON.stringify({ id, org_id: org, name, permissions, key: text })}\n` : `${text}\n`)
     context.say(`made ${id} of ${org}. This is the only time that its text is shown.`)
   })
@@ -56,7 +57,8 @@ export const revokeKey = async (
     return exitCodes.done
   }
   const revoked_at = new Date(context.now()).toISOString()
-  await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds)
+  const advice = `${id} is revoked once it is: until then the API takes it`
+  await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds, advice)
   context.say(`revoked ${id} of ${org}. Within 5 s no API takes it any more.`)
   return exitCodes.done
 }
@@ -133,7 +135,7 @@ const headOf = async (
   return found?.found ? (found._source as ApiKeyHeadDocument) : undefined
 }
 
-type Publish = (event: ApiKeyEvent, waitSeconds: number, stored?: () => void) => Promise<void>
+type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, stored?: () => void) => Promise<void>
 
 /** Everything is looked at before anything is sent: that this is the topic which the projection is made from. */
 const prepared = async (context: KafkaContext): Promise<Publish> => {
@@ -143,7 +145,7 @@ const prepared = async (context: KafkaContext): Promise<Publish> => {
   const admin = await connectAdmin(context.kafka, stack)
   await assertRightPlace(stream, { ...context, admin })
 
-  return async (event, waitSeconds, stored = () => undefined) => {
+  return async (event, waitSeconds, advice, stored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
     const producer = await connectProducer(context.kafka, stack)
     const { topic } = stream.identity
@@ -151,7 +153,7 @@ const prepared = async (context: KafkaContext): Promise<Publish> => {
     stored()
     const offset = Number(answer?.baseOffset)
     if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
-    await untilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, context)
+    await untilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, { ...context, advice })
     const [parked] = await readParked(context.send, live, [{ topic, partition: 0, offset }])
     if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
   }

@@ -19,8 +19,9 @@ export type Filter = {
 }
 export type Order = 'oldest' | 'newest'
 
-/** What is known of a parked record without its bytes. */
-export type ParkedFields = Omit<ParkedDocument, 'body'>
+/** What is known of a parked record without its bytes: what is indexed of it, so that Elasticsearch need not load a record to say it. */
+export type ParkedFields = Omit<ParkedDocument, 'body' | 'body_bytes'>
+const indexed = ['code', 'org_id', 'type', 'event_id', 'topic', 'partition', 'offset', 'at'] as const
 /** Where a record lies in Kafka: what an operator names it by. */
 export type Position = Pick<ParkedDocument, 'topic' | 'partition' | 'offset'>
 
@@ -49,12 +50,13 @@ export const findParked = async (
       size,
       query: queryOf(filter),
       sort: ['at', 'topic', 'partition', 'offset'].map(field => ({ [field]: direction })),
-      _source: { excludes: ['body'] },
+      _source: false,
+      docvalue_fields: indexed,
       track_total_hits: true,
       ...(after && { search_after: after }),
     })
     total = hits.total.value
-    for (const { _source } of hits.hits) records.push(_source)
+    for (const { fields } of hits.hits) records.push(toFields(fields))
     after = hits.hits.at(-1)?.sort
     if (hits.hits.length < size) break
   }
@@ -105,9 +107,14 @@ export const readParked = async (
 export const streamOf = (live: Live, topic: string): LiveStream | undefined =>
   Object.values(live).find(({ identity }) => identity.topic === topic)
 
-const toParked = ({ body, ...fields }: ParkedDocument): Parked => {
+const toParked = ({ body, body_bytes: _, ...fields }: ParkedDocument): Parked => {
   const bytes = (base64: string | null): Buffer | null => (base64 === null ? null : Buffer.from(base64, 'base64'))
-  const headers = encodeHeaders(body.headers.map(([name, value]) => [name, bytes(value)]))
+  const headers = encodeHeaders(
+    body.headers.map(([name, value, rawName]) => {
+      const header = [name, bytes(value)] as const
+      return rawName === undefined ? header : [...header, Buffer.from(rawName, 'base64')]
+    }),
+  )
   const { offset, at: timestamp } = fields
   const record = { offset, timestamp, key: bytes(body.key), headers, value: bytes(body.value) }
   return { fields, record, leftOut: body.left_out }
@@ -135,10 +142,15 @@ const refresh = async (send: Send, live: Live): Promise<void> => {
   assertWhole('a refresh', status, body)
 }
 
+/** A list of one value each; nothing for what a record does not have. */
+type Indexed = Readonly<Record<string, readonly unknown[]>>
+const toFields = (fields: Indexed): ParkedFields =>
+  Object.fromEntries(indexed.flatMap(name => (fields[name] ? [[name, fields[name][0]]] : []))) as ParkedFields
+
 type Answer = {
   readonly hits: {
     readonly total: { readonly value: number }
-    readonly hits: readonly { readonly _source: ParkedFields; readonly sort: unknown[] }[]
+    readonly hits: readonly { readonly fields: Indexed; readonly sort: unknown[] }[]
   }
   readonly aggregations?: { readonly codes: { readonly buckets: readonly { key: ParkCode; doc_count: number }[] } }
 }

@@ -27,8 +27,11 @@ export type Outcome =
 export type Forecast = Outcome | { readonly outcome: 'older' }
 
 export type Forecaster = {
-  /** What becomes of it behind everything that is there. What would be applied counts for the records after it. */
-  readonly next: (parked: Parked) => Promise<Forecast>
+  /**
+   * What becomes of it behind everything that is there. It counts for the records after it if it is sent, and only then.
+   * @param isSent whether it is, if this becomes of it
+   */
+  readonly next: (parked: Parked, isSent: (forecast: Forecast) => boolean) => Promise<Forecast>
   /** What became of it at an offset where it lies now. */
   readonly at: (parked: Parked, offset: number) => Promise<Outcome>
 }
@@ -45,8 +48,9 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     parked: Parked,
     offset: number,
     known: Cache,
-    mayApply: (event: ValidEvent, state: State) => boolean,
-  ) => {
+    isOlder: (event: ValidEvent, state: State) => boolean,
+    isSent: (forecast: Forecast) => boolean,
+  ): Promise<Forecast> => {
     const record = { ...parked.record, offset }
     const partition = targetPartition(stream, parked)
     const judged = judge(record, {
@@ -57,19 +61,28 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     const { verdict, names, rules } = judged
     if (rules === undefined) return { outcome: 'parked', code: verdict } as const
     const { state } = await load([{ event: verdict, names, rules, seq: offset, at: record.timestamp }], known, read)
-    const may = mayApply(verdict, state)
+    const forecast = { outcome: isOlder(verdict, state) ? 'older' : 'applied' } as const
     const { counts, parkedCodes, changes } = project([judged], state, { topic, partition }, record.timestamp)
     const [code] = parkedCodes
     if (code !== undefined) return { outcome: 'parked', code } as const
     if (counts.duplicate > 0) return { outcome: 'duplicate' } as const
-    if (!may) return { outcome: 'older' } as const
-    known.decided(changes.map(render))
-    return { outcome: 'applied' } as const
+    if (isSent(forecast)) known.decided(changes.map(render))
+    return forecast
   }
 
   return {
-    next: parked => decide(parked, seq++, cache, (event, state) => !isOlder(event, parked, state, stream)),
-    at: async (parked, offset) => (await decide(parked, offset, new Cache(false), () => true)) as Outcome,
+    next: (parked, isSent) =>
+      decide(parked, seq++, cache, (event, state) => isOlder(event, parked, state, stream), isSent),
+    at: async (parked, offset) => {
+      const forecast = await decide(
+        parked,
+        offset,
+        new Cache(false),
+        () => false,
+        () => false,
+      )
+      return forecast.outcome === 'older' ? { outcome: 'applied' } : forecast
+    },
   }
 }
 

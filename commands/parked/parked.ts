@@ -17,7 +17,7 @@ import {
   streamOf,
 } from './find.ts'
 import { countsOf, jsonOf, resultOf, tableOf, textOf, wholeJsonOf } from './print.ts'
-import { type PublishAgainOptions, publishAgain, type Result } from './publish-again.ts'
+import { type PublishAgainOptions, type PublishAgainSteps, publishAgain, type Result } from './publish-again.ts'
 
 export type ListOptions = {
   readonly filter: Filter
@@ -79,7 +79,10 @@ export type AgainOptions = PublishAgainOptions & {
   readonly json: boolean
 }
 
-export const again = async (options: AgainOptions, context: KafkaContext): Promise<ExitCode> => {
+export const again = async (
+  options: AgainOptions,
+  context: KafkaContext & Pick<PublishAgainSteps, 'signal'>,
+): Promise<ExitCode> => {
   const { out, say, kafka } = context
   const live = await liveOf(context, options.filter, ...options.positions)
   const { total, records } = await wanted(options, live, context)
@@ -135,11 +138,14 @@ const words = {
   parked_again: 'parked again',
   already_there: 'is there already',
   refused: 'refused',
+  published: 'published again; it is not decided yet',
+  unknown: 'may be published again; Kafka did not say',
 } as const satisfies Record<Result['outcome'], string>
 
 const reasons = {
   older_than_current: 'a newer one is current; --force puts this one over it',
   header_without_value: 'it has a header without a value, which cannot be sent',
+  header_name_not_utf8: 'it has a header whose name is not UTF-8, which cannot be sent',
   bytes_not_kept: 'it was too large to be kept; Kafka has it',
 } as const
 

@@ -43,7 +43,10 @@ export const textOf = ({ fields, record, leftOut }: Parked): string => {
     ['event', printable(fields.event_id ?? '-')],
     ...(leftOut ? [['too large to be kept', `${leftOut.bytes} bytes, SHA-256 ${leftOut.sha256}; Kafka has it`]] : []),
     ['key', bytesOf(key)],
-    ...Array.from(headers, ([name, header]) => [`header ${printable(name)}`, bytesOf(header)]),
+    ...Array.from(headers, ([name, header, rawName]) => [
+      `header ${rawName === undefined ? printable(name) : bytesOf(rawName)}`,
+      bytesOf(header),
+    ]),
     ['value', value === null ? 'none' : `${value.length} bytes`],
   ]
   const shown = value === null ? [] : [bytesOf(value)]
@@ -67,7 +70,11 @@ export const jsonOf = ({ topic, partition, offset, at, code, org_id, type, event
 export const wholeJsonOf = ({ fields, record: { key, headers, value }, leftOut }: Parked) => ({
   ...jsonOf(fields),
   key: base64(key),
-  headers: Array.from(headers, ([name, header]) => [name, base64(header)]),
+  headers: Array.from(headers, ([name, header, rawName]) => [
+    name,
+    base64(header),
+    ...(rawName ? [base64(rawName)] : []),
+  ]),
   value: base64(value),
   left_out: leftOut ?? null,
 })

@@ -6,7 +6,8 @@
  *   wait until all that is in Kafka is published → foresee → send → wait → look what became of it
  *
  * Promises: only what would be applied is sent, so that doing it twice changes nothing; without `publish` nothing is sent.
- * Each record that was sent is looked at once the projector is past it. Whatever ends the command between, it can be run again.
+ * Each record that was sent is looked at once the projector is past it; what was sent and not looked at is told as that. Whatever ends the
+ * command between, it can be run again.
  */
 import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
@@ -16,7 +17,8 @@ import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
 import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
-import { assertRightPlace, type Live, type LiveStream, untilPublished } from '../live.ts'
+import { assertRightPlace, assertStillDecides, type Live, type LiveStream, untilPublished } from '../live.ts'
+import { portionsOf, sizesOf } from '../projection/sizes.ts'
 import { type Parked, type ParkedFields, type Position, positionOf, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 
@@ -30,10 +32,27 @@ export type PublishAgainOptions = {
 /** What a run did, or would do, about one parked record. */
 export type Result = {
   readonly fields: ParkedFields
-  /** `already_there`: it would be a duplicate, so it was not sent. `duplicate`: it was sent, and somebody was quicker. */
-  readonly outcome: 'would_be_applied' | 'applied' | 'duplicate' | 'parked_again' | 'already_there' | 'refused'
+  /**
+   * `already_there`: it would be a duplicate, so it was not sent. `duplicate`: it was sent, and somebody was quicker. `published`: it was sent,
+   * and the command ended before the projector decided it. `unknown`: Kafka did not say whether it has it.
+   */
+  readonly outcome:
+    | 'would_be_applied'
+    | 'applied'
+    | 'duplicate'
+    | 'parked_again'
+    | 'already_there'
+    | 'refused'
+    | 'published'
+    | 'unknown'
   /** Why it is refused: the code it would be parked again with, or what else. Of what was parked again, its code. */
-  readonly reason: ParkCode | 'older_than_current' | 'header_without_value' | 'bytes_not_kept' | null
+  readonly reason:
+    | ParkCode
+    | 'older_than_current'
+    | 'header_without_value'
+    | 'header_name_not_utf8'
+    | 'bytes_not_kept'
+    | null
   /** Where it lies now. */
   readonly published: Position | null
 }
@@ -49,6 +68,8 @@ export type PublishAgainSteps = {
   readonly producer: () => Promise<Pick<Producer, 'send'>>
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly now: () => number
+  /** Aborted when it is interrupted: nothing more is sent, and what was sent is told. */
+  readonly signal: AbortSignal
   /** Told after each chunk what became of its records. */
   readonly tell: (results: readonly Result[]) => void
 }
@@ -76,35 +97,65 @@ const publishStream = async (
 ): Promise<void> => {
   const read = readDocuments(docs => multiGet(steps.send, docs), stream.indexOf)
   let forecaster = createForecaster(stream, read)
-  for (const chunk of chunksOf(records)) {
+  for await (const chunk of chunksOf(records, stream, steps)) {
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
     const plans: Plan[] = []
-    for (const item of parked) plans.push(planOf(item, await forecaster.next(item), options))
+    for (const item of parked) {
+      // A record that is not sent changes nothing for those after it, whatever the rules say of it.
+      const forecast = await forecaster.next(item, forecast => planOf(item, forecast, options).send)
+      plans.push(planOf(item, forecast, options))
+    }
     if (!options.publish) {
       steps.tell(plans.map(({ result }) => result))
       continue
     }
-    const sent = await sendAll(plans, stream, steps)
-    await untilPublished(stream, nextOffsets(sent), options.waitSeconds, steps)
+    steps.signal.throwIfAborted()
+    const sent = await sendAll(plans, stream, steps).catch((error: unknown) => {
+      steps.tell(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
+      throw error
+    })
     // What is there now is read anew: from here on it is no forecast any more.
     forecaster = createForecaster(stream, read)
-    steps.tell(await outcomesOf(plans, sent, forecaster, steps))
+    const results = await untilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
+      steps.tell(plans.map(plan => publishedOnly(plan, sent.get(plan))))
+      throw error
+    })
+    steps.tell(results)
   }
 }
 
-function* chunksOf(records: readonly ParkedFields[]): Generator<ParkedFields[]> {
-  let chunk: ParkedFields[] = []
-  let bytes = 0
-  for (const record of records) {
-    if (chunk.length > 0 && (bytes + record.body_bytes > CHUNK_BYTES || chunk.length === CHUNK_RECORDS)) {
-      yield chunk
-      chunk = []
-      bytes = 0
-    }
-    chunk.push(record)
-    bytes += record.body_bytes
+const untilDecided = async (
+  plans: readonly Plan[],
+  sent: Sent,
+  stream: LiveStream,
+  forecaster: Forecaster,
+  { waitSeconds }: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<Result[]> => {
+  await untilPublished(stream, nextOffsets(sent), waitSeconds, steps)
+  const results = await outcomesOf(plans, sent, forecaster, steps)
+  await assertStillDecides(stream, steps)
+  return results
+}
+
+/** Sent, and not seen to be decided: the wait was too short, or was interrupted. */
+const publishedOnly = ({ result }: Plan, published: Position | undefined): Result =>
+  published === undefined ? result : { ...result, outcome: 'published', published }
+
+/** So many records at a time, and so many bytes, or one record. */
+async function* chunksOf(
+  records: readonly ParkedFields[],
+  { parkedIndex: _index }: LiveStream,
+  steps: PublishAgainSteps,
+): AsyncGenerator<readonly ParkedFields[]> {
+  for (let from = 0; from < records.length; from += CHUNK_RECORDS) {
+    const some = records.slice(from, from + CHUNK_RECORDS)
+    const sizes = await sizesOf(
+      some.map(record => ({ _index, _id: positionOf(record) })),
+      steps,
+    )
+    yield* portionsOf(some, sizes, CHUNK_BYTES)
   }
-  if (chunk.length > 0) yield chunk
 }
 
 type Plan = { readonly parked: Parked; readonly result: Result; readonly send: boolean }
@@ -119,8 +170,10 @@ const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptio
   switch (forecast.outcome) {
     case 'applied':
     case 'older':
-      if ([...parked.record.headers].some(([, value]) => value === null))
-        return plan('refused', 'header_without_value', false)
+      for (const [, value, rawName] of parked.record.headers) {
+        if (value === null) return plan('refused', 'header_without_value', false)
+        if (rawName !== undefined) return plan('refused', 'header_name_not_utf8', false)
+      }
       if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
       return plan('would_be_applied', null, true)
     case 'duplicate':

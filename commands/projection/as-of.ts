@@ -4,9 +4,11 @@ import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 
 export type Document = { readonly id: string; readonly source: Readonly<Record<string, unknown>> }
 
-/** Undefined where it was not there yet. `position` is the next offset: what lies at it or behind has not happened. */
-export const asOf = (kind: Kind, { id, source }: Document, position: number): Document | undefined => {
-  const { body_bytes: _, ...fields } = source
+/**
+ * Undefined where it was not there yet. `position` is the next offset: what lies at it or behind has not happened. `body_bytes` is what was
+ * stored, for a body that never changes; of a list it is what it was then, as much too large or too small as it is now.
+ */
+export const asOf = (kind: Kind, { id, source: fields }: Document, position: number): Document | undefined => {
   if (kind === 'parked') return Number(fields.offset) < position ? { id, source: fields } : undefined
   // Chains, and which versions of a rep or period there are: lists of what happened.
   if (fields.seq === undefined) {
@@ -16,10 +18,14 @@ export const asOf = (kind: Kind, { id, source }: Document, position: number): Do
         items.filter(({ seq }) => seq < position),
       ]),
     )
-    return Object.values(body).every(items => items.length === 0) ? undefined : { id, source: { ...fields, body } }
+    if (Object.values(body).every(items => items.length === 0)) return undefined
+    const body_bytes = Number(fields.body_bytes) + bytesOf(body) - bytesOf(fields.body)
+    return { id, source: { ...fields, body_bytes, body } }
   }
   if (Number(fields.seq) >= position) return undefined
   if (Number(fields.until_seq ?? 0) < position) return { id, source: fields }
   const current = { until_seq: UNTIL_FOREVER, ...('superseded_by_id' in fields && { superseded_by_id: null }) }
   return { id, source: { ...fields, ...current } }
 }
+
+const bytesOf = (body: unknown): number => Buffer.byteLength(JSON.stringify(body))

@@ -9,11 +9,13 @@ import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { asOf } from './as-of.ts'
+import { firstDifference } from './find-differences.ts'
 import { linesChanged } from './lines.ts'
 import { type Row, rowOf } from './rows.ts'
 import { type PayoutSays, type PayrollSays, type RecordKind, recordKinds, type Saying, sayingOf } from './says.ts'
+import { portionsOf } from './sizes.ts'
+import { documentsOf } from './summarize.ts'
 import { difference, isSameAmount, total } from './sums.ts'
-import { documentsOf, firstDifference } from './verify.ts'
 
 /** A generation as of its own published positions. */
 export type Side = {
@@ -62,7 +64,7 @@ type Content = {
   /** The current payout of each pair, by `rep_1 period_1`. */
   readonly current: Map<string, Kept>
 }
-type Kept = { readonly document: string; readonly hash: string }
+type Kept = { readonly document: string; readonly hash: string; readonly bytes: number }
 
 const contentOf = async (organization: string, side: Side): Promise<Content> => {
   const content: Content = {
@@ -78,8 +80,8 @@ const contentOf = async (organization: string, side: Side): Promise<Content> => 
     current: new Map(),
   }
   for (const kind of recordKinds) {
-    for await (const { document, saying } of recordsOf(side, kind, organization)) {
-      const kept = { document, hash: hashOf(kind, saying) }
+    for await (const { document, bytes, saying } of recordsOf(side, kind, organization)) {
+      const kept = { document, hash: hashOf(kind, saying), bytes }
       content.records[kind].set(saying.id, kept)
       const pair = `${saying.rep} ${saying.period}`
       for (const [what, { currency, amount }] of moneyOf(kind, saying)) {
@@ -112,14 +114,15 @@ const hashOf = (kind: RecordKind, { id, says }: Saying): string =>
     .digest('hex')
 
 async function* recordsOf(
-  { generation, positions, context: { send, prefix }, onlyPartition }: Side,
+  { generation, positions, context: { prefix, ...reading }, onlyPartition }: Side,
   kind: RecordKind,
   org: string | undefined,
 ) {
-  for await (const { org: owner, document } of documentsOf(generation, kind, org, positions, send, prefix)) {
+  const index = indexOf(prefix, generation, kind)
+  for await (const { org: owner, document } of documentsOf(index, kind, org, positions, reading)) {
     if (kind === 'parked' && onlyPartition !== undefined && document.source.partition !== onlyPartition) continue
     const saying = sayingOf(kind, document)
-    if (saying) yield { owner, document: document.id, saying }
+    if (saying) yield { owner, document: document.id, bytes: Number(document.source.body_bytes), saying }
   }
 }
 
@@ -147,7 +150,7 @@ async function* lineRows(organization: string, [a, left]: SideContent, [b, right
   const differing = unionOf(left.current, right.current).filter(
     pair => left.current.get(pair)?.hash !== right.current.get(pair)?.hash,
   )
-  for (const pairs of chunksOf(differing)) {
+  for (const pairs of chunksOf(differing, left.current, right.current)) {
     const read = (side: Side, { current }: Content) =>
       readSaid(
         side,
@@ -175,7 +178,7 @@ async function* recordRows(
 ): AsyncGenerator<Row> {
   const [ours, theirs] = [left.records[kind], right.records[kind]]
   const differing = unionOf(ours, theirs).filter(id => ours.get(id)?.hash !== theirs.get(id)?.hash)
-  for (const ids of chunksOf(differing)) {
+  for (const ids of chunksOf(differing, ours, theirs)) {
     const of = (side: Side, records: Map<string, Kept>) =>
       readSaid(
         side,
@@ -237,6 +240,15 @@ const readSaid = async (
   return wanted.map(kept => kept && said.get(kept.document))
 }
 
-function* chunksOf(items: readonly string[]): Generator<readonly string[]> {
-  for (let from = 0; from < items.length; from += COMPARED_DOCUMENTS) yield items.slice(from, from + COMPARED_DOCUMENTS)
+/** So many that the documents of both sides fit into memory together. */
+function* chunksOf(
+  keys: readonly string[],
+  ...sides: readonly ReadonlyMap<string, Kept>[]
+): Generator<readonly string[]> {
+  const sizes = keys.map(key => sides.reduce((sum, side) => sum + (side.get(key)?.bytes ?? 0), 0))
+  for (const portion of portionsOf(keys, sizes)) {
+    for (let from = 0; from < portion.length; from += COMPARED_DOCUMENTS) {
+      yield portion.slice(from, from + COMPARED_DOCUMENTS)
+    }
+  }
 }

@@ -9,9 +9,11 @@ import { timeOf } from '../terminal.ts'
 import { asOf } from './as-of.ts'
 import { type Explanation, textOf } from './explanation.ts'
 import { positionsOf, readAll } from './generations.ts'
+import { patiently } from './patiently.ts'
 import { balancesOf, type ChainPayout, type Step, stepOf } from './reckoning.ts'
 import { findAny } from './sandboxes.ts'
 import type { PayrollSays } from './says.ts'
+import { portionsOf, sizesOf } from './sizes.ts'
 
 export type ExplainOptions = {
   readonly org: string
@@ -29,6 +31,13 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   const partition = partitionOf(org, partitions)
   const position = (await positionsOf(identity, context))[partition]?.position ?? 0
   const read = readerOf(generation, position, context)
+  const sizesIn: Sizes = (kind, ids) => {
+    const _index = indexOf(context.prefix, generation, kind)
+    return sizesOf(
+      ids.map(_id => ({ _index, _id })),
+      context,
+    )
+  }
 
   const [asked] = await read('payouts', [recordId(org, payout)])
   if (asked === undefined) throw new CommandError(`there is no ${payout} of ${org} in ${name}`)
@@ -39,7 +48,7 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
 
   const steps: Step[] = []
   let before: ChainPayout | undefined
-  for await (const now of chainOf(org, payouts, read)) {
+  for await (const now of chainOf(org, payouts, read, sizesIn)) {
     steps.push(stepOf(before, now))
     before = now
   }
@@ -77,13 +86,11 @@ type Fields = Readonly<Record<string, unknown>>
 type Read = (kind: Kind, ids: readonly string[]) => Promise<(Fields | undefined)[]>
 
 const readerOf =
-  (generation: string, position: number, { send, prefix }: CommandContext): Read =>
+  (generation: string, position: number, { send, prefix, sleep }: CommandContext): Read =>
   async (kind, ids) => {
     const _index = indexOf(prefix, generation, kind)
-    const found = await multiGet(
-      send,
-      ids.map(_id => ({ _index, _id })),
-    )
+    const docs = ids.map(_id => ({ _index, _id }))
+    const found = await patiently({ sleep }, () => multiGet(send, docs))
     return found.map(({ _id: id, found, _source }) =>
       found ? asOf(kind, { id, source: _source as Fields }, position)?.source : undefined,
     )
@@ -102,9 +109,13 @@ const readAllOf = async (read: Read, kind: Kind, ids: readonly string[]): Promis
 }
 
 /** The payouts of a chain in order, few in memory at a time: traces can be long. */
-async function* chainOf(org: string, items: ChainBody['payouts'], read: Read): AsyncGenerator<ChainPayout> {
-  for (const chunk of chunksOf(items)) {
-    const ids = chunk.map(({ id }) => recordId(org, id))
+async function* chainOf(
+  org: string,
+  items: ChainBody['payouts'],
+  read: Read,
+  sizesIn: Sizes,
+): AsyncGenerator<ChainPayout> {
+  for await (const ids of portionsOfChain(org, items, sizesIn)) {
     const payouts = await readAllOf(read, 'payouts', ids)
     const statements = await readAllOf(read, 'statements', ids)
     for (const [place, statement] of statements.entries()) {
@@ -115,6 +126,23 @@ async function* chainOf(org: string, items: ChainBody['payouts'], read: Read): A
     }
   }
 }
+/** The ids of payouts that fit into memory together, with their statements. */
+async function* portionsOfChain(
+  org: string,
+  items: ChainBody['payouts'],
+  sizesIn: Sizes,
+): AsyncGenerator<readonly string[]> {
+  for (const chunk of chunksOf(items)) {
+    const ids = chunk.map(({ id }) => recordId(org, id))
+    const [payouts, statements] = [await sizesIn('payouts', ids), await sizesIn('statements', ids)]
+    yield* portionsOf(
+      ids,
+      payouts.map((size, at) => size + (statements[at] ?? 0)),
+    )
+  }
+}
+type Sizes = (kind: Kind, ids: readonly string[]) => Promise<number[]>
+
 type PayoutFields = {
   readonly seq: number
   readonly at: number

@@ -1,19 +1,13 @@
 /** What there is: generations by name, each with what it is to readers and how far it is. */
 import type { Admin } from 'kafkajs'
-import { multiGet } from '../../projector/elasticsearch.ts'
+import { multiGet, type Request } from '../../projector/elasticsearch.ts'
 import { type Generations, readGenerations } from '../../projector/generations.ts'
 import { readGeneration } from '../../projector/prepare.ts'
 import type { Identity } from '../../projector/source.ts'
-import {
-  controlIndexOf,
-  generationId,
-  indexOf,
-  kinds,
-  type PositionDocument,
-  positionId,
-} from '../../schemas/documents.ts'
+import { controlIndexOf, generationId, type PositionDocument, positionId } from '../../schemas/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { findRemains, isWhole } from './remains.ts'
 
 /** @throws CommandError where nothing was projected under this prefix */
 export const readAll = async ({ send, prefix }: CommandContext): Promise<Generations> => {
@@ -53,18 +47,27 @@ export const assertOfOneSource = (a: Identity, b: Identity): void => {
   }
 }
 
-/** Deletes one that nobody reads or writes any more. Its own document goes last: until then it can be dropped again. */
+/**
+ * Deletes all that there is of one that nobody reads or writes any more. Its indices go at once, so that nobody ever sees a part of them
+ * empty; its own document goes last: until then it can be dropped again.
+ */
 export const deleteGeneration = async (
-  { generation, partitions }: Identity,
+  generation: string,
   group: string,
   admin: Admin,
-  { send, prefix }: CommandContext,
+  context: CommandContext,
 ): Promise<void> => {
-  for (const kind of kinds) await send({ method: 'DELETE', path: `/${indexOf(prefix, generation, kind)}` })
+  const { send, prefix } = context
+  const { indices = [], positions = [] } = (await findRemains(context)).get(generation) ?? {}
+  const remove = async (path: string, query?: Request['query']): Promise<void> => {
+    const { status } = await send({ method: 'DELETE', path, ...(query && { query }) })
+    if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
+  }
+  if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
   await admin.deleteGroups([group]).catch(() => undefined)
-  const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
+  const ids = positions.map(partition => positionId(generation, partition))
   for (const id of [...ids, generationId(generation)]) {
-    await send({ method: 'DELETE', path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}` })
+    await remove(`/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`)
   }
 }
 
@@ -73,24 +76,59 @@ export const namesOf = ({ live, kept, building, previous }: Generations): string
 ]
 
 /** What a generation is, in words. */
-export const rolesOf = (name: string, { live, kept, building, previous, verified }: Generations): string[] => [
+export const rolesOf = (name: string, { live, kept, building, previous, compared }: Generations): string[] => [
   ...(name === live ? ['live'] : []),
   ...(name === previous ? ['previous'] : []),
   ...(name === building ? ['building'] : []),
   ...(name !== live && kept.includes(name) ? ['kept up'] : []),
-  ...(verified[name] === undefined ? [] : [`equal to ${verified[name]}`]),
+  ...Object.entries(compared).flatMap(([pair, { found }]) => {
+    const [a = '', b = ''] = pair.split(' ')
+    if (name === live || (name !== a && name !== b)) return []
+    return [`${found === 'equal' ? 'equal to' : 'different from'} ${name === a ? b : a}`]
+  }),
 ]
 
 export const list = async ({ json }: { readonly json: boolean }, context: CommandContext): Promise<ExitCode> => {
   const generations = await readAll(context)
-  for (const name of namesOf(generations)) {
-    const { rules_version, topic, partitions, follows } = await identityOf(name, context)
-    const positions = await positionsOf({ generation: name, partitions }, context)
-    const records = positions.reduce((sum, { position }) => sum + position, 0)
+  const remains = await findRemains(context)
+  const { partitions } = await identityOf(generations.live, context)
+  const named = namesOf(generations)
+  for (const name of [...named, ...[...remains.keys()].filter(name => !named.includes(name))]) {
+    const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    const { topic = null, rules_version = null, follows } = identity ?? {}
+    const found = remains.get(name)
+    const records = await recordsOf(name, found?.positions ?? [], context)
     const isFollowing = follows !== undefined && generations.alone[name] === undefined
-    const roles = [...rolesOf(name, generations), ...(isFollowing ? [`follows ${follows}`] : [])]
+    const roles = [
+      ...rolesOf(name, generations),
+      ...(isFollowing ? [`follows ${follows}`] : []),
+      ...(named.includes(name) ? [] : ['left over']),
+      ...(found && isWhole(found, partitions) ? [] : ['not whole']),
+    ]
     if (json) context.out(`${JSON.stringify({ generation: name, roles, rules_version, topic, records })}\n`)
-    else context.out(`${name}  ${roles.join(', ')}; rules version ${rules_version}; ${records} records of ${topic}\n`)
+    else {
+      const projected = identity
+        ? `rules version ${rules_version}; ${records} records of ${topic}`
+        : adviceOf(name, generations)
+      context.out(`${name}  ${roles.join(', ')}; ${projected}\n`)
+    }
   }
   return exitCodes.done
+}
+
+/** What to do about one that does not say what it was projected from. */
+const adviceOf = (name: string, { building }: Generations): string =>
+  `${name === building ? 'npm run projection -- rebuild goes on with it, ' : ''}npm run projection -- drop ${name} removes it`
+
+/** Those that are published, of the partitions that have a position. */
+export const recordsOf = async (
+  generation: string,
+  partitions: readonly number[],
+  { send, prefix }: CommandContext,
+): Promise<number> => {
+  if (partitions.length === 0) return 0
+  const _index = controlIndexOf(prefix)
+  const docs = partitions.map(partition => ({ _index, _id: positionId(generation, partition) }))
+  const found = await multiGet(send, docs)
+  return found.reduce((sum, { found, _source }) => sum + (found ? (_source as PositionDocument).body.position : 0), 0)
 }

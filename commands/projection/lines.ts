@@ -1,7 +1,7 @@
 /** The lines of two payouts, one by one: which were added, removed or changed. A line in another currency is another line. */
+import { firstDifference } from './find-differences.ts'
 import type { LineSays, PayoutSays } from './says.ts'
 import { difference } from './sums.ts'
-import { firstDifference } from './verify.ts'
 
 export type LineChange = {
   readonly id: string

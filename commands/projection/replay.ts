@@ -3,6 +3,7 @@
  * of all organizations or of one, under the present rules or others. Reads Kafka alone, and writes under the sandboxes' prefix alone.
  */
 import type { Admin } from 'kafkajs'
+import { StopError } from '../../projector/failures.ts'
 import { prepareControl, prepareGeneration, readGeneration } from '../../projector/prepare.ts'
 import { eventsOptions } from '../../projector/projector.ts'
 import { rebuild } from '../../projector/rebuild.ts'
@@ -12,9 +13,10 @@ import { connectAdmin } from '../kafka.ts'
 import { positionsOf } from './generations.ts'
 import { tellProgress } from './progress.ts'
 import type { RebuildSteps } from './rebuild.ts'
+import { findRemains, isWhole } from './remains.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
 import { assertMadeWith, groupIdOf, inSandbox, untilInWords, written } from './sandboxes.ts'
-import { boundsOf, type Until, untilAsked } from './until.ts'
+import { assertOver, boundsOf, type Until, untilAsked } from './until.ts'
 
 export type ReplayOptions = {
   /** The first that is free, where none is given. */
@@ -59,20 +61,35 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),
   }
+  /** What goes wrong once somebody has dropped it goes wrong for that reason. */
+  const unlessDropped = async (error: unknown): Promise<never> => {
+    if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
+    throw error
+  }
   const ended = await rebuild(stream, options.maxRate, {
     kafkaHeard: context.kafkaHeard,
     admin,
     elasticsearch: { send },
     patience: context.patience,
     now,
+    elapsed: context.elapsed,
     say,
     onProgress: tellProgress(context),
     positions: reached,
     signal: context.signal,
-  })
-  if (ended === 'caught up') return report('is made')
+  }).catch(unlessDropped)
+  if (ended === 'caught up') {
+    if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
+    return report('is made')
+  }
   say(`stopped; the same command with --name ${generation} goes on`)
   return exitCodes.failed
+}
+
+/** Whether some of it was deleted since it was opened: its indices all at once, first of all. */
+const isGone = async ({ generation, partitions }: Identity, context: RebuildSteps): Promise<boolean> => {
+  const found = (await findRemains(context)).get(generation)
+  return found === undefined || !isWhole(found, partitions)
 }
 
 /** One that was begun with the same, or a new one. */
@@ -80,7 +97,7 @@ const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
   admin: Admin,
-  { send, prefix, shards, replicas, say, topics }: RebuildSteps,
+  { send, prefix, shards, replicas, say, topics, now }: RebuildSteps,
 ): Promise<Identity> => {
   const steps = { request: send, prefix, shards, replicas }
   await prepareControl(steps)
@@ -93,8 +110,14 @@ const openSandbox = async (
   // First: what is appended meanwhile lies behind it, and so is not counted in.
   const ends = await fetchEnds(admin, topics.events)
   const later = until && 'time' in until ? await firstLaterThan(until.time, admin, topics.events) : new Map()
+  if (before === undefined && until && 'time' in until) assertOver(until.time, org, ends, later, now())
   const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, later)]
-  const identity = await prepareGeneration(generation, { ...source, sandbox: { ...wanted, bounds } }, ends, true, steps)
+  const made = { ...source, sandbox: { ...wanted, bounds } }
+  const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
+    if (!(error instanceof StopError && error.code === 'index_missing')) throw error
+    const advice = `npm run projection -- drop ${written(generation)} removes what is left`
+    throw new CommandError(`${written(generation)} was dropped, and not to the end, or just now: ${advice}`)
+  })
   // Somebody else may have begun one of this name at the same time.
   assertMadeWith(identity, wanted)
   say(before ? `going on with ${written(generation)}` : `making ${written(generation)}, in ${prefix}-${generation}-*`)

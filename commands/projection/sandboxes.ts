@@ -3,15 +3,15 @@
  * nothing that is live can be touched with credentials that may write there only. Elsewhere a sandbox is written `sandbox:NAME`.
  */
 import { StopError } from '../../projector/failures.ts'
+import { readGeneration } from '../../projector/prepare.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import type { Identity } from '../../projector/source.ts'
-import { controlIndexOf, type GenerationDocument } from '../../schemas/documents.ts'
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/sandboxes.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
-import { SANDBOXES_MAX } from '../limits.ts'
-import { deleteGeneration, identityOf, positionsOf } from './generations.ts'
+import { deleteGeneration, identityOf, recordsOf } from './generations.ts'
+import { findRemains, isWhole } from './remains.ts'
 
 const MARK = 'sandbox:'
 export const written = (name: string): string => `${MARK}${name}`
@@ -39,9 +39,12 @@ export const findAny = async <Context extends CommandContext>(
       return undefined
     throw error
   })
-  if (identity === undefined) throw new CommandError(`there is no ${text} (npm run projection -- list --sandbox)`)
+  if (identity === undefined) throw noSandbox(name)
   return { identity, context: place }
 }
+
+const noSandbox = (name: string): CommandError =>
+  new CommandError(`there is no ${written(name)} (npm run projection -- list --sandbox)`)
 
 /** @throws CommandError where a sandbox of that name was made otherwise than is wanted */
 export const assertMadeWith = (
@@ -72,11 +75,16 @@ export const untilInWords = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bou
 
 export const listSandboxes = async ({ json }: { readonly json: boolean }, given: CommandContext): Promise<ExitCode> => {
   const context = inSandbox(given)
-  for (const identity of await allOf(context)) {
+  for (const [name, found] of await findRemains(context)) {
+    const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    if (identity?.sandbox === undefined || !isWhole(found, identity.partitions)) {
+      const advice = `npm run projection -- drop ${written(name)} removes it`
+      if (json) context.out(`${JSON.stringify({ sandbox: written(name), whole: false })}\n`)
+      else context.out(`${written(name)}  not whole; ${advice}\n`)
+      continue
+    }
     const { generation, topic, rules_version, sandbox } = identity
-    if (sandbox === undefined) continue
-    const positions = await positionsOf(identity, context)
-    const records = positions.reduce((sum, { position }) => sum + position, 0)
+    const records = await recordsOf(name, found.positions, context)
     const wanted = sandbox.bounds.reduce((sum, bound) => sum + bound, 0)
     if (json) {
       const { org, until, bounds, rules } = sandbox
@@ -105,29 +113,19 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
   return exitCodes.done
 }
 
-const allOf = async ({ send, prefix }: CommandContext): Promise<Identity[]> => {
-  const index = controlIndexOf(prefix)
-  const { status } = await send({ method: 'POST', path: `/${index}/_refresh` })
-  if (status === 404) return []
-  const query = { size: SANDBOXES_MAX, query: { term: { kind: 'generation' } } }
-  const { status: found, body } = await send({ method: 'POST', path: `/${index}/_search`, body: query })
-  if (found !== 200) throw new CommandError(`${index} cannot be read: ${found}`)
-  const { hits } = (body as { hits: { hits: { _source: GenerationDocument }[] } }).hits
-  return hits.map(hit => hit._source.body).sort((a, b) => (a.generation < b.generation ? -1 : 1))
-}
-
 export const dropSandbox = async (
   { name, json }: { readonly name: string; readonly json: boolean },
   given: KafkaContext,
   groupId: string,
 ): Promise<ExitCode> => {
-  const { identity, context } = await findAny(written(name), given)
+  const context = inSandbox(given)
+  if (!(await findRemains(context)).has(name)) throw noSandbox(name)
   const group = groupOf(groupId, name)
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const { groups } = await admin.describeGroups([group])
   if ((groups[0]?.members.length ?? 0) > 0) throw new CommandError(`${written(name)} is being made; stop that first`)
-  await deleteGeneration(identity, group, admin, context)
+  await deleteGeneration(name, group, admin, context)
   context.say(`${written(name)} is dropped`)
   if (json) context.out(`${JSON.stringify({ dropped: written(name) })}\n`)
   return exitCodes.done

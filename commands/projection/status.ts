@@ -1,9 +1,10 @@
 /** How far a generation is, partition by partition, and what was parked; of one organization on request. */
-import { fetchEnds } from '../../projector/source.ts'
+import type { Answer } from '../../projector/elasticsearch.ts'
+import { assertSameSource, describeSource, fetchEnds } from '../../projector/source.ts'
 import { indexOf, listKinds } from '../../schemas/documents.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { KafkaContext } from '../context.ts'
-import { type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
 import { identityOf, positionsOf, readAll, rolesOf } from './generations.ts'
 
@@ -21,6 +22,8 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const name = options.generation ?? generations.live
   const identity = await identityOf(name, context)
   const positions = await positionsOf(identity, context)
+  // Of another Kafka, or a topic that was made anew, the ends say nothing of this projection.
+  assertSameSource(identity, await describeSource(admin, identity.topic))
   const ends = await fetchEnds(admin, identity.topic)
   const parked = await countParked(indexOf(prefix, name, 'parked'), options.org, context)
 
@@ -66,8 +69,8 @@ const countParked = async (
   await send({ method: 'POST', path: `/${index}/_refresh` })
   const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
   const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
-  const answer = await send({ method: 'POST', path: `/${index}/_search`, body })
-  const { buckets } = (answer.body as { aggregations: { codes: { buckets: Bucket[] } } }).aggregations.codes
+  const answer = whole(index, await send({ method: 'POST', path: `/${index}/_search`, body }))
+  const { buckets } = (answer as { aggregations: { codes: { buckets: Bucket[] } } }).aggregations.codes
   return Object.fromEntries(buckets.map(({ key, doc_count }) => [key, doc_count]))
 }
 type Bucket = { readonly key: string; readonly doc_count: number }
@@ -77,12 +80,16 @@ const countRecords = async (org: string, generation: string, send: KafkaContext[
   const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
   const counts: Record<string, number> = {}
   for (const kind of listKinds) {
-    const { body } = await send({
-      method: 'POST',
-      path: `/${indexOf(prefix, generation, kind)}/_count`,
-      body: { query },
-    })
-    counts[kind] = (body as { count: number }).count
+    const index = indexOf(prefix, generation, kind)
+    const answer = whole(index, await send({ method: 'POST', path: `/${index}/_count`, body: { query } }))
+    counts[kind] = (answer as { count: number }).count
   }
   return counts
+}
+
+/** @throws CommandError where a part of the index does not answer: the rest is no count */
+const whole = (index: string, { status, body }: Answer): unknown => {
+  const { _shards, timed_out } = body as { _shards?: { failed: number }; timed_out?: boolean }
+  if (status === 200 && _shards?.failed === 0 && timed_out !== true) return body
+  throw new CommandError(`${index} cannot be read whole: ${status}`)
 }

@@ -7,9 +7,9 @@ import { changeGenerations, type Generations, settle } from '../../projector/gen
 import type { Identity } from '../../projector/source.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { connectAdmin } from '../kafka.ts'
-import { DROP_WAIT_MS, LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
-import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
+import { LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
+import { assertComparedEqual } from './compared.ts'
+import { identityOf, positionsOf, readAll } from './generations.ts'
 import { refuseUnparked } from './unparked.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
@@ -26,11 +26,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Wa
     const why = now.building === generation ? 'is still being made' : 'is not kept up'
     throw new CommandError(`${generation} ${why} (npm run projection -- list)`)
   }
-  if (force === undefined && now.verified[generation] !== now.live) {
-    const how = `npm run projection -- verify ${now.live} ${generation}`
-    throw new CommandError(`${generation} was not found equal to ${now.live}: ${how}, or --force with a reason`)
-  }
-  await makeLive(generation, now.live, force, context)
+  await makeLive(generation, now.live, force, force === undefined, context)
   context.say(
     `${generation} is live${force === undefined ? '' : ` (forced: ${force})`}; ${now.live} is kept up, to go back to`,
   )
@@ -45,7 +41,7 @@ export const rollback = async (
   const { live, previous, kept } = await readAll(context)
   if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
   if (!kept.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
-  await makeLive(previous, live, force, context)
+  await makeLive(previous, live, force, false, context)
   context.say(`${previous} is live again; ${live} is kept up`)
   tell({ live: previous, previous: live }, json, context)
   return exitCodes.done
@@ -55,11 +51,15 @@ const tell = ({ live, previous }: Pick<Generations, 'live' | 'previous'>, json: 
   if (json) out(`${JSON.stringify({ live, previous })}\n`)
 }
 
-/** @throws CommandError when somebody else changed what is live meanwhile */
+/**
+ * @param mustBeEqual whether it must have been found equal to the one before
+ * @throws CommandError when somebody else changed what is live meanwhile
+ */
 const makeLive = async (
   generation: string,
   before: string,
   force: string | undefined,
+  mustBeEqual: boolean,
   context: Waiting,
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
@@ -70,6 +70,14 @@ const makeLive = async (
     const what = `${generation} takes over what ${identity.follows} parked, which is not live any more`
     throw new CommandError(`${what}: drop it, and make one beside ${before}`)
   }
+  const refuseUnequal = async (): Promise<(now: Generations) => void> => {
+    if (!mustBeEqual) return () => undefined
+    const reached = (await positionsOf(identity, context)).map(({ position }) => position)
+    return now => assertComparedEqual(now, identity, other, reached)
+  }
+  // Before it waits; and again in the change itself, as a comparison may have ended meanwhile.
+  const refuseNow = await refuseUnequal()
+  refuseNow(await readAll(context))
   await settle(steps)
   const looked = await refuseUnparked(identity, other, undefined, force, context)
   const near = isFollowing ? SWAP_NEAR_MS : 0
@@ -77,11 +85,13 @@ const makeLive = async (
   await refuseUnparked(identity, other, looked, force, context)
   // That took a moment, in which the live one has gone on.
   await untilAsFar(identity, other, near, context)
+  const refuseThen = await refuseUnequal()
   await changeGenerations(steps, now => {
     if (now.live === generation) return now
     if (now.live !== before || !now.kept.includes(generation)) {
       throw new CommandError(`meanwhile ${now.live} was made live, or ${generation} was dropped: nothing is changed`)
     }
+    refuseThen(now)
     return { ...now, live: generation, previous: before, floor: null }
   })
   await settle(steps)
@@ -112,63 +122,5 @@ const untilAsFar = async (identity: Identity, other: Identity, near: number, con
       since = context.now()
       wanted = await positionsOf(other, context)
     }
-  }
-}
-
-export const drop = async (
-  { generation, json }: { readonly generation: string; readonly json: boolean },
-  context: KafkaContext,
-  groupId: string,
-) => {
-  const { send, prefix, say } = context
-  await using stack = new AsyncDisposableStack()
-  const admin = await connectAdmin(context.kafka, stack)
-  const identity = await identityOf(generation, context)
-  await settle({ request: send, prefix })
-  await refuseFollowed(generation, context)
-  await changeGenerations({ request: send, prefix }, now => without(generation, now))
-  // A projector that still writes would find its indices gone, and end.
-  const group = `${groupId}-${generation}`
-  for (const until = context.now() + DROP_WAIT_MS; ; ) {
-    const { groups } = await admin.describeGroups([group])
-    const members = groups[0]?.members.length ?? 0
-    if (members === 0) break
-    if (context.now() > until)
-      throw new CommandError(`${members} projectors still keep ${generation} up; drop it again later`)
-    await context.sleep(LOOK_MS)
-  }
-  await deleteGeneration(identity, group, admin, context)
-  say(`${generation} is dropped`)
-  if (json) context.out(`${JSON.stringify({ dropped: generation })}\n`)
-  return exitCodes.done
-}
-
-/** @throws CommandError while another one takes over what this one parked */
-const refuseFollowed = async (generation: string, context: CommandContext): Promise<void> => {
-  const all = await readAll(context)
-  for (const name of namesOf(all)) {
-    const identity = await identityOf(name, context).catch(() => undefined)
-    if (identity?.follows !== generation) continue
-    const from = all.alone[name]
-    const positions = await positionsOf(identity, context)
-    if (from !== undefined && positions.every(({ position }, partition) => position >= (from[partition] ?? 0))) continue
-    throw new CommandError(`${name} takes over what ${generation} parked: drop ${name} first, or make it live`)
-  }
-}
-
-/** @throws CommandError for the live one */
-const without = (generation: string, now: Generations): Generations => {
-  if (now.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)
-  const verified = Object.fromEntries(
-    Object.entries(now.verified).filter(([name, other]) => name !== generation && other !== generation),
-  )
-  return {
-    ...now,
-    alone: Object.fromEntries(Object.entries(now.alone).filter(([name]) => name !== generation)),
-    kept: now.kept.filter(name => name !== generation),
-    building: now.building === generation ? null : now.building,
-    previous: now.previous === generation ? null : now.previous,
-    verified,
-    highest: now.highest,
   }
 }

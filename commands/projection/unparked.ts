@@ -26,7 +26,10 @@ export const refuseUnparked = async (
   force: string | undefined,
   context: CommandContext,
 ): Promise<Positions> => {
-  const reached = (await positionsOf(identity, context)).map(({ position }) => position)
+  const reachedBy = async (of: Identity) => (await positionsOf(of, context)).map(({ position }) => position)
+  // What the live one has yet to decide is looked at the next time.
+  const decided = await reachedBy(live)
+  const reached = (await reachedBy(identity)).map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return reached
   let count = 0
   const shown: string[] = []
@@ -35,7 +38,8 @@ export const refuseUnparked = async (
     for (let waiting = parked; waiting.length > 0; ) {
       const found = await multiGet(
         context.send,
-        waiting.map(_id => ({ _index, _id, _source: ['code'] })),
+        // Without its source: a parked record may be large, and only whether it is there counts.
+        waiting.map(_id => ({ _index, _id, _source: false })),
       )
       const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
       count += unparked.length
@@ -67,8 +71,12 @@ async function* parkedOf(
   { send, prefix }: CommandContext,
 ): AsyncGenerator<string[]> {
   const path = `/${indexOf(prefix, generation, 'parked')}`
-  // It is refreshed by nobody.
-  await send({ method: 'POST', path: `${path}/_refresh` })
+  // It is refreshed by nobody else. A shard that is not refreshed lacks its last documents.
+  const refreshed = await send({ method: 'POST', path: `${path}/_refresh` })
+  const { _shards } = refreshed.body as { _shards?: { failed: number } }
+  if (refreshed.status !== 200 || (_shards?.failed ?? 0) > 0) {
+    throw new CommandError(`what ${generation} parked cannot be read whole: ${refreshed.status}`)
+  }
   const should = to.map((lt, partition) => {
     return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte: from[partition] ?? 0, lt } } }] } }
   })

@@ -1,4 +1,5 @@
 /** Up to where a replay goes: from what was asked for to the first offset of each partition that is not in it any more. */
+import { AS_OF_SETTLED } from '../../api/limits.ts'
 import type { Bounds } from '../../projector/bounds.ts'
 import type { Ends } from '../../projector/source.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -24,6 +25,28 @@ export const untilAsked = (until: Until, org: string | undefined, partitions: nu
     throw new CommandError(`the records of ${org} are in partition ${ours}, not in ${partition}`)
   })
   return { offsets: offsets.sort(([a], [b]) => a - b) }
+}
+
+/**
+ * An instant is over in a partition once a later record is in it, as its times never go back. Where there is none it must lie so far back that no
+ * record can bear it any more: the same margin that `as_of` has in the API.
+ * @throws CommandError for one that is not over in every partition that is replayed: the same replay would come to something else a moment later
+ */
+export const assertOver = (
+  time: number,
+  org: string | undefined,
+  ends: Ends,
+  firstLater: ReadonlyMap<number, number>,
+  now: number,
+): void => {
+  const settled = now - AS_OF_SETTLED
+  const ours = org === undefined ? undefined : partitionOf(org, ends.length)
+  for (const { partition, end } of ends) {
+    if (ours !== undefined && partition !== ours) continue
+    if (time <= settled || (firstLater.get(partition) ?? end) < end) continue
+    const last = new Date(settled).toISOString()
+    throw new CommandError(`that time is not over in partition ${partition}; the last one that surely is: ${last}`)
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Context } from '../../api/request.ts'
 import { recordText, searchAnswer } from './answers.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
-const position = { generation, publishedTo: 1_000, time: 0 }
+const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 
 /** The bytes that a list is answered with, of records that came in so many answers of Elasticsearch. */
 const answered = (bodies: readonly string[], answers: number): string => {

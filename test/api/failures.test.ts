@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { failures, Refusal, refusalAnswer } from '../../api/failures.ts'
+import { failures, isForNow, Refusal, refusalAnswer, retryAfter } from '../../api/failures.ts'
 import { type RefusalCode, refusals } from '../../schemas/errors.ts'
 
 const codes = Object.keys(refusals) as RefusalCode[]
@@ -24,7 +24,12 @@ describe('a refusal', () => {
   test('tells what the client needs to go on', () => {
     expect(failures.unauthorized.headers).toEqual({ 'WWW-Authenticate': 'Bearer' })
     expect(failures.method_not_allowed.headers).toEqual({ Allow: 'GET, HEAD' })
-    expect(failures.unavailable.headers?.['Retry-After']).toMatch(/^[1-9]\d*$/)
+  })
+
+  test('for now says after how many seconds to come again: a few, and not the same for all', () => {
+    expect(codes.filter(isForNow)).toEqual(['rate_limited', 'unavailable'])
+    const said = [0, 0.2, 0.34, 0.5, 0.67, 0.999999].map(chance => retryAfter(() => chance))
+    expect(said).toEqual(['1', '1', '2', '2', '3', '3'])
   })
 
   test('of bytes that cannot be trusted ends the connection', () => {

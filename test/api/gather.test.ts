@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { cutMultiGet, type DocumentName, smallDocument } from '../../api/cut-documents.ts'
 import { unavailable } from '../../api/failures.ts'
 import { gather } from '../../api/gather.ts'
-import { GATHERED_NAMES } from '../../api/limits.ts'
+import { GATHERED_NAMES, RECORDS_SURE } from '../../api/limits.ts'
 import { endingBecause } from '../../api/request.ts'
 import { multiGetAnswer } from './answers.ts'
 
@@ -10,15 +10,32 @@ const named = (id: string): DocumentName => ({ index: 'c', id, form: 'small' })
 const names = (ids: string): DocumentName[] => [...ids].map(named)
 const stored = Object.fromEntries([...'abcdefgh'].map(id => [id, JSON.stringify({ id })]))
 
+type Asked = {
+  readonly names: readonly DocumentName[]
+  readonly ids: string
+  readonly signal: AbortSignal
+  readonly answer: () => void
+  readonly fail: (error: Error) => void
+}
+
+/** The answer of Elasticsearch where the shard of one document fails. Its reason quotes braces. */
+const spoilt = (answer: Buffer, unreadable: string | undefined): Buffer => {
+  const text = answer.toString()
+  const error = '"error":{"type":"no_shard_available_action_exception","reason":"\\"}{\\" }"}'
+  return Buffer.from(
+    text.replace(new RegExp(`("_id":"${unreadable}",).*?"_source":\\{"id":"${unreadable}"\\}`), `$1${error}`),
+  )
+}
+
 /** Multi-gets that are answered when the test says so, and a timer that rings when it says so. */
-const rig = () => {
-  const asked: { ids: string; signal: AbortSignal; answer: () => void; fail: (error: Error) => void }[] = []
+const rig = ({ unreadable }: { unreadable?: string } = {}) => {
+  const asked: Asked[] = []
   let ring = (): void => undefined
   const multiGet = gather(
     (given, signal) =>
       new Promise((resolve, reject) => {
-        const answer = () => resolve(multiGetAnswer(given, stored))
-        asked.push({ ids: given.map(({ id }) => id).join(''), signal, answer, fail: reject })
+        const answer = () => resolve(spoilt(multiGetAnswer(given, stored), unreadable))
+        asked.push({ names: given, ids: given.map(({ id }) => id).join(''), signal, answer, fail: reject })
       }),
     (_, run) => {
       ring = run
@@ -32,7 +49,7 @@ const rig = () => {
     const found = cutMultiGet(await multiGet(names(ids), signal), names(ids))
     return found.map(cut => (cut ? (smallDocument(cut) as { id: string }).id : '-')).join('')
   }
-  return { asked, ask, ring: () => ring(), ids: () => asked.map(({ ids }) => ids) }
+  return { multiGet, asked, ask, ring: () => ring(), ids: () => asked.map(({ ids }) => ids) }
 }
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
@@ -91,25 +108,105 @@ describe('multi-gets of several requests', () => {
     expect(await Promise.all(answers)).toEqual(['a', 'b', large, 'c'])
   })
 
-  test.each(['elasticsearch_partial', 'elasticsearch_malformed_document', 'elasticsearch_overloaded'])(
-    'are asked again one by one where together they are %s',
+  test('whose request has ended are not sent again, and no failure is left without a listener', async () => {
+    const unhandled: unknown[] = []
+    const note = (error: unknown): void => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    try {
+      for (const because of ['elasticsearch_partial', 'elasticsearch_malformed_document', 'elasticsearch_overloaded']) {
+        const { asked, ask, ids } = rig()
+        const gone = new AbortController()
+        const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c'), ask('d', gone.signal)])
+        asked[0]?.answer()
+        await turn()
+        expect(ids()).toEqual(['a', 'bcd'])
+        gone.abort(endingBecause('client_gone'))
+        asked[1]?.fail(unavailable(because))
+        await turn()
+        expect(ids().slice(2).join('')).not.toMatch(/[bd]/)
+        for (const { fail } of asked.slice(2)) fail(unavailable(because))
+        const settled = await answers
+        expect(settled).toMatchObject([{ value: 'a' }, {}, {}, {}])
+        expect(settled.map(one => (one.status === 'rejected' ? one.reason.because : ''))).toEqual([
+          '',
+          'client_gone',
+          because,
+          'client_gone',
+        ])
+        await turn()
+      }
+      expect(unhandled).toEqual([])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
+
+  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'])(
+    'are asked again in halves, one after the other, until the one that is %s is alone',
     async because => {
       const { asked, ask, ids } = rig()
-      const answers = ['a', 'bc', 'bd'].map(one => ask(one))
+      const answers = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(one => ask(one)))
       asked[0]?.answer()
-      await turn()
-      asked[1]?.fail(unavailable(because))
-      await turn()
-      expect(ids()).toEqual(['a', 'bcd', 'bc', 'bd'])
-      asked[2]?.answer()
-      asked[3]?.fail(unavailable(because))
-      expect(await Promise.allSettled(answers)).toMatchObject([
+      for (const fails of [true, false, true, true, false]) {
+        await turn()
+        const last = asked.at(-1)
+        if (fails) last?.fail(unavailable(because))
+        else last?.answer()
+      }
+      expect(ids()).toEqual(['a', 'bcde', 'bc', 'de', 'd', 'e'])
+      expect(await answers).toMatchObject([
         { value: 'a' },
-        { value: 'bc' },
+        { value: 'b' },
+        { value: 'c' },
         { reason: { code: 'unavailable', because } },
+        { value: 'e' },
       ])
     },
   )
+
+  test('are not asked again where Elasticsearch is overloaded: one refusal answers all', async () => {
+    const { asked, ask, ids } = rig()
+    const answers = ['a', 'b', 'c', 'd'].map(one => ask(one))
+    asked[0]?.answer()
+    await turn()
+    asked[1]?.fail(unavailable('elasticsearch_overloaded'))
+    expect((await Promise.allSettled(answers)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+    ])
+    expect(ids()).toEqual(['a', 'bcd'])
+  })
+
+  test('of which one document cannot be read are not asked again: the others have their answer', async () => {
+    const { asked, ask, ids } = rig({ unreadable: 'c' })
+    const answers = ['a', 'b', 'bc', 'd'].map(one => ask(one))
+    asked[0]?.answer()
+    await turn()
+    asked[1]?.answer()
+    expect(await Promise.allSettled(answers)).toMatchObject([
+      { value: 'a' },
+      { value: 'b' },
+      { reason: { code: 'unavailable', because: 'elasticsearch_partial' } },
+      { value: 'd' },
+    ])
+    expect(ids()).toEqual(['a', 'bcd'])
+  })
+
+  test('ask together for no more records than one answer can hold, however large they are', async () => {
+    const { multiGet, asked } = rig()
+    const record = (id: number): DocumentName => ({ index: 'r', id: `org_a:payout_${id}`, form: 'record' })
+    const signal = new AbortController().signal
+    const ask = (id: number) => multiGet([named('a'), record(id)], signal).catch(() => undefined)
+    const answers = Array.from({ length: 2 * RECORDS_SURE + 2 }, (_, id) => ask(id))
+    asked[0]?.fail(unavailable('elasticsearch_connection'))
+    await turn()
+    const records = asked.map(({ names }) => names.filter(({ form }) => form === 'record').length)
+    expect(records).toEqual([1, RECORDS_SURE, RECORDS_SURE, 1])
+    for (const { fail } of asked) fail(unavailable('elasticsearch_connection'))
+    await Promise.all(answers)
+  })
 
   test('fail together where Elasticsearch is away', async () => {
     const { asked, ask, ids } = rig()

@@ -4,33 +4,48 @@ import { ADDRESSES_REMEMBERED, FAILURES_WINDOW_SECONDS } from '../../api/limits.
 
 const WINDOW = FAILURES_WINDOW_SECONDS * 1_000
 
-test('an address may fail so often in a window, and then again in the next', () => {
+test('an address may try so many keys that are none in a window, and then again in the next', () => {
   let time = 5
-  const failures = createFailures(() => time, 3)
+  const { reserve } = createFailures(() => time, 3)
   for (let count = 0; count < 3; count++) {
-    expect(failures.exhausted('192.0.2.1')).toBeUndefined()
-    failures.count('192.0.2.1')
+    expect(reserve('192.0.2.1')).toBeDefined()
     time += 1_000
   }
-  expect(failures.exhausted('192.0.2.1')).toBe(WINDOW - 3_000)
-  expect(failures.exhausted('192.0.2.2')).toBeUndefined()
+  expect(reserve('192.0.2.1')).toBeUndefined()
+  expect(reserve('192.0.2.2')).toBeDefined()
   // More of them do not make it longer.
-  failures.count('192.0.2.1')
-  time += WINDOW - 3_001
-  expect(failures.exhausted('192.0.2.1')).toBe(1)
+  time = 5 + WINDOW - 1
+  expect(reserve('192.0.2.1')).toBeUndefined()
   time += 1
-  expect(failures.exhausted('192.0.2.1')).toBeUndefined()
-  failures.count('192.0.2.1')
-  expect(failures.exhausted('192.0.2.1')).toBeUndefined()
+  expect(reserve('192.0.2.1')).toBeDefined()
+})
+
+test('a try is counted when it begins, and taken back once where it was no failure', () => {
+  const { reserve } = createFailures(() => 0, 2)
+  const [first, second] = [reserve('192.0.2.1'), reserve('192.0.2.1')]
+  expect([first, second, reserve('192.0.2.1')]).toEqual([expect.any(Function), expect.any(Function), undefined])
+  first?.()
+  first?.()
+  expect([reserve('192.0.2.1'), reserve('192.0.2.1')]).toEqual([expect.any(Function), undefined])
+})
+
+test('a try of a window that has ended gives nothing back in the next one', () => {
+  let time = 0
+  const { reserve } = createFailures(() => time, 1)
+  const before = reserve('192.0.2.1')
+  time = WINDOW
+  expect(reserve('192.0.2.1')).toBeDefined()
+  before?.()
+  expect(reserve('192.0.2.1')).toBeUndefined()
 })
 
 test('whoever comes from many addresses takes bounded memory, and those that came last are known', () => {
-  const failures = createFailures(() => 0, 1)
+  const { reserve } = createFailures(() => 0, 1)
   const addressOf = (place: number) => `10.${place >> 16}.${(place >> 8) & 255}.${place & 255}`
-  for (let place = 0; place < 2 * ADDRESSES_REMEMBERED; place++) failures.count(addressOf(place))
-  expect(failures.exhausted(addressOf(0))).toBeUndefined()
-  expect(failures.exhausted(addressOf(ADDRESSES_REMEMBERED))).toBe(WINDOW)
-  expect(failures.exhausted(addressOf(2 * ADDRESSES_REMEMBERED - 1))).toBe(WINDOW)
+  for (let place = 0; place < 2 * ADDRESSES_REMEMBERED; place++) reserve(addressOf(place))
+  expect(reserve(addressOf(2 * ADDRESSES_REMEMBERED - 1))).toBeUndefined()
+  expect(reserve(addressOf(ADDRESSES_REMEMBERED))).toBeUndefined()
+  expect(reserve(addressOf(0))).toBeDefined()
 })
 
 test.each([

@@ -44,6 +44,32 @@ describe('the limits of the API', () => {
     expect(limits.READS_IN_FLIGHT_MAX).toBeLessThan(256)
   })
 
+  test('leave four fifths of what may be asked at once to others: of reads, of look-ups of keys, of totals', () => {
+    for (const { permits } of [limits.READS_OF_ORGANIZATION, limits.KEY_LOOK_UPS]) {
+      expect(permits).toBeLessThanOrEqual(limits.READS_IN_FLIGHT_MAX / 5)
+    }
+    expect(limits.KEY_LOOK_UPS_EXHAUSTED.permits).toBeLessThan(limits.KEY_LOOK_UPS.permits)
+    expect(limits.TOTALS_OF_ORGANIZATION).toBeLessThanOrEqual(limits.TOTALS_AT_ONCE / 5)
+    expect(limits.READS_OF_ORGANIZATION.waitMax).toBeLessThan(limits.READ_TIME_MAX)
+    expect(limits.READS_OF_ORGANIZATION.queue).toBeGreaterThanOrEqual(
+      limits.UNDER_WAY_OF_ORGANIZATION.permits - limits.READS_OF_ORGANIZATION.permits,
+    )
+  })
+
+  test('leave room for an answer, however many requests hold reads that need no turn', () => {
+    const reads = limits.READS_OF_ORGANIZATION.permits * limits.SMALL_ANSWER_BYTES
+    expect(reads + 3 * limits.SMALL_ANSWER_BYTES).toBeLessThan(limits.ANSWERS_HELD_OF_KEY)
+    expect(limits.LARGE_ANSWERS_OF_ORGANIZATION.waitMax).toBeLessThan(limits.READ_TIME_MAX)
+  })
+
+  test('keep answers and connections together under 500 MiB', () => {
+    const MiB = 1024 * 1024
+    // The process, its answers with what is not yet collected of them, and what was measured besides under attack.
+    const left = 500 * MiB - 120 * MiB - 2 * limits.ANSWERS_HELD_MAX - 90 * MiB
+    expect(limits.CONNECTIONS_MAX * limits.CONNECTION_BYTES).toBeLessThan(left)
+    expect(limits.ENCRYPTED_CONNECTIONS_MAX * limits.ENCRYPTED_CONNECTION_BYTES).toBeLessThan(left)
+  })
+
   test('stop within 10 s', () => {
     expect(limits.STOP_TIME_MAX).toBeLessThan(10_000)
     expect(limits.READ_TIME_MAX).toBeLessThan(limits.STOP_TIME_MAX)

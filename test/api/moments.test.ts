@@ -11,7 +11,7 @@ import { multiGetAnswer } from './answers.ts'
 const signal = new AbortController().signal
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const NOW = 1_000_000
-const position = { generation, publishedTo: 100, time: NOW }
+const position = { generation, publishedTo: 100, time: NOW, takenBack: 0 }
 
 const answerOf = (seq: number | undefined): Buffer => {
   const hits = seq === undefined ? '' : `{"_index":"i","_id":"org_a:x","_score":null,"sort":[${seq}]}`
@@ -21,7 +21,7 @@ const answerOf = (seq: number | undefined): Buffer => {
 }
 
 /** @param first the offset of the first event after whatever is asked for */
-const moments = (first: number | undefined) => {
+const moments = (first: number | undefined, ours = NOW) => {
   const asked: string[] = []
   const positionAt = createPositionAt(
     'p',
@@ -30,9 +30,11 @@ const moments = (first: number | undefined) => {
       return answerOf(first)
     },
     async () => NOW,
+    () => ours,
   )
   return {
     asked,
+    positionAt,
     at: (milliseconds: number) => positionAt('org_a', position, { kind: 'instant', milliseconds }, undefined, signal),
   }
 }
@@ -51,6 +53,7 @@ describe('the position at an instant', () => {
       'p',
       async () => answerOf(500),
       async () => NOW,
+      () => NOW,
     )
     expect(await at(5)).toEqual(position)
     expect(asked.length).toBe(1)
@@ -71,12 +74,27 @@ describe('the position at an instant', () => {
     })
   })
 
+  test('is refused while it is not over by the clock of the API, whatever time is published', async () => {
+    const { at } = moments(undefined, NOW - 3_600_000)
+    expect((await at(NOW - 3_600_000 - AS_OF_SETTLED)).publishedTo).toBe(100)
+    await expect(at(NOW - AS_OF_SETTLED)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('is looked up anew once a time was taken back', async () => {
+    const { asked, positionAt } = moments(undefined)
+    for (const takenBack of [0, 0, 1]) {
+      await positionAt('org_a', { ...position, takenBack }, { kind: 'instant', milliseconds: 5 }, undefined, signal)
+    }
+    expect(asked.length).toBe(2)
+  })
+
   test('is unavailable where the search is not whole', async () => {
     const partial = answerOf(42).toString().replace('"failed":0', '"failed":1')
     const positionAt = createPositionAt(
       'p',
       async () => Buffer.from(partial),
       async () => NOW,
+      () => NOW,
     )
     const asked = positionAt('org_a', position, { kind: 'instant', milliseconds: 5 }, undefined, signal)
     await expect(asked).rejects.toMatchObject({ code: 'unavailable' })
@@ -90,6 +108,7 @@ describe('the position just after a change', () => {
       'p',
       async () => answerOf(1),
       async () => NOW,
+      () => NOW,
     )('org_a', position, { kind: 'change', name }, place, signal)
 
   test('is the next offset', async () => {

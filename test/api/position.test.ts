@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type DocumentName, numberOf } from '../../api/cut-documents.ts'
 import { Refusal } from '../../api/failures.ts'
+import { timer } from '../../api/gather.ts'
 import { createPositionReader, isReplaced, isVisible } from '../../api/position.ts'
+import { endingBecause } from '../../api/request.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from './answers.ts'
 
 const signal = new AbortController().signal
@@ -20,7 +22,7 @@ const control = (stored: Record<string, string>) => {
     asked.push(names.map(({ id }) => id))
     return multiGetAnswer(names, documents)
   }
-  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet) }
+  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, timer) }
 }
 
 const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
@@ -30,7 +32,12 @@ const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
   )
 
 describe('what is visible', () => {
-  const position = { generation: { name: 'g1', source: 's', partitions: 1, rules: 1 }, publishedTo: 10, time: 0 }
+  const position = {
+    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+    publishedTo: 10,
+    time: 0,
+    takenBack: 0,
+  }
 
   test('is what was made before the published position', () => {
     expect([8, 9, 10, 11].map(seq => isVisible(seq, position))).toEqual([true, true, false, false])
@@ -41,7 +48,60 @@ describe('what is visible', () => {
   })
 })
 
+describe('a time that was taken back', () => {
+  const takenBackText = (time: number, taken_back: number) =>
+    JSON.stringify({ kind: 'position', body: { position: 10, last: null, at: 0, time, taken_back, serve_from: 0 } })
+
+  test('is shown no longer, and a late read of it does not bring it back', async () => {
+    const { documents, reader } = control({})
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    const times: number[] = []
+    for (const text of [
+      positionText(10, 1_000),
+      positionText(10, 900),
+      positionText(10, 9_000),
+      takenBackText(1_100, 1),
+      positionText(10, 9_000),
+      takenBackText(1_050, 1),
+      takenBackText(1_200, 1),
+    ]) {
+      documents['position:g1:0'] = text
+      times.push(await timeNow())
+    }
+    expect(times).toEqual([1_000, 1_000, 9_000, 1_100, 1_100, 1_100, 1_200])
+  })
+
+  test('of one generation says nothing of the times of another: they move on after a swap, and go back never', async () => {
+    const { documents, reader } = control({ 'position:g1:0': takenBackText(1_000, 2) })
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    expect(await timeNow()).toBe(1_000)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    const times: number[] = []
+    for (const text of [
+      positionText(10, 900),
+      positionText(10, 1_100),
+      positionText(10, 9_000),
+      takenBackText(1_200, 1),
+      positionText(10, 9_000),
+      takenBackText(1_300, 1),
+    ]) {
+      documents['position:g2:0'] = text
+      times.push(await timeNow())
+    }
+    expect(times).toEqual([1_000, 1_100, 9_000, 1_200, 1_200, 1_300])
+  })
+})
+
 describe('the position of a request', () => {
+  test('is not known while a restored copy is read again from the first record', async () => {
+    const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }
+    const { documents, reader } = control({ 'position:g1:0': JSON.stringify({ kind: 'position', body }) })
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('not_read_again_yet')
+    documents['position:g1:0'] = JSON.stringify({ kind: 'position', body: { ...body, position: 10 } })
+    expect((await reader.readAt('org_a', () => [], 'known-before', signal)).position.publishedTo).toBe(10)
+  })
+
   test('is read by one multi-get once the generation is known', async () => {
     const { asked, reader } = control({})
     await reader.readAt('org_a', () => [], 'known-before', signal)
@@ -81,6 +141,22 @@ describe('the position of a request', () => {
     documents['position:g2:0'] = positionText(9, 900)
     expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
   })
+
+  test.each(['time_is_up', 'client_gone'] as const)(
+    'is unavailable where %s while it waits for one that was made live',
+    async because => {
+      const { documents, asked, reader } = control({})
+      await reader.readAt('org_a', () => [], 'known-before', signal)
+      documents.live = liveText('g2')
+      documents['generation:g2'] = generationText('g2')
+      documents['position:g2:0'] = positionText(9, 900)
+      const ending = new AbortController()
+      const reading = becauseOf(reader.readAt('org_a', () => [], 'known-before', ending.signal))
+      await expect.poll(() => asked.length).toBeGreaterThan(3)
+      ending.abort(endingBecause(because))
+      expect(await reading).toBe(because)
+    },
+  )
 
   test('waits for one that was made live until it has reached all that readers of any process may have seen of the one before', async () => {
     const live = (floor: readonly number[] | null) =>
@@ -132,11 +208,15 @@ describe('the position of a request', () => {
     const { documents, multiGet } = control({})
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let gated = -1
-    const reader = createPositionReader('p', async names => {
-      const answer = await multiGet(names)
-      if (gated >= 0) await gates[gated++]?.promise
-      return answer
-    })
+    const reader = createPositionReader(
+      'p',
+      async names => {
+        const answer = await multiGet(names)
+        if (gated >= 0) await gates[gated++]?.promise
+        return answer
+      },
+      timer,
+    )
     await reader.readAt('org_a', () => [], 'known-before', signal)
     gated = 0
     const earlier = reader.readAt('org_a', () => [], 'known-before', signal)

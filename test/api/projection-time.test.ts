@@ -17,11 +17,11 @@ const timeOf = (oldest: number) =>
   )
 
 test('an organization without a record yet gets no later time than that of the page that shows none', async () => {
-  const position = { generation, publishedTo: 0, time: 1_000 }
+  const position = { generation, publishedTo: 0, time: 1_000, takenBack: 0 }
   expect(await timeOf(5_000)('org_a', position, 'nothing', signal)).toBe(1_000)
 })
 
 test('an organization without a record gets the oldest time of all partitions, whatever its own', async () => {
-  const position = { generation, publishedTo: 7, time: 1_000 }
+  const position = { generation, publishedTo: 7, time: 1_000, takenBack: 0 }
   expect(await timeOf(400)('org_a', position, 'nothing', signal)).toBe(400)
 })

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../api/failures.ts'
+import { PARAMETER_NAME_SHOWN } from '../../api/limits.ts'
 import { readAsOf, readId, readListParameters, refuseParameters } from '../../api/read-parameters.ts'
+import { API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
 
 const refused = (act: () => unknown): string | undefined => {
   try {
@@ -175,9 +177,22 @@ describe('any other parameter', () => {
     expect(refused(() => refuseParameters('&'))).toBeUndefined()
   })
 
-  test('is named in the message where it could be a mistyped one, and is repeated in no other case', () => {
-    expect(() => list('starting_afer=payout_1')).toThrow('`starting_afer`')
-    expect(() => list('%3Cscript%3E=1')).not.toThrow('script')
+  test.each([
+    ['Limit=5', 'Unknown query parameter `Limit`.'],
+    ['starting_afer=payout_1', 'Unknown query parameter `starting_afer`.'],
+    ['filter[rep_id]=1', 'Unknown query parameter `filter[rep_id]`.'],
+    ['starting_after_this=1', 'Unknown query parameter `starting_after_t…`.'],
+    ['ck_0123456789abcdefghijkl', 'Unknown query parameter `ck_0123456789abc…`.'],
+    ['%3Cscript%3E=1', 'Unknown query parameter.'],
+    ['a%20b=1', 'Unknown query parameter `a…`.'],
+    ['%zz=1', 'Unknown query parameter.'],
+    ['=5', 'Unknown query parameter.'],
+  ])('%s is named in the message: what is long, or no usual name, is cut', (query, message) => {
+    expect(() => list(query)).toThrow(new Refusal('invalid_request', { message }))
+  })
+
+  test('is never repeated so far that it could be a key; and values never are', () => {
+    expect(PARAMETER_NAME_SHOWN).toBeLessThan(API_KEY_LENGTH_MIN)
     expect(() => list('limit=<script>')).toThrow('`limit`')
     expect(() => list('limit=<script>')).not.toThrow('script')
   })

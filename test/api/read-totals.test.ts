@@ -4,7 +4,7 @@ import type { ReaderParts } from '../../api/read-list.ts'
 import { createReadTotals } from '../../api/read-totals.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
-const position = { generation, publishedTo: 100, time: 7 }
+const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
 const signal = new AbortController().signal
 
 type Bucket = { key: Record<string, string>; doc_count: number }
@@ -139,6 +139,24 @@ test('who is one too many waits until another summing is over, or its own time i
   await expect(impatient).rejects.toMatchObject({ code: 'unavailable', because: 'time_is_up' })
   gate.resolve()
   await Promise.all([...running, patient])
+})
+
+test('one organization sums once at a time, whatever moments it asks about: others find room', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { asked, read, change } = totalsOver([], gate.promise)
+  const turn = () => new Promise(setImmediate)
+  const greedy: Promise<unknown>[] = []
+  for (let moment = 0; moment < 10; moment++) {
+    greedy.push(read('org_greedy'))
+    await turn()
+    change()
+  }
+  const others = Array.from({ length: TOTALS_AT_ONCE - 1 }, (_, place) => read(`org_${place}`))
+  await turn()
+  const organizations = asked.map(({ query }) => /"org_id":"(\w+)"/.exec(JSON.stringify(query))?.[1])
+  expect(organizations.toSorted()).toEqual(['org_0', 'org_1', 'org_2', 'org_3', 'org_greedy'])
+  gate.resolve()
+  await Promise.all([...greedy, ...others])
 })
 
 test('a period with more amounts than a call takes arguments is summed', async () => {

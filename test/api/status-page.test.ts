@@ -6,8 +6,8 @@ const generation = { name: 'g1', source: 's', partitions: 2, rules: 1 }
 
 test('a partition of which nothing was published yet has neither an instant nor an age', () => {
   const partitions = [
-    { publishedTo: 12, time: Date.UTC(2026, 1, 3, 4, 5, 6, 7) },
-    { publishedTo: 0, time: 0 },
+    { publishedTo: 12, time: Date.UTC(2026, 1, 3, 4, 5, 6, 7), takenBack: 0 },
+    { publishedTo: 0, time: 0, takenBack: 0 },
   ]
   const page = statusPage({ notReady: [], positions: { generation, partitions } }, Date.UTC(2026, 1, 3, 4, 5, 8, 57))
   expect(page).toContain('<td>0</td><td>12</td><td>2026-02-03T04:05:06.007Z</td><td>2.0 s</td>')
@@ -15,7 +15,7 @@ test('a partition of which nothing was published yet has neither an instant nor 
 })
 
 test('a projector whose clock is ahead makes no age below nothing', () => {
-  const partitions = [{ publishedTo: 1, time: 2_000 }]
+  const partitions = [{ publishedTo: 1, time: 2_000, takenBack: 0 }]
   expect(statusPage({ notReady: [], positions: { generation, partitions } }, 1_000)).toContain('<td>0.0 s</td>')
 })
 
@@ -33,7 +33,7 @@ test.each([
   [7_200_000, '2.0 h'],
   [172_800_000, '2.0 days'],
 ])('an age of %d ms is %s', (milliseconds, shown) => {
-  const partitions = [{ publishedTo: 1, time: 1 }]
+  const partitions = [{ publishedTo: 1, time: 1, takenBack: 0 }]
   expect(statusPage({ notReady: [], positions: { generation, partitions } }, 1 + milliseconds)).toContain(
     `<td>${shown}</td>`,
   )

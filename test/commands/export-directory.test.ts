@@ -1,10 +1,22 @@
 /** What an export does with a directory that is not its own alone. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { cutSearch } from '../../api/cut-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
+import { runningProcesses } from '../../commands/export/lock.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7 }
@@ -24,7 +36,7 @@ const pageOf = (kind: string, ids: readonly string[], from: number) =>
   )
 
 /** An organization that has six reps, two a page, and nothing else. */
-const stepsOf = (turn: () => Promise<void> = async () => undefined) => {
+const stepsOf = (turn: () => Promise<void> = async () => undefined, more: Partial<ExportSteps> = {}) => {
   const reps = Array.from({ length: 6 }, (_, place) => `rep_${place}`)
   const readers = {
     totals: async () => ({
@@ -48,6 +60,11 @@ const stepsOf = (turn: () => Promise<void> = async () => undefined) => {
     draw: undefined,
     signal,
     sourceOf: async () => ({ topic: 't', partition: 0, rules_version: 2 }),
+    countOf: async (_: string, kind: string) => (kind === 'reps' ? reps.length : 0),
+    sleep: async () => undefined,
+    now: () => 1_000_000,
+    processes: runningProcesses,
+    ...more,
   } as unknown as ExportSteps
 }
 const directory = (): string => {
@@ -77,4 +94,133 @@ test('two exports into one directory never leave a record there twice under a ma
     const lines = readFileSync(join(out, 'reps.ndjson'), 'utf8').split('\n').slice(0, -1)
     expect(lines).toEqual(Array.from({ length: 6 }, (_, place) => JSON.stringify({ id: `rep_${place}` })))
   }
+})
+
+const all = Array.from({ length: 6 }, (_, place) => JSON.stringify({ id: `rep_${place}` }))
+const repsIn = (out: string): string[] => readFileSync(join(out, 'reps.ndjson'), 'utf8').split('\n').slice(0, -1)
+const locksIn = (out: string): string[] => readdirSync(out).filter(name => name.endsWith('.lock'))
+
+/** Stops an export in the middle of its reps, as the machine would: what it has written stays, its lock too. */
+const leaveLock = async (out: string): Promise<{ readonly go: () => void; readonly done: Promise<unknown> }> => {
+  const gate = Promise.withResolvers<void>()
+  let pages = 0
+  const turn = async () => void (pages++ === 1 && (await gate.promise))
+  const done = Promise.allSettled([exportOrganization(options(out), stepsOf(turn))])
+  await vi.waitUntil(() => pages === 2)
+  return { go: gate.resolve, done }
+}
+
+test('while one export writes into a directory another one is refused, and changes nothing there', async () => {
+  const out = directory()
+  const first = await leaveLock(out)
+  const before = readdirSync(out)
+  await expect(exportOrganization(options(out), stepsOf())).rejects.toThrow(
+    /another export writes into .* \(process \d+ on /,
+  )
+  expect(readdirSync(out)).toEqual(before)
+  first.go()
+  expect(await first.done).toEqual([{ status: 'fulfilled', value: 0 }])
+  expect(repsIn(out)).toEqual(all)
+  expect(locksIn(out)).toEqual([])
+})
+
+test('the lock of an export that was killed blocks nobody: the next one goes on where it was', async () => {
+  const out = directory()
+  const dead = spawn(process.execPath, ['-e', '0'])
+  await once(dead, 'close')
+  const first = await leaveLock(out)
+  const [lock = ''] = locksIn(out)
+  const owner = JSON.parse(readFileSync(join(out, lock), 'utf8'))
+  // Its number is nobody's now; then another process has its number.
+  for (const change of [{ pid: dead.pid }, { started: '1' }]) {
+    rmSync(join(out, lock), { force: true })
+    writeFileSync(join(out, lock), JSON.stringify({ ...owner, ...change }))
+    expect(await exportOrganization(options(out), stepsOf())).toBe(0)
+    expect(repsIn(out)).toEqual(all)
+    expect(locksIn(out)).toEqual([])
+    rmSync(join(out, 'manifest.json'))
+    writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')
+  }
+  // The first was only frozen: it finds that its lock is gone, and writes no more.
+  const written = readdirSync(out).map(name => [name, readFileSync(join(out, name), 'utf8')])
+  first.go()
+  expect(await first.done).toMatchObject([{ status: 'rejected' }])
+  expect(readdirSync(out).map(name => [name, readFileSync(join(out, name), 'utf8')])).toEqual(written)
+})
+
+test('an export on another machine is watched: it runs while the time of its lock changes', async () => {
+  const out = directory()
+  const lock = join(out, 'export.00000000-0000-4000-8000-000000000000.lock')
+  for (const text of ['{"host":"elsewhere","place":"another kernel","pid":1,"started":"1"}', '{"host":"else']) {
+    writeFileSync(lock, text)
+    let looks = 0
+    const sleep = async () => {
+      if (++looks === 3) utimesSync(lock, 5, 5)
+    }
+    await expect(exportOrganization(options(out), stepsOf(undefined, { sleep }))).rejects.toThrow(
+      /another export writes/,
+    )
+    expect(looks).toBe(3)
+    expect(readdirSync(out)).toEqual(['export.00000000-0000-4000-8000-000000000000.lock'])
+  }
+  const waits: number[] = []
+  const sleep = async (milliseconds: number) => void waits.push(milliseconds)
+  expect(await exportOrganization(options(out), stepsOf(undefined, { sleep }))).toBe(0)
+  expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeGreaterThan(60_000)
+  expect(locksIn(out)).toEqual([])
+})
+
+test('reps and periods that are there twice, or not at all, make no manifest', async () => {
+  for (const count of [5, 7]) {
+    const out = directory()
+    const steps = stepsOf(undefined, { countOf: async (_, kind) => (kind === 'reps' ? count : 0) })
+    await expect(exportOrganization(options(out), steps)).rejects.toThrow(/do not add up/)
+    expect(readdirSync(out)).not.toContain('manifest.json')
+  }
+})
+
+test('a link in the place of a file of the export is never written through', async () => {
+  for (const name of ['reps.ndjson.partial', 'manifest.partial.json.new', 'manifest.json.new']) {
+    const out = directory()
+    const other = join(directory(), 'other')
+    writeFileSync(other, 'of something else')
+    symlinkSync(other, join(out, name))
+    writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')
+    await exportOrganization(options(out), stepsOf()).catch(() => undefined)
+    expect(readFileSync(other, 'utf8')).toBe('of something else')
+  }
+})
+
+test('a directory may be a link; a manifest that is not whole is refused by name', async () => {
+  const out = directory()
+  const link = join(directory(), 'link')
+  symlinkSync(out, link)
+  expect(await exportOrganization(options(link), stepsOf())).toBe(0)
+  expect(repsIn(out)).toEqual(all)
+  writeFileSync(join(out, 'manifest.json'), '{"organization":')
+  await expect(exportOrganization(options(out), stepsOf())).rejects.toThrow(/manifest\.json is not whole/)
+})
+
+test('stopped at any page, an export says so, lets the directory go, and is gone on with', async () => {
+  for (let stopAt = 1; stopAt <= 6; stopAt++) {
+    const out = directory()
+    const stopping = new AbortController()
+    const said: string[] = []
+    let pages = 0
+    const turn = async () => void (++pages === stopAt && stopping.abort())
+    const steps = stepsOf(turn, { signal: stopping.signal, say: line => void said.push(line) })
+    expect(await exportOrganization(options(out), steps)).toBe(1)
+    expect(said.at(-1)).toContain('the same command goes on')
+    expect([locksIn(out), existsSync(join(out, 'manifest.json'))]).toEqual([[], false])
+    expect(await exportOrganization(options(out), stepsOf())).toBe(0)
+    expect(repsIn(out)).toEqual(all)
+  }
+})
+
+test('one that was killed just before its end is whole', async () => {
+  const out = directory()
+  await exportOrganization(options(out), stepsOf())
+  writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')
+  expect(await exportOrganization(options(out), stepsOf())).toBe(0)
+  expect(readdirSync(out)).not.toContain('manifest.partial.json')
 })

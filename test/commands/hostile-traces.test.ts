@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { firstDifference } from '../../commands/projection/find-differences.ts'
 import { stepOf } from '../../commands/projection/reckoning.ts'
-import { firstDifference } from '../../commands/projection/verify.ts'
 import { aligned } from '../../commands/terminal.ts'
 
 const payout = {

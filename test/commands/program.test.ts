@@ -26,6 +26,7 @@ const said = async (...args: string[]) => {
       verify: action('verify'),
       swap: action('swap'),
       rollback: action('rollback'),
+      adopt: action('adopt'),
       drop: action('drop'),
       exportOrganization: action('exportOrganization'),
       showTotals: action('showTotals'),

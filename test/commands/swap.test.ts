@@ -77,7 +77,11 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
 type Ranges = { bool: { filter: [object, { range: { offset: { gte: number; lt: number } } }] } }[]
 
 const toG2 = { generation: 'g2', force: undefined, json: false }
-const verified = { verified: { g2: 'g1' } }
+const equalAt = (positions: number[], found = 'equal', rules_versions = [1, 1]) => {
+  return { compared: { 'g1 g2': { found, positions, rules_versions, run: 1 } } }
+}
+const verified = equalAt([4, 3])
+const verifiedOfOthers = equalAt([4, 3], 'equal', [1, 2])
 
 describe('a swap', () => {
   test('waits until every position of the new one has reached that of the live one, all at one look', async () => {
@@ -100,7 +104,7 @@ describe('a swap', () => {
 
   test('to one that follows the live one is made once that one is less than a moment behind: at one look it never would be', async () => {
     const { state, reached, world, time, context } = given({
-      live: verified,
+      live: verifiedOfOthers,
       follows: 'g1',
       positions: { g1: [5, 100], g2: [5, 3] },
     })
@@ -117,7 +121,7 @@ describe('a swap', () => {
 
   test('is not made while the live one has parked what would no longer be parked; forced, it says what', async () => {
     const parked = { g1: ['t:0:1', 't:1:6'], g2: ['t:0:1'] }
-    const its = given({ live: verified, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
+    const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
     await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
     expect(its.state.live.generation).toBe('g1')
     await swap({ generation: 'g2', force: 'it was looked at', json: false }, its.context)
@@ -125,9 +129,30 @@ describe('a swap', () => {
     expect(its.state.live.generation).toBe('g2')
   })
 
+  test('looks again at what the live one had yet to decide, where the other one was further', async () => {
+    const parked = { g1: [] as string[], g2: [] }
+    const live = { ...verifiedOfOthers, alone: { g2: [0, 0] } }
+    const its = given({ live, follows: 'g1', positions: { g1: [6, 6], g2: [5, 7] }, parked })
+    its.world.onWait = () => {
+      parked.g1.push('t:1:6')
+      its.reached.g1[1] = 7
+      its.reached.g2[0] = 6
+    }
+    await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
+    expect(its.state.live.generation).toBe('g1')
+  })
+
+  test('is not made where what is parked was not made searchable whole', async () => {
+    const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
+    const send = async (request: Request) =>
+      request.path.endsWith('/_refresh') ? { status: 200, body: { _shards: { failed: 1 } } } : its.context.send(request)
+    await expect(swap(toG2, { ...its.context, send })).rejects.toThrow('what g1 parked cannot be read whole')
+    expect(its.state.live.generation).toBe('g1')
+  })
+
   test('looks again at what is parked while it waits', async () => {
     const parked = { g1: [] as string[], g2: [] }
-    const its = given({ live: verified, follows: 'g1', positions: { g1: [5, 7], g2: [5, 6] }, parked })
+    const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 6] }, parked })
     its.world.onWait = () => {
       parked.g1.push('t:1:6')
       its.reached.g2 = [5, 7]
@@ -149,6 +174,32 @@ describe('a swap', () => {
     }
     await expect(swap(toG2, context)).rejects.toThrow('meanwhile g3 was made live')
     expect(state.live.generation).toBe('g3')
+  })
+
+  test.each([
+    ['nothing was compared', {}, 'g2 was not found equal to g1'],
+    ['an older version noted it', { verified: { g2: 'g1' } }, 'by an older version of this program'],
+    ['the last comparison found a difference', equalAt([4, 3], 'different'), 'g2 was found different from g1'],
+    ['it was compared under other rules', equalAt([4, 3], 'equal', [1, 2]), 'under other rules'],
+    ['it lies behind where it was compared', equalAt([4, 8]), 'lies behind where it was found equal'],
+    ['most of it came since', equalAt([4, 3]), 'as of 7 records, and has 110000 more since'],
+  ])('without a reason is refused where %s', async (_, live, why) => {
+    const far = why.includes('110000') ? 110_000 : 0
+    const { state, context } = given({ live, positions: { g1: [4, 3 + far], g2: [4, 3 + far] } })
+    await expect(swap(toG2, context)).rejects.toThrow(why)
+    expect(state.live.generation).toBe('g1')
+    await swap({ ...toG2, force: 'it was looked at' }, context)
+    expect(state.live.generation).toBe('g2')
+  })
+
+  test('is not made where a comparison finds a difference while it waits', async () => {
+    const { state, reached, world, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
+    world.onWait = () => {
+      reached.g2 = [5, 7]
+      Object.assign(state.live, equalAt([5, 3], 'different'))
+    }
+    await expect(swap(toG2, context)).rejects.toThrow('g2 was found different from g1')
+    expect(state.live.generation).toBe('g1')
   })
 
   test('that was cut short before is brought to its end by the next command', async () => {

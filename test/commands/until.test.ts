@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { AS_OF_SETTLED } from '../../api/limits.ts'
 import { instant, untilOffsets } from '../../commands/arguments.ts'
-import { boundsOf, untilAsked } from '../../commands/projection/until.ts'
+import { assertOver, boundsOf, untilAsked } from '../../commands/projection/until.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 
 /** Not in the order of the partitions: Kafka says them in any. */
@@ -60,4 +61,31 @@ test('a time is cut to the millisecond, as the times of records are', () => {
   expect(untilAsked({ time: instant('2026-02-01T01:00:00.1239+01:00') }, undefined, 3)).toEqual({
     time: '2026-02-01T00:00:00.123Z',
   })
+})
+
+test('an instant is over with a later record in each partition that is replayed, or when it lies back as far as for as_of', () => {
+  const now = 1_800_000_000_000
+  const later = new Map([
+    [0, 9],
+    [1, 19],
+    [2, 29],
+  ])
+  const isOver = (time: number, of: ReadonlyMap<number, number>, only?: string) => () =>
+    assertOver(time, only, ends, of, now)
+  expect(isOver(now - 1, later)).not.toThrow()
+  for (const [partition, end] of [
+    [0, 10],
+    [1, 20],
+    [2, 31],
+  ] as const) {
+    // Kafka says the end, or what lies behind it already, where no record is later.
+    const without = new Map([...later, [partition, end]])
+    const last = new Date(now - AS_OF_SETTLED).toISOString()
+    expect(isOver(now - AS_OF_SETTLED + 1, without)).toThrow(
+      `not over in partition ${partition}; the last one that surely is: ${last}`,
+    )
+    expect(isOver(now - AS_OF_SETTLED, without)).not.toThrow()
+    if (partition === ours) expect(isOver(now - 1, without, org)).toThrow('not over')
+    else expect(isOver(now - 1, without, org)).not.toThrow()
+  }
 })

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import type { Service, ServiceOptions } from '../../services/service.ts'
 import { foldAll } from '../support/agreement.ts'
+import { commandSettings, runCommand } from '../support/commands.ts'
 import { expectGoesOn, expectNothingHappened, expectSick, startInstallation } from '../support/installation.ts'
 import { keepPublishing } from '../support/load.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { watchPositions } from '../support/positions.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { caughtUp, expectRefused, projectorSettings, startProcess, startProjector } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { call, everythingProjected, indicesOf } from '../support/stored.ts'
@@ -91,14 +92,13 @@ test.concurrent('Elasticsearch that is frozen for 40 s: the first write complete
   await expectNothingHappened(installation)
 })
 
-test.concurrent('a read model restored from an older copy goes on from there, and ends as if nothing had happened', async t => {
+test.concurrent('a read model restored from an older copy is refused until it is adopted, and ends as if nothing had happened', async t => {
   const repository = join(tmpdir(), `commission-copies-${seed}`)
   t.onTestFinished(() => rm(repository, { recursive: true, force: true }))
   const { installation } = await start(t, 3, { settings: { 'path.repo': repository } })
   const { prefix, topics, projector, settings, publish, keys, walkers, positions, api } = installation
   await publish(200)
   await caughtUp(projector)
-  // As docs/operating.md says: only a copy that was taken while no projector ran counts.
   expect(await projector.stop()).toEqual({ code: 0, signal: null })
   const done = async (method: string, path: string, body?: object) => {
     const { status, text } = await call(method, `${path}`, body)
@@ -125,6 +125,12 @@ test.concurrent('a read model restored from an older copy goes on from there, an
   expect((await ask()).status).toBe(503)
 
   await publish(50)
+  await expectRefused(
+    startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix, settings })),
+    'index_replaced',
+  )
+  const adopted = await runCommand(['projection', 'adopt'], { ...commandSettings(topics, prefix), ...settings })
+  expect(adopted, adopted.said).toMatchObject({ code: 0 })
   const last = await startProjector(t, { topics, prefix, settings })
   await caughtUp(last)
   await eventually(async () => expect((await ask()).status).toBe(200))

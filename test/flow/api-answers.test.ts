@@ -83,7 +83,8 @@ describe('an answer', () => {
       etag: expect.stringMatching(/^"[\w-]{20,}"$/),
       'projection-time': expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
-      'ratelimit-policy': '"default";q=1000000;w=60',
+      'ratelimit-policy':
+        '"default";q=1000000;w=60;qu="requests";commission-unit-bytes=1048576, "concurrent";q=100;qu="concurrent-requests"',
       ratelimit: expect.stringMatching(/^"default";r=\d+;t=\d+$/),
       'content-length': String(Buffer.byteLength(answer.text)),
     })

@@ -201,12 +201,19 @@ const documented = new Set(
   ),
 )
 
+/** The one thing of a request that an answer may repeat: the beginning of the name of an unknown query parameter. */
+const withoutParameterName = ({ query }: Sent, answer: string): string =>
+  answer.replace(/Unknown query parameter `([^`…]{1,16})…?`\./, (message, shown: string) => {
+    const names = query.slice(1).split(/[&=]/)
+    return names.some(name => name.startsWith(shown)) ? '' : message
+  })
+
 const expectProper = (sent: Sent, answer: string): number => {
   const [, status = '', headers = '', body = ''] =
     /^HTTP\/1\.1 (\d{3}) [^\r]*\r\n(.*?)\r\n\r\n(.*)$/s.exec(answer) ?? []
   expect(documented, answer.slice(0, 200)).toContain(Number(status))
   expect(Number(status), answer.slice(0, 200)).toBeLessThan(500)
-  expect(answer.toLowerCase()).not.toContain(MARK.toLowerCase())
+  expect(withoutParameterName(sent, answer).toLowerCase()).not.toContain(MARK.toLowerCase())
   expect(headers).toMatch(/^x-request-id: [0-9a-f-]{36}\r?$/im)
   expect(headers).toMatch(/^x-content-type-options: nosniff\r?$/im)
   expect(headers).not.toMatch(/^(server|x-powered-by|x-ratelimit[^:]*):/im)
@@ -225,7 +232,7 @@ const expectProper = (sent: Sent, answer: string): number => {
   return Number(status)
 }
 
-test(`${REQUESTS} requests of all kinds are answered as the document says, none with a 5xx, and nothing that was sent comes back`, async () => {
+test(`${REQUESTS} requests of all kinds are answered as the document says, none with a 5xx, and nothing that was sent comes back but the name of a parameter`, async () => {
   const { keys, api } = await shared
   const seed = seedOfRun()
   console.log(`seed ${seed}`)

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { refusedWith, serveApi, useStore } from '../support/api.ts'
+import type { Elasticsearch } from '../../api/elasticsearch.ts'
+import { READS_IN_FLIGHT_MAX } from '../../api/limits.ts'
+import { newKeyText } from '../../commands/keys/key-text.ts'
+import { listed, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -7,6 +10,12 @@ const shared = (async () => {
   const store = await useStore(scope)
   store.payout('org_rate', 1, { id: 'payout_1' })
   await store.publish('org_rate', 2)
+  const lines = (count: number, length: number) =>
+    Array.from({ length: count }, (_, n) => ({ id: `line_${n}`, amount: '1', description: 'x'.repeat(length) }))
+  for (let n = 0; n < 210; n++)
+    store.payout('org_cost', n, { id: `payout_${n}`, period: `period_${n}`, lines: lines(6, 40) })
+  store.payout('org_cost', 210, { id: 'payout_large', period: 'period_210', lines: lines(4_000, 900) })
+  await store.publish('org_cost', 211)
   await store.publish('org_busy', 2)
   return store
 })()
@@ -28,7 +37,7 @@ describe('the rate limit', () => {
     }
   })
 
-  test('counts every request of a key but a 304, and says what is left', async () => {
+  test('counts every request of a key but a 304 to a tag that it has, and says what is left', async () => {
     const store = await shared
     const key = await store.key('org_rate')
     const mute = await store.key('org_rate', { permissions: [] })
@@ -43,19 +52,43 @@ describe('the rate limit', () => {
     for (const [place, [path, status]] of counted.entries()) {
       const answer = await ask(path, key)
       expect([answer.status, left(answer.headers)]).toEqual([status, 9 - place])
-      expect(answer.headers.get('ratelimit-policy')).toBe('"default";q=10;w=3600')
+      expect(answer.headers.get('ratelimit-policy')).toBe(
+        '"default";q=10;w=3600;qu="requests";commission-unit-bytes=1048576, "concurrent";q=100;qu="concurrent-requests"',
+      )
       expect(answer.headers.get('ratelimit')).toMatch(/^"default";r=\d+;t=\d+$/)
       expect([...answer.headers.keys()].filter(name => name.startsWith('x-ratelimit'))).toEqual([])
     }
     const post = await ask('/payouts', key, { method: 'POST' })
     expect([post.status, left(post.headers)]).toEqual([405, 4])
+    const page = await ask('/payouts', key)
+    expect(left(page.headers)).toBe(3)
     for (let again = 0; again < 20; again++) {
-      const answer = await ask('/payouts', key, { headers: { 'if-none-match': '*' } })
-      expect([answer.status, left(answer.headers)]).toEqual([304, 4])
+      const answer = await ask('/payouts', key, { headers: { 'if-none-match': page.headers.get('etag') ?? '' } })
+      expect([answer.status, left(answer.headers)]).toEqual([304, 3])
     }
-    expect(left((await ask('/payouts', key)).headers)).toBe(3)
+    const any = await ask('/payouts', key, { headers: { 'if-none-match': '*' } })
+    expect([any.status, left(any.headers)]).toEqual([304, 2])
     const forbidden = await ask('/payouts', mute)
     expect([forbidden.status, left(forbidden.headers)]).toEqual([403, 9])
+  })
+
+  test('counts what an answer costs: one for an ordinary page of 200, one for each MiB that was begun of a large one', async () => {
+    const store = await shared
+    const key = await store.key('org_cost')
+    const { ask } = await serveApi(scope, store.prefix, { rate: { requests: 20, windowSeconds: 3_600 } })
+    const page = await ask('/payouts?limit=200', key)
+    expect([page.status, listed(page).data.length, left(page.headers)]).toEqual([200, 200, 19])
+    const large = await ask('/statements/payout_large', key)
+    const cost = Math.ceil(large.text.length / 2 ** 20)
+    expect(cost).toBeGreaterThan(3)
+    expect([large.status, left(large.headers)]).toEqual([200, 19 - cost])
+    // A client that has it pays nothing.
+    const known = { headers: { 'if-none-match': large.headers.get('etag') ?? '' } }
+    expect(left((await ask('/statements/payout_large', key, known)).headers)).toBe(19 - cost)
+    const again: number[] = []
+    for (let time = 0; time < 20; time++) again.push((await ask('/payouts/payout_large', key)).status)
+    expect(again.lastIndexOf(200)).toBeLessThan(6)
+    expect(again.slice(6)).toEqual(again.slice(6).map(() => 429))
   })
 
   test('is each key’s own, also of one organization and of the same key id in two', async () => {
@@ -92,36 +125,96 @@ describe('the rate limit', () => {
   })
 })
 
-describe('an address without a valid key', () => {
-  test('is answered 401 so often, then 429, and nothing is looked up for it any more but keys that were valid', async () => {
+describe('an address', () => {
+  test('loses nothing by requests without a key, with malformed ones, or with a wrong checksum: none of them is looked up', async () => {
     const store = await shared
-    const [known, unseen, revoked] = [
-      await store.key('org_rate'),
-      await store.key('org_rate'),
-      await store.key('org_rate', { revoked: true }),
-    ]
-    let reads = 0
-    const { ask } = await serveApi(scope, store.prefix, {
-      failuresPerAddress: 10,
-      between: elasticsearch => ({
-        ...elasticsearch,
-        multiGet: (...given) => {
-          reads++
-          return elasticsearch.multiGet(...given)
-        },
-      }),
-    })
-    expect((await ask('/payouts', known)).status).toBe(200)
-    const wrong = [undefined, 'short', 'x'.repeat(40), revoked]
-    for (let time = 0; time < 10; time++) expect((await ask('/payouts', wrong[time % 4])).status).toBe(401)
-    reads = 0
-    const refused = [...wrong, 'y'.repeat(40), unseen].map(key => ask('/payouts', key))
-    for (const answer of await Promise.all(refused)) {
-      expect([answer.status, refusedWith(answer).code]).toEqual([429, 'rate_limited'])
-      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-      expect(answer.headers.get('ratelimit')).toBeNull()
+    const key = await store.key('org_rate')
+    const { between, lookUps } = countingReads()
+    const { ask } = await serveApi(scope, store.prefix, { failuresPerAddress: 10, between })
+    const made = newKeyText()
+    const mistyped = `${made.slice(0, -1)}${made.endsWith('0') ? '1' : '0'}`
+    for (const wrong of [undefined, 'short', 'x'.repeat(201), mistyped]) {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => ask('/payouts', wrong)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
     }
-    expect(reads).toBe(0)
+    const preflight = { method: 'OPTIONS', headers: { 'access-control-request-method': 'GET' } }
+    for (let time = 0; time < 20; time++) expect((await ask('/payouts', undefined, preflight)).status).toBe(401)
+    expect(lookUps()).toBe(0)
+    expect((await ask('/payouts', key)).status).toBe(200)
+  })
+
+  test('that tried many keys that are none is still no reason to refuse a key that is one, also one never seen here', async () => {
+    const store = await shared
+    const [known, unseen, other] = [
+      await store.key('org_rate'),
+      await store.key('org_rate'),
+      await store.key('org_rate', { text: newKeyText() }),
+    ]
+    const { ask } = await serveApi(scope, store.prefix, { failuresPerAddress: 10 })
     expect((await ask('/payouts', known)).status).toBe(200)
+    for (let time = 0; time < 30; time++) expect((await ask('/payouts', `${'x'.repeat(40)}${time}`)).status).toBe(401)
+    for (const key of [known, unseen, other]) expect((await ask('/payouts', key)).status).toBe(200)
+  })
+
+  test('that tries thousands of keys at once takes few reading slots; only a full lane answers 429, and other keys are served', async () => {
+    const store = await shared
+    const [known, unseen] = [await store.key('org_rate'), await store.key('org_rate')]
+    const { between, most } = countingReads()
+    const { ask, port } = await serveApi(scope, store.prefix, { failuresPerAddress: 300, between })
+    expect((await ask('/payouts', known)).status).toBe(200)
+    const flood = Array.from({ length: 2_000 }, async (_, n) => {
+      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/payouts`, {
+        headers: { authorization: `Bearer ${'y'.repeat(40)}${n}` },
+      })
+      const code = ((await answer.json()) as { error: { code: string } }).error.code
+      return { code, retry: answer.headers.get('retry-after') }
+    })
+    const beside = await Promise.all(Array.from({ length: 20 }, () => ask('/payouts', known)))
+    expect(new Set(beside.map(({ status }) => status))).toEqual(new Set([200]))
+    const answers = await Promise.all(flood)
+    const refused = answers.filter(({ code }) => code === 'rate_limited')
+    expect(new Set(answers.map(({ code }) => code))).toEqual(new Set(['unauthorized', 'rate_limited']))
+    for (const { retry } of refused) expect(retry).toMatch(/^[1-9]\d*$/)
+    expect(most()).toBeLessThanOrEqual(READS_IN_FLIGHT_MAX / 5)
+    expect((await ask('/payouts', unseen)).status).toBe(200)
+  })
+
+  test('is the client’s where a trusted proxy names it', async () => {
+    const store = await shared
+    const none = { permits: 0, queue: 0, waitMax: 0 }
+    const { ask } = await serveApi(scope, store.prefix, {
+      failuresPerAddress: 1,
+      trustedProxies: ['127.0.0.1'],
+      shares: { keyLookUpsExhausted: none },
+    })
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': `10.0.0.1, ${address}` } })
+    const wrong = (n: number) => `${'z'.repeat(40)}${n}`
+    expect((await ask('/payouts', wrong(1), from('192.0.2.1'))).status).toBe(401)
+    const refused = await ask('/payouts', wrong(2), from('192.0.2.1'))
+    expect([refused.status, refusedWith(refused).code]).toEqual([429, 'rate_limited'])
+    expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(refused.headers.get('ratelimit')).toBeNull()
+    expect((await ask('/payouts', wrong(3), from('192.0.2.2'))).status).toBe(401)
   })
 })
+
+/** Counts what is asked of Elasticsearch, and how much of it at once. */
+const countingReads = () => {
+  let lookUps = 0
+  let now = 0
+  let most = 0
+  const counted =
+    <Given extends unknown[], Result>(ask: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      // Other reads may be the process's own.
+      if (JSON.stringify(given[0]).includes('-api-keys')) lookUps++
+      most = Math.max(most, ++now)
+      return ask(...given).finally(() => now--)
+    }
+  const between = ({ search, multiGet, indexIds }: Elasticsearch): Elasticsearch => ({
+    indexIds,
+    search: counted(search),
+    multiGet: counted(multiGet),
+  })
+  return { between, lookUps: () => lookUps, most: () => most }
+}

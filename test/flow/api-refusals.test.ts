@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { REFUSALS_LOGGED } from '../../api/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
-import { fileScope } from '../support/scope.ts'
+import { fileScope, type Scope } from '../support/scope.ts'
 
 const scope = fileScope()
 const shared = (async () => {
@@ -205,8 +206,27 @@ describe('another organization', () => {
 })
 
 describe('the log', () => {
-  test('has one line a request, and nothing of what was asked or answered', async () => {
-    const { ask, key, logged } = await shared
+  test('says where a refused request came from, the address only, and a flood of one address fills it with a few lines', async (test: Scope) => {
+    const { store, key } = await shared
+    const rate = { requests: 1, windowSeconds: 3_600 }
+    const { ask, logged } = await serveApi(test, store.prefix, { rate, trustedProxies: ['127.0.0.1'] })
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+    for (let time = 0; time < 50; time++) await ask('/payouts', 'ck_canary_canary_canary_', from('192.0.2.1'))
+    await ask('/payouts', undefined, from('2001:db8::7'))
+    for (let time = 0; time < 2; time++) await ask('/payouts', key, from('192.0.2.3'))
+    const lines = logged.map(line => JSON.parse(line) as { status: number; address?: string })
+    expect(lines.map(({ status, address }) => `${status} ${address}`)).toEqual([
+      ...Array.from({ length: REFUSALS_LOGGED }, () => '401 192.0.2.1'),
+      '401 2001:db8::7',
+      '200 undefined',
+      '429 192.0.2.3',
+    ])
+    expect(logged.join()).not.toContain('canary')
+  })
+
+  test('has one line a request, and nothing of what was asked or answered', async (test: Scope) => {
+    const { store, key } = await shared
+    const { ask, logged } = await serveApi(test, store.prefix)
     logged.length = 0
     await ask('/payouts/payout_a', key)
     await ask('/payouts?starting_after=payout_nobody', key)

@@ -1,6 +1,7 @@
 /** The API with a certificate of its own. */
-import { readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:https'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
@@ -62,6 +63,33 @@ test('answers nothing to bytes that are not encrypted, and goes on', async () =>
   const key = await store.key('org_tls')
   await expect(fetch(`http://127.0.0.1:${port}/api/v1/payouts`)).rejects.toThrow()
   expect((await get(port, '/api/v1/payouts', key)).status).toBe(200)
+  expect(api.exit()).toBeUndefined()
+})
+
+test('gives new connections a new certificate without a restart', async t => {
+  const { store } = await shared
+  const folder = mkdtempSync(join(tmpdir(), 'commission-tls-'))
+  t.onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  cpSync(fileOf('cert.pem'), cert)
+  cpSync(fileOf('key.pem'), key)
+  const files = { API_TLS_CERT_FILE: cert, API_TLS_KEY_FILE: key }
+  const api = await startApi(scope, store.prefix, { settings: files })
+  const port = Number(new URL(api.url).port)
+  expect((await get(port, '/api/v1/payouts')).status).toBe(401)
+  cpSync(fileOf('renewed-cert.pem'), cert)
+  await eventually(() => expect(api.log()).toContain('cannot be used'))
+  expect((await get(port, '/api/v1/payouts')).status).toBe(401)
+  cpSync(fileOf('renewed-key.pem'), key)
+  await eventually(() => expect(api.log()).toContain('new connections get the new certificate'))
+  const renewed = readFileSync(fileOf('renewed-cert.pem'))
+  // A connection of its own: those that are open go on as they are.
+  const served = await new Promise<boolean>(resolve => {
+    const socket = connect({ host: '127.0.0.1', port, ca: renewed }, () => resolve(socket.authorized))
+    socket.on('error', () => resolve(false))
+    t.onTestFinished(() => void socket.destroy())
+  })
+  expect(served).toBe(true)
   expect(api.exit()).toBeUndefined()
 })
 

@@ -1,4 +1,5 @@
 /** `npm run projection -- export` and `totals`, as an analyst runs them, on a random stream. The seed is printed; FLOW_SEED sets it. */
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cp, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -128,6 +129,20 @@ test('an export that is there is looked at and left, and one of something else i
   expect(everyFile('again')).toEqual(before)
   writeFileSync(join(inFolder('again'), 'reps.ndjson'), `${read('again', 'reps.ndjson')} `)
   expect(of(await exportInto('again', '--as-of', id))).toEqual([1, expect.stringContaining('reps.ndjson')])
+})
+
+test('where the disk is full an export says which file it cannot write, and goes on once there is room', async () => {
+  const { id } = middle()
+  const args = ['projection', 'export', '--org', org, '--as-of', id, '--out', inFolder('full')]
+  // A file may not be longer than so many blocks: what is written beyond that fails as it does on a full disk.
+  const limited = ['-c', 'ulimit -f 4 && exec "$@"', 'sh', process.execPath, 'commands/main.ts', ...args]
+  const cwd = join(import.meta.dirname, '..', '..')
+  const full = spawnSync('/bin/sh', limited, { cwd, env: commandSettings(topics, prefix), encoding: 'utf8' })
+  expect([full.status, full.stderr]).toEqual([1, expect.stringMatching(/ndjson\.partial cannot be written: EFBIG/)])
+  expect(readdirSync(inFolder('full'))).not.toContain('manifest.json')
+  expect(readdirSync(inFolder('full')).filter(name => name.endsWith('.lock'))).toEqual([])
+  expect(await exportInto('full', '--as-of', id)).toMatchObject({ code: 0 })
+  expect(everyFile('full')).toEqual(everyFile('then'))
 })
 
 test('what another organization changed, and what nobody did, is no moment', async () => {

@@ -36,7 +36,7 @@ test('a key that was made is taken by every API at once, and its text is nowhere
   const ran = await keys('create', '--org', org, '--name', 'Payroll export')
   expect(ran).toMatchObject({ code: 0, said: expect.stringContaining('only time') })
   const key = ran.out.toString().trimEnd()
-  expect(key).toMatch(/^ck_[0-9A-Za-z]{43}$/)
+  expect(key).toMatch(/^ck_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/)
   for (const api of apis)
     expect(await ask(api, key)).toMatchObject({ status: 200, text: expect.stringContaining('rep_1') })
 
@@ -111,4 +111,11 @@ test('a key that is none, another topic and a place where nothing is projected a
   expect(nothing).toMatchObject({ code: 1, said: expect.stringContaining(`${prefix}x-control`) })
   for (const { out } of [unknown, elsewhere, nothing]) expect(out.toString()).toBe('')
   expect(await topics.admin.fetchTopicOffsets(topics.apiKeys)).toEqual(before)
+})
+
+test('a key that the projector has not come to is not made a second time: its text is shown, and what to do is said', async () => {
+  await projector.stop()
+  const ran = await keys('create', '--org', org, '--name', 'Late', '--wait', '1')
+  expect([ran.code, ran.said]).toEqual([1, expect.stringContaining('do not make another one')])
+  expect(ran.out.toString()).toMatch(/^ck_/)
 })

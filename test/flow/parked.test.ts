@@ -235,18 +235,21 @@ test.each([
   expect(jsonLines(await again(position(parked[which])))).toMatchObject([{ outcome: 'already_there' }])
 })
 
-test('what cannot be sent as it was is refused: a header without a value, bytes too large to be kept', async () => {
+test('what cannot be sent as it was is refused: a header without a value or with a name that is not UTF-8, bytes too large to be kept', async () => {
   const index = indexNamed(prefix, 'parked')
   const { body, ...fields } = (await storedById(index, position(parked.ofOther))) as { body: { headers: unknown[] } }
   const spoiled = [
     { ...body, headers: [...body.headers, ['x-y', null]] },
+    { ...body, headers: [...body.headers, ['x\ufffd', 'MQ==', 'eP8=']] },
     { key: null, headers: [], value: null, left_out: { bytes: 1, sha256: 'f' } },
   ].map((body, place) => ({ ...fields, offset: 1_000_000 + place, body }))
   const positions = spoiled.map(({ offset }) => position({ ...parked.ofOther, offset }))
   for (const [place, id] of positions.entries()) await store(index, id, spoiled[place] ?? {})
   await topics.publish([repRecorded({ org_id: other }), periodRecorded({ org_id: other })])
   const reasons = jsonLines(await again(...positions, '--publish')).map(({ reason }) => reason)
-  expect(reasons).toEqual(['header_without_value', 'bytes_not_kept'])
+  expect(reasons).toEqual(['header_without_value', 'header_name_not_utf8', 'bytes_not_kept'])
+  const shown = await read('show', positions[1] ?? '')
+  expect(shown.out.toString()).toContain('header not UTF-8: 78ff')
 })
 
 test('where somebody else is quicker, it says what became of each: parked again, or a duplicate', async () => {

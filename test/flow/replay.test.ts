@@ -85,6 +85,12 @@ test('a replay up to a time has what was live then', async () => {
     code: 1,
     said: expect.stringContaining('yet to come'),
   })
+  // Nothing is later, and a record of that time may still come.
+  const justNow = new Date(Date.now() - 1_000).toISOString()
+  expect(await projection('replay', '--until-time', justNow)).toMatchObject({
+    code: 1,
+    said: expect.stringContaining('not over in partition'),
+  })
 })
 
 test('a replay that is stopped, and one that is killed, go on where they are, and come to what one in one go does', async () => {

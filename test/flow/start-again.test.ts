@@ -66,6 +66,17 @@ describe('what was projected before', () => {
     await store(control, id, { ...document, body: { ...(document.body as object), ...changes } })
   }
 
+  /** As if an index that was made anew had always been there. */
+  const recordIndex = async (generation: string, name: string): Promise<void> => {
+    const control = indexNamed(prefix, 'control')
+    const document = (await storedById(control, generationId(generation))) as { kind: string; body: Recorded }
+    const { text } = await call('GET', `/${name}/_settings`)
+    const { uuid } =
+      (JSON.parse(text) as Record<string, { settings: { index: { uuid: string } } }>)[name]?.settings.index ?? {}
+    const indices = { ...document.body.indices, [name]: uuid }
+    await store(control, generationId(generation), { ...document, body: { ...document.body, indices } })
+  }
+
   test('another cluster is refused', async t => {
     await change(t, generationId('g1'), { cluster_id: 'another' })
     expect(await expectUntouched(t, 'source_changed')).toContain('cluster_id: expected another')
@@ -122,8 +133,18 @@ describe('what was projected before', () => {
           const path = `/${name}/_doc/${encodeURIComponent(id)}?version=${version}&version_type=external`
           expect((await call('PUT', path, source)).status).toBe(201)
         }
+        await recordIndex(kind.startsWith('api-keys') ? 'api-keys' : 'g1', name)
       })
       expect(await expectUntouched(t, 'index_missing')).toContain(name)
+    },
+  )
+
+  test.for(['payouts', 'control', 'api-keys'] as const)(
+    'another index of the same name is refused: %s',
+    async (kind, t) => {
+      const indices = Object.fromEntries([[indexNamed(prefix, kind), 'another']])
+      await change(t, generationId(kind === 'api-keys' ? 'api-keys' : 'g1'), { indices })
+      expect(await expectUntouched(t, 'index_replaced')).toContain(indexNamed(prefix, kind))
     },
   )
 
@@ -151,6 +172,8 @@ describe('what was projected before', () => {
     expect(await expectUntouched(t, 'index_unsuitable')).toContain('another mapping')
   })
 })
+
+type Recorded = { readonly indices: Readonly<Record<string, string>> }
 
 /**
  * All but how far the topic of API keys was seen: that topic is in order, and read, while the other one is refused.

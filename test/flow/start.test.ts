@@ -33,6 +33,7 @@ describe('settings', () => {
     PROJECTOR_ADMIN_PORT: '65536',
     API_PORT: 'http',
     API_ADMIN_PORT: '-1',
+    API_DRAIN_SECONDS: '-1',
     RATE_LIMIT_REQUESTS: '1.5',
     RATE_LIMIT_WINDOW_SECONDS: '0',
     REDIS_URL: 'http://user:CANARY@x',

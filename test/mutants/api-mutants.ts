@@ -79,8 +79,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'an instant is over as soon as the projection has reached it',
     file: 'api/moments.ts',
-    find: "'nothing', signal)) - AS_OF_SETTLED\n",
-    replace: "'nothing', signal))\n",
+    find: 'Math.min(time, now()) - AS_OF_SETTLED\n',
+    replace: 'Math.min(time, now())\n',
   },
   {
     name: 'an instant is without what bears its very time',

@@ -16,21 +16,33 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a generation under other rules does not wait for the one it follows',
     file: 'projector/follow.ts',
-    find: '    if (alone === undefined && reached < batch.end) await untilDecided(batch)\n',
-    replace: '    if (alone === undefined && reached < 0) await untilDecided(batch)\n',
+    find: '    if (!isAlone() && decidedTo() < batch.end) await untilDecided(batch)\n',
+    replace: '    if (!isAlone() && decidedTo() < 0) await untilDecided(batch)\n',
     flow: CHANGE,
   },
   {
     name: 'a generation that follows another is past what that one has only begun to decide',
     file: 'projector/follow.ts',
-    find: 'if (alone !== undefined || reached >= end) return',
-    replace: 'if (alone !== undefined || reached > 0) return',
+    find: 'const until = isAlone() ? batch.end : Math.min(decidedTo(), batch.end)',
+    replace: 'const until = batch.end',
   },
   {
     name: 'what was parked is taken over for ever, also what the other one parks after the swap',
     file: 'projector/follow.ts',
-    find: '    const until = alone ?? batch.end\n',
-    replace: '    const until = alone === undefined ? batch.end : batch.end\n',
+    find: '    const parkedUntil = alone ?? until\n',
+    replace: '    const parkedUntil = until\n',
+  },
+  {
+    name: 'a generation that follows another waits for the end of a batch in the middle of which that one stopped',
+    file: 'projector/follow.ts',
+    find: '  const untilDecided = ({ from }: Batch): Promise<void> =>\n',
+    replace: '  const untilDecided = ({ end: from }: Batch): Promise<void> =>\n',
+  },
+  {
+    name: 'what is not decided yet is lost where a batch is cut',
+    file: 'projector/flow.ts',
+    find: 'for (const later of [undecided, rest]) this',
+    replace: 'for (const later of [rest]) this',
   },
   {
     name: 'the position of the followed one is read after what is live',
@@ -82,9 +94,9 @@ export const generationMutants: readonly Mutant[] = [
   },
   {
     name: 'what was not compared is made live',
-    file: 'commands/projection/swap.ts',
-    find: '  if (force === undefined && now.verified[generation] !== now.live) {',
-    replace: '  if (force === undefined && now.verified[generation] === now.live) {',
+    file: 'commands/projection/compared.ts',
+    find: '  if (note === undefined) {',
+    replace: '  if (note === null) {',
     flow: GENERATIONS,
   },
   {
@@ -96,14 +108,14 @@ export const generationMutants: readonly Mutant[] = [
   },
   {
     name: 'the live one can be dropped',
-    file: 'commands/projection/swap.ts',
-    find: '  if (now.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)\n',
+    file: 'commands/projection/drop.ts',
+    find: '    if (seen.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)\n',
     replace: '',
     flow: GENERATIONS,
   },
   {
     name: 'generations are compared by what is in them, not by their documents',
-    file: 'commands/projection/verify.ts',
+    file: 'commands/projection/summarize.ts',
     find: '.update(`${kind}\\n${id}\\n${JSON.stringify(source)}`)',
     replace: '.update(`${kind}\\n${id}`)',
     flow: GENERATIONS,
@@ -111,7 +123,7 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'nobody says how far the one before may have been seen, where the command was cut short',
     file: 'projector/projector.ts',
-    find: '    if (generations.floor === null) await settle(steps)\n',
+    find: '    if (generations.floor === null) await finishSwap(steps, health)\n',
     replace: '',
   },
   {

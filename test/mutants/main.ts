@@ -26,13 +26,17 @@ const vitest = (project: string, ...rest: string[]): string[] => [
   '--bail=1',
   ...rest,
 ]
-const unit: Check = { name: 'unit tests', args: vitest('unit', 'test/projector', 'test/api', 'test/commands') }
+const unit: Check = {
+  name: 'unit tests',
+  args: vitest('unit', 'test/projector', 'test/api', 'test/commands', 'test/schemas', 'test/golden'),
+}
 const simulation = (seeds: string): Check => ({
   name: 'simulation',
   args: ['test/simulation/main.ts', '--seeds', seeds],
 })
+const projectOf = (test: string): string => (test.startsWith('test/simulation/') ? 'simulation' : 'flow')
 const flowOf = ({ flow }: Mutant): Check[] =>
-  flow === undefined ? [] : [{ name: flow.replace(/^test\/|\.test\.ts$/g, ''), args: vitest('flow', flow) }]
+  flow === undefined ? [] : [{ name: flow.replace(/^test\/|\.test\.ts$/g, ''), args: vitest(projectOf(flow), flow) }]
 
 /** A copy of everything that git knows of, with the packages of this one. */
 const copyProgram = async (): Promise<string> => {

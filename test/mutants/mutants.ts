@@ -4,9 +4,16 @@
  * command `npm run mutants` plants one at a time in a copy of it.
  */
 
+import { answerMutants } from './answer-mutants.ts'
 import { apiMutants } from './api-mutants.ts'
+import { commandMutants } from './command-mutants.ts'
+import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
+import { hostileMutants } from './hostile-mutants.ts'
+import { limitMutants } from './limit-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
+import { pairMutants } from './pair-mutants.ts'
+import { sourceMutants } from './source-mutants.ts'
 
 export const mutants: readonly Mutant[] = [
   // --- the order of the flow
@@ -61,8 +68,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the part of a batch that was not loaded is forgotten',
     file: 'projector/flow.ts',
-    find: '    if (rest.records.length > 0 && !this.#closed) this.#read.putBack(rest)\n',
-    replace: '',
+    find: 'for (const later of [undecided, rest]) this',
+    replace: 'for (const later of [undecided]) this',
   },
 
   // --- writing
@@ -81,7 +88,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'other content under the same version is taken for the same',
     file: 'projector/write.ts',
-    find: '!isDeepStrictEqual(stored._source, sourceOf(item))',
+    find: '!isSameDocument(stored._source, sourceOf(item))',
     replace: 'stored._source === undefined && !isDeepStrictEqual(1, 1)',
   },
   {
@@ -137,7 +144,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a time is claimed that was not reached',
-    file: 'projector/flow.ts',
+    file: 'projector/included-time.ts',
     find: '    const reached = this.#seen.findLast(({ end }) => end <= position)',
     replace: '    const reached = this.#seen.at(-1)',
   },
@@ -253,6 +260,13 @@ export const mutants: readonly Mutant[] = [
     replace: "    throw new StopError('write_refused', `status ${status}, ${JSON.stringify(item)}`, { index })",
   },
 
+  ...sourceMutants,
   ...apiMutants,
+  ...answerMutants,
+  ...controlMutants,
   ...generationMutants,
+  ...hostileMutants,
+  ...limitMutants,
+  ...pairMutants,
+  ...commandMutants,
 ]

@@ -13,6 +13,8 @@ afterEach(() => {
 const steps: AdminSteps = {
   health: { reasons: () => ({}) },
   registry: new Registry(),
+  failed: () => [],
+  clocks: () => ({ elasticsearch_ahead_ms: 0, agree: true }),
   status: async () => [],
   receipts: { sources: () => [], ask: async () => ({ state: 'not_yet' }) },
 }
@@ -41,9 +43,22 @@ test('it is alive as long as it answers, ready when nothing is in the way, and e
 test('its status is that of every partition, or 503 when that is not known', async () => {
   const partition = { generation: 'g1', topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, parked: 0 }
   const { ask } = await start({ status: async () => [partition] })
-  expect(await ask('/status')).toEqual({ status: 200, body: JSON.stringify({ partitions: [partition] }) })
+  expect(await ask('/status')).toEqual({
+    status: 200,
+    body: JSON.stringify({ partitions: [partition], clocks: steps.clocks() }),
+  })
   server?.close()
   expect((await (await start({ status: async () => undefined })).ask('/status')).status).toBe(503)
+})
+
+test('it is ready without a generation that is not live and failed, and says which one and why', async () => {
+  const { ask } = await start({ failed: () => [{ generation: 'g2', code: 'index_missing' }] })
+  const failed = { g2: 'index_missing' }
+  expect(await ask('/readyz')).toEqual({ status: 200, body: JSON.stringify({ ready: true, reasons: {}, failed }) })
+  expect(await ask('/status')).toEqual({
+    status: 200,
+    body: JSON.stringify({ partitions: [], clocks: steps.clocks(), failed }),
+  })
 })
 
 test('a part that fails is answered 500, without its message', async () => {

@@ -95,6 +95,37 @@ test('a batch that leaves a gap or repeats is not taken: the partition is sought
   expect(flows[0]?.progress.readTo).toBe(4)
 })
 
+describe('a hole in the log', () => {
+  const reading = async () => {
+    const running = setUp()
+    running.assignment.assigned([0])
+    await running.positions.at(0).letGo(publishedAt(0))
+    running.assignment.batch(0, repsOf(0, 4))
+    return running
+  }
+
+  test('stops: nothing of the batch is taken', async () => {
+    const { assignment, failures, flows } = await reading()
+    assignment.batch(0, { ...repsOf(4, 3), missing: 5 })
+    expect(failures).toMatchObject([{ code: 'records_deleted', where: { partition: 0, offset: 5 } }])
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('in a batch from elsewhere than was sought says nothing', async () => {
+    const { assignment, failures, told } = await reading()
+    assignment.batch(0, { ...repsOf(9, 3), missing: 9 })
+    expect([failures, told.at(-1)]).toEqual([[], 'seek 0 to 4'])
+  })
+
+  test('where the last record was stops too', async () => {
+    const { assignment, positions, failures } = setUp()
+    assignment.assigned([0])
+    await positions.at(0).letGo(publishedAt(9, last))
+    assignment.batch(0, { ...repsOf(6, 3), missing: 6 })
+    expect(failures).toMatchObject([{ code: 'records_deleted', where: { partition: 0, offset: 6 } }])
+  })
+})
+
 describe('a new assignment', () => {
   test('ends everything that was ours before, and begins anew, the same partitions too', async () => {
     const { assignment, positions, flows, told } = setUp()

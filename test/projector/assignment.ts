@@ -43,6 +43,9 @@ export const publishedAt = (position: number, last: Position['last'] = null): Pu
     advance: async further => {
       current = { ...current, ...further }
     },
+    takeBack: async further => {
+      current = { ...current, ...further }
+    },
   }
 }
 export const record = eventRecord(rep(), 6, 1_000)

@@ -23,6 +23,11 @@ test('a batch from behind the bound is a gap for whoever is at the bound, not on
   expect(upToBound(0, repsOf(14, 3), [12])).toEqual({ from: 14, end: 14, records: [] })
 })
 
+test('a hole counts before the bound only', () => {
+  const missingIn = (bound: number) => upToBound(0, { ...repsOf(10, 5), missing: 12 }, [bound]).missing
+  expect([11, 12, 13, 15].map(missingIn)).toEqual([undefined, undefined, 12, 12])
+})
+
 test('a partition ends at its bound, where that comes first', () => {
   expect([endWithin(1, 20, [0, 12]), endWithin(1, 8, [0, 12]), endWithin(1, 20, undefined)]).toEqual([12, 8, 20])
 })

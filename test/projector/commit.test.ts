@@ -21,7 +21,7 @@ const setUp = () => {
       working = now
     },
     offer: async (partition: number, position: number) => {
-      committer.offer(partition, position)
+      void committer.offer(partition, position)
       await everythingRuns()
     },
   }

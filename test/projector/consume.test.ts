@@ -30,7 +30,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
     told.push([name, ...(parameter === undefined ? [] : [parameter])])
   }
   const consumer = {
-    events: { GROUP_JOIN: 'join', END_BATCH_PROCESS: 'end', CRASH: 'crash', REBALANCING: 'rebalancing' },
+    events: { GROUP_JOIN: 'join', CRASH: 'crash', REBALANCING: 'rebalancing' },
     on: (event: string, listener: Listener) => listeners.set(event, listener),
     ...Object.fromEntries(['pause', 'resume', 'seek'].map(name => [name, tell(name)])),
     ...Object.fromEntries(
@@ -43,14 +43,20 @@ const setUp = async (failing?: 'connect' | 'run') => {
       return consumer
     },
   } as unknown as Kafka
-  const consuming = consume(kafka, { topic, partitions: 2 }, 'a-group', {
-    onAssigned: partitions => heard.push(['assigned', partitions]),
-    onBatch: (partition, batch) => heard.push(['batch', partition, batch]),
-    sleep: async milliseconds => void rests.push(milliseconds),
-    onRebalancing: () => heard.push(['rebalancing']),
-    onTrouble: name => heard.push(['trouble', name]),
-    onStopped: error => heard.push(['stopped', error]),
-  })
+  const consuming = consume(
+    kafka,
+    { topic, partitions: 2 },
+    'a-group',
+    { prefix: 'test', elasticsearch: null },
+    {
+      onAssigned: partitions => heard.push(['assigned', partitions]),
+      onBatch: (partition, batch) => heard.push(['batch', partition, batch]),
+      sleep: async milliseconds => void rests.push(milliseconds),
+      onRebalancing: () => heard.push(['rebalancing']),
+      onTrouble: name => heard.push(['trouble', name]),
+      onStopped: error => heard.push(['stopped', error]),
+    },
+  )
   return {
     told,
     heard,
@@ -131,9 +137,11 @@ describe('a batch', () => {
     value: Buffer.from('{}'),
     headers,
   })
-  const deliverTo = async ({ deliver }: Awaited<ReturnType<typeof started>>, messages: unknown[], lastOffset = '9') => {
+  const offsets = (...all: number[]) => all.map(offset => ({ offset: String(offset) }))
+  /** With the offsets of all its records, those included that are not for us. */
+  const deliverTo = async ({ deliver }: Awaited<ReturnType<typeof started>>, messages: unknown[], all: unknown[]) => {
     const resolved: string[] = []
-    const batch = { fetchedOffset: '5', partition: 2, messages, lastOffset: () => lastOffset }
+    const batch = { fetchedOffset: '5', partition: 2, messages, messagesWithinOffset: all }
     await deliver({ batch, resolveOffset: (offset: string) => resolved.push(offset) })
     return resolved
   }
@@ -147,7 +155,7 @@ describe('a batch', () => {
       ['twice', null],
       ['twice', Buffer.from('b')],
     ])
-    expect(await deliverTo(running, [message(5), message(7, headers)])).toEqual(['7'])
+    expect(await deliverTo(running, [message(5), message(7, headers)], offsets(5, 6, 7, 8, 9))).toEqual(['9'])
     const parts = { key: 'org_1', value: '{}', timestamp: 1_770_000_000_000 }
     const expected: Batch = {
       from: 5,
@@ -172,29 +180,27 @@ describe('a batch', () => {
 
   test('of few bytes is followed by a rest, so that what comes one by one is taken in groups; a large one is not', async () => {
     const running = await started()
-    await deliverTo(running, [message(5)])
+    await deliverTo(running, [message(5)], offsets(5))
     expect(running.rests).toEqual([FETCH_REST_MS])
-    await deliverTo(running, [{ ...message(5), value: Buffer.alloc(FETCH_REST_BYTES) }])
+    await deliverTo(running, [{ ...message(5), value: Buffer.alloc(FETCH_REST_BYTES) }], offsets(5))
     expect(running.rests).toEqual([FETCH_REST_MS])
   })
 
-  test('that is empty is not given on: its last offset would be the high watermark', async () => {
+  test('of control or aborted records only is given on without records', async () => {
     const running = await started()
-    expect(await deliverTo(running, [], '1000')).toEqual([])
-    expect(running.heard).toEqual([])
+    expect(await deliverTo(running, [], offsets(5, 6, 7, 8))).toEqual(['8'])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 9, records: [] }]])
   })
 
-  test('of control or aborted records only is told by its end', async () => {
-    const { say, heard } = await started()
-    say('end', { partition: 2, batchSize: 0, firstOffset: '5', lastOffset: '8' })
-    expect(heard).toEqual([['batch', 2, { from: 5, end: 9, records: [] }]])
-  })
-
-  test('that was given on already is not told again by its end, nor one that held nothing at all', async () => {
-    const { say, heard } = await started()
-    say('end', { partition: 2, batchSize: 3, firstOffset: '5', lastOffset: '8' })
-    say('end', { partition: 2, batchSize: 0, firstOffset: null, lastOffset: '1000' })
-    expect(heard).toEqual([])
+  test.each([
+    ['begins after the offset it was fetched at', offsets(7, 8), { end: 9, missing: 5 }],
+    ['lacks an offset among its records', offsets(5, 6, 8), { end: 9, missing: 7 }],
+    ['has nothing left at or after the offset it was fetched at', [], { end: 5, missing: 5 }],
+    ['has an offset twice', offsets(5, 6, 6), { end: 7, missing: 7 }],
+  ])('that %s tells of the first offset that is missing', async (_, all, expected) => {
+    const running = await started()
+    await deliverTo(running, [], all)
+    expect(running.heard).toEqual([['batch', 2, { from: 5, records: [], ...expected }]])
   })
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { BATCH_BYTES, WRITES_IN_FLIGHT_PER_PARTITION } from '../../projector/limits.ts'
 import { hashOf } from '../../projector/source.ts'
 import { eventRecord } from './records.ts'
-import { batchOf, heavyBatch, repsOf, startFlow } from './running-flow.ts'
+import { batchOf, both, heavyBatch, repsOf, startFlow } from './running-flow.ts'
 import { payout, period, rep } from './story.ts'
 
 describe('a batch', () => {
@@ -67,7 +67,7 @@ describe('a batch', () => {
 
   test('refreshes the indices it wrote to, and tells whether the partition is far behind', async () => {
     const { take, story, flow } = startFlow({ farBehind: 10 })
-    flow.sawEnd(20, 1)
+    flow.sawEnd(20, both(1))
     await take(batchOf(0, [rep(), period(), payout('payout_1')]))
     await take(batchOf(3, [rep(), rep({ name: 'Ada' })], 10))
     expect(story.filter(step => step.startsWith('refresh'))).toEqual([
@@ -80,7 +80,7 @@ describe('a batch', () => {
 test('what is written last of a partition that was far behind is not kept waiting', async () => {
   const { take, hold, refreshes, flow, hurries } = startFlow({ farBehind: 10 })
   hold('refreshes')
-  flow.sawEnd(40, 1)
+  flow.sawEnd(40, both(1))
   await take(repsOf(0, 20))
   expect([refreshes.at(0).argument.behind, hurries]).toEqual([true, []])
   await take(repsOf(20, 15))
@@ -222,7 +222,7 @@ describe('after it was closed', () => {
     hold('advances')
     await take(repsOf(0, 1))
     flow.close()
-    flow.sawEnd(0, 5)
+    flow.sawEnd(0, both(5))
     await advances.at(0).letGo()
     expect(story).toEqual(['write 0-0', 'refresh reps', 'publish 1'])
   })

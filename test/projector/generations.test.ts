@@ -33,6 +33,7 @@ test('before the first start there is none; a live one that says no more is the 
     building: null,
     previous: null,
     verified: {},
+    compared: {},
     floor: [],
     alone: {},
     highest: 1,
@@ -61,6 +62,12 @@ test('a change that is given up changes nothing', async () => {
   expect(state).toEqual({ body: { generation: 'g1' }, seqNo: 7 })
 })
 
+test('a change that changes nothing is not written: nobody else has to decide anew', async () => {
+  const { state, steps } = control({ generation: 'g1' })
+  await changeGenerations(steps, now => now)
+  expect(state.seqNo).toBe(7)
+})
+
 describe('after a swap', () => {
   const documents = (live: object, position: number) => {
     const { state, between, steps } = control(live)
@@ -77,6 +84,22 @@ describe('after a swap', () => {
     const { state, steps } = documents(swapped, 5)
     await settle(steps)
     expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
+  })
+
+  test('it is said already where the one before was dropped meanwhile; where it was not, a position is missing', async () => {
+    const { state, steps } = documents(swapped, 5)
+    const request: typeof steps.request = async asked => {
+      if (!asked.path.includes('generation%3Ag1')) return steps.request(asked)
+      state.body = { ...state.body, previous: null, floor: [5, 5] }
+      return { status: 404, body: { found: false } }
+    }
+    await settle({ ...steps, request })
+    const gone: typeof steps.request = async asked =>
+      asked.path.includes('generation%3Ag1') ? { status: 404, body: { found: false } } : steps.request(asked)
+    state.body = swapped
+    await expect(settle({ ...steps, request: gone })).rejects.toThrow(
+      expect.objectContaining({ code: 'index_missing' }),
+    )
   })
 
   test('who says so first says so for all; where one decides by itself is said with its first swap', async () => {

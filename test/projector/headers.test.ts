@@ -65,6 +65,24 @@ describe('the Kafka client', () => {
     expect(headers).toEqual([['', text('x')]])
   })
 
+  test('reads a name that is not UTF-8 with its bytes, which are the same after they were encoded again', () => {
+    const name = Buffer.from([0x78, 0xff, 0x79])
+    const body = Buffer.concat([
+      bodyOf([]).subarray(0, -1),
+      varInt(2),
+      sized(name),
+      sized(text('1')),
+      sized(text('é')),
+      sized(null),
+    ])
+    const { headers } = decoded(body)
+    expect(headers).toEqual([
+      ['x\ufffdy', text('1'), name],
+      ['é', null],
+    ])
+    expect(encodeHeaders(headers).bytes).toEqual(body.subarray(bodyOf([]).length - 1))
+  })
+
   test('are read one after the other, no further than somebody asks', () => {
     const millions = Buffer.concat([varInt(25_000_000), sized(text('a')), sized(text('1'))])
     expect(new EncodedHeaders(millions)[Symbol.iterator]().next().value).toEqual(['a', text('1')])

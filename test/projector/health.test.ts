@@ -67,6 +67,18 @@ test('each part stands by itself', () => {
   expect(health.reasons()).toEqual({ 'events consumer': 'b' })
 })
 
+test('a generation that is left alone is forgotten, without a word, and no other is', () => {
+  const { health, lines } = setUp()
+  health.prepare('g2 consumer', 'joining the group')
+  health.set('g2 following g1', 'waits')
+  health.set('g21 consumer', 'a')
+  health.set('kafka', 'b')
+  const said = lines.length
+  health.forget('g2')
+  expect(health.reasons()).toEqual({ 'g21 consumer': 'a', kafka: 'b' })
+  expect(lines).toHaveLength(said)
+})
+
 describe('several tasks that concern a part', () => {
   const held = () => Promise.withResolvers<void>()
 

@@ -12,11 +12,18 @@ class Elasticsearch {
   readonly indices = new Map<string, Index>()
   readonly documents = new Map<string, unknown>()
   readonly asked: string[] = []
+  /** Indices that were restored since they were created. */
+  readonly replaced = new Set<string>()
 
   readonly request = async ({ method, path, body }: Request): Promise<Answer> => {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
     if (name === '_index_template') return { status: 200, body: {} }
+    if (operation === '_settings') {
+      const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
+      const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
+      return { status: 200, body: Object.fromEntries(names.map(index => [index, { settings: settings(index) }])) }
+    }
     const index = this.indices.get(name)
     if (operation === undefined) return this.#index(method, name, index, body as Index)
     if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
@@ -25,6 +32,10 @@ class Elasticsearch {
       if (this.documents.has(key)) return { status: 409, body: {} }
       this.documents.set(key, structuredClone(body))
       return { status: 201, body: {} }
+    }
+    if (method === 'PUT') {
+      this.documents.set(key, structuredClone(body))
+      return { status: 200, body: {} }
     }
     const _source = this.documents.get(key)
     return _source === undefined
@@ -69,6 +80,10 @@ const started = async (): Promise<Elasticsearch> => {
 }
 const stops = (code: string) => expect.objectContaining({ code })
 const all: Record<string, IndexDefinition> = { ...commonIndices('test'), ...generationIndices('test', 'g1', 1) }
+const idsOf = (...names: string[]) =>
+  Object.fromEntries(['test-control', ...names].map(name => [name, `id of ${name}`]))
+const idsOfG1 = idsOf(...Object.keys(generationIndices('test', 'g1', 1)))
+const idsOfKeys = idsOf('test-api-keys', 'test-api-keys-parked')
 const position = { position: 0, last: null, at: 0, time: 0 }
 
 describe('a first start', () => {
@@ -83,13 +98,19 @@ describe('a first start', () => {
       'test-control/position:g1:1': { kind: 'position', body: { ...position, serve_from: 0 } },
       'test-control/generation:g1': {
         kind: 'generation',
-        body: { generation: 'g1', ...source, rules_version: RULES_VERSION },
+        body: { generation: 'g1', ...source, rules_version: RULES_VERSION, indices: idsOfG1 },
       },
       // Keys are served once everything up to the end of the topic as it was found is read.
       'test-control/position:api-keys:0': { kind: 'position', body: { ...position, serve_from: 5 } },
       'test-control/generation:api-keys': {
         kind: 'generation',
-        body: { generation: 'api-keys', ...source, partitions: 1, rules_version: KEY_RULES_VERSION },
+        body: {
+          generation: 'api-keys',
+          ...source,
+          partitions: 1,
+          rules_version: KEY_RULES_VERSION,
+          indices: idsOfKeys,
+        },
       },
       'test-control/live': { kind: 'live', body: { generation: 'g1' } },
     })
@@ -187,6 +208,72 @@ describe('a later start', () => {
       }
     },
   )
+
+  test('creates nothing where the control index is gone and anything is left that only a projection makes', async () => {
+    const left = ['test-api-keys', 'test-api-keys-parked', 'test-g1-reps', 'test-g2-payouts', 'test-g17-parked']
+    for (const name of left) {
+      const elasticsearch = new Elasticsearch()
+      elasticsearch.indices.set(name, { mappings: {}, settings: { index: {} } })
+      const refused = start(elasticsearch)
+      await expect(refused).rejects.toThrow(stops('index_missing'))
+      await expect(refused).rejects.toThrow(`test-control, but there are ${name}; restore test-control`)
+      expect([...elasticsearch.indices.keys()]).toEqual([name])
+      expect(elasticsearch.documents.size).toBe(0)
+    }
+  })
+
+  test('names some of many indices that are left', async () => {
+    const elasticsearch = await started()
+    elasticsearch.indices.delete('test-control')
+    await expect(start(elasticsearch)).rejects.toThrow(
+      'there are test-api-keys, test-api-keys-parked, test-g1-chains, … (9 in all)',
+    )
+  })
+
+  test('is a first start beside another installation whose prefix begins with this one, and beside its sandboxes', async () => {
+    const whole = await started()
+    const elasticsearch = new Elasticsearch()
+    for (const prefix of ['test-eu', 'test-g1', 'test-sandbox', 'tes', 'testing'])
+      for (const name of ['control', 'api-keys', 'api-keys-parked', 'g1-reps', 's1-payouts'])
+        elasticsearch.indices.set(`${prefix}-${name}`, { mappings: {}, settings: { index: {} } })
+    expect(await start(elasticsearch)).toBe('g1')
+    expect(elasticsearch.documents).toEqual(whole.documents)
+  })
+
+  test('is refused when nothing says any more which generation is live, and there is one beside the first', async () => {
+    const elasticsearch = await started()
+    elasticsearch.documents.delete('test-control/live')
+    elasticsearch.indices.set('test-g2-reps', { mappings: {}, settings: { index: {} } })
+    const before = structuredClone(elasticsearch.documents)
+    await expect(start(elasticsearch)).rejects.toThrow('document "live" of test-control, but there are indices of g2')
+    expect(elasticsearch.documents).toEqual(before)
+  })
+
+  test.each(Object.keys(all))(
+    'is refused when %s is another one of its name: it was restored, or made anew',
+    async name => {
+      const elasticsearch = await started()
+      elasticsearch.replaced.add(name)
+      const before = structuredClone(elasticsearch.documents)
+      const refused = start(elasticsearch)
+      await expect(refused).rejects.toThrow(stops('index_replaced'))
+      await expect(refused).rejects.toThrow(name)
+      expect(elasticsearch.documents).toEqual(before)
+    },
+  )
+
+  test('records which indices there are where an earlier version did not, and goes by that from then on', async () => {
+    const whole = await started()
+    const elasticsearch = await started()
+    for (const id of ['generation:g1', 'generation:api-keys']) {
+      const { kind, body } = elasticsearch.control(id) as { kind: string; body: object }
+      elasticsearch.documents.set(`test-control/${id}`, { kind, body: { ...body, indices: undefined } })
+    }
+    expect(await start(elasticsearch)).toBe('g1')
+    expect(elasticsearch.documents).toEqual(whole.documents)
+    elasticsearch.replaced.add('test-g1-reps')
+    await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
+  })
 
   test('leaves the number of copies to the operator', async () => {
     const elasticsearch = await started()

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../projector/cache.ts'
+import { encodeHeaders } from '../../projector/headers.ts'
 import { PARKED_BYTES_MAX } from '../../projector/limits.ts'
 import { project } from '../../projector/project.ts'
 import { State } from '../../projector/state.ts'
@@ -44,6 +45,23 @@ describe('a parked record', () => {
           ],
           value: Buffer.from(JSON.stringify(repData)).toString('base64'),
         },
+      },
+    })
+  })
+
+  test('keeps a header name that is not UTF-8 whole, beside its text', () => {
+    const name = Buffer.from([0x78, 0xff])
+    const headers = encodeHeaders([
+      ['x', Buffer.from('1')],
+      ['x\ufffd', null, name],
+    ])
+    const draft = fieldsOf({ ...record({ value: null }), headers })
+    expect(draft).toMatchObject({
+      body: {
+        headers: [
+          ['x', 'MQ=='],
+          ['x\ufffd', null, name.toString('base64')],
+        ],
       },
     })
   })

@@ -102,6 +102,34 @@ describe('a position', () => {
   })
 })
 
+describe('a time that is taken back', () => {
+  test('is replaced by an earlier one, and that is counted', async () => {
+    const { published, document } = await setUp({ ...start, ...at(7), time: 9_000 })
+    await published.takeBack({ time: 500 })
+    expect(document()).toEqual({ ...start, ...at(7), time: 500, taken_back: 1 })
+    await published.advance({ time: 600 })
+    expect(document()).toEqual({ ...start, ...at(7), time: 600, taken_back: 1 })
+    await published.takeBack({ time: 100 })
+    expect(document()).toEqual({ ...start, ...at(7), time: 100, taken_back: 2 })
+  })
+
+  test('is not brought back by another owner that still holds it', async () => {
+    const { published, next, document } = await setUp({ ...start, ...at(7), time: 9_000 })
+    next.push({ before: { ...start, ...at(7), time: 500, taken_back: 1 } as Position })
+    await published.advance({ ...at(9), time: 9_100 })
+    expect(document()).toEqual({ ...start, ...at(9), time: 500, taken_back: 1 })
+    await published.advance({ time: 700 })
+    expect(document()?.time).toBe(700)
+  })
+
+  test('is taken back once by two owners at the same time, to the later of both', async () => {
+    const { published, next, document } = await setUp({ ...start, time: 9_000 })
+    next.push({ before: { ...start, time: 500, taken_back: 1 } })
+    await published.takeBack({ time: 510 })
+    expect(document()).toEqual({ ...start, time: 510, taken_back: 1 })
+  })
+})
+
 describe('when another owner was first', () => {
   test('what it wrote is merged: the further position with its record, the later time', async () => {
     const { published, next, document } = await setUp()

@@ -21,6 +21,9 @@ export const batchOf = (from: number, events: readonly Event[], end = from + eve
   records: events.map((event, at) => eventRecord(event, from + at, 1_000 + from + at)),
 })
 
+/** Clocks that agree. */
+export const both = (time: number) => ({ reached: time, latest: time })
+
 /** A batch of so many reps, each another. */
 export const repsOf = (from: number, count: number): Batch =>
   batchOf(
@@ -84,15 +87,20 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
           .catch(() => undefined)
           .then(async () => {
             if (holds.advances) await advances.call(further)
-            current = { ...current, ...further }
+            current = { ...current, ...further, time: Math.max(current.time, further.time ?? 0) }
           })
         return advanced
+      },
+      takeBack: async further => {
+        story.push(`take back to ${further.time}`)
+        current = { ...current, ...further }
       },
     },
     commit: position => story.push(`commit ${position}`),
     onPressure: full => pressure.push(full),
     onProjected: () => undefined,
     onPublished: () => undefined,
+    onRecordsBehind: milliseconds => story.push(`records behind ${milliseconds}`),
     fail: error => failures.push(error),
   }
   const flow = new PartitionFlow(steps, farBehind)

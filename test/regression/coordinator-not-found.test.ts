@@ -22,14 +22,20 @@ test.concurrent('a consumer that cannot find its coordinator tries until it does
   const troubles: string[] = []
   const stopped: Error[] = []
   const group = `coordinator-${randomBytes(6).toString('hex')}`
-  const consumption = await consume(kafka, { topic: topics.events, partitions: topics.partitions }, group, {
-    onAssigned: () => void assignments++,
-    onBatch: () => undefined,
-    sleep: async () => undefined,
-    onRebalancing: () => undefined,
-    onTrouble: name => void troubles.push(name),
-    onStopped: error => void stopped.push(error),
-  })
+  const consumption = await consume(
+    kafka,
+    { topic: topics.events, partitions: topics.partitions },
+    group,
+    { prefix: 'test', elasticsearch: null },
+    {
+      onAssigned: () => void assignments++,
+      onBatch: () => undefined,
+      sleep: async () => undefined,
+      onRebalancing: () => undefined,
+      onTrouble: name => void troubles.push(name),
+      onStopped: error => void stopped.push(error),
+    },
+  )
   t.onTestFinished(() => consumption.stop())
   await eventually(() => expect(assignments).toBe(1))
 

@@ -40,12 +40,12 @@ describe('document ids', () => {
 describe('the indices', () => {
   const indices = { ...generationIndices('commission', 'g1', 2), ...commonIndices('commission') }
 
-  test('are one of each kind for a generation, and three that all generations share, control last', () => {
+  test('are one of each kind for a generation, and three that all generations share, control first', () => {
     expect(Object.keys(indices)).toEqual([
       ...kinds.map(kind => `commission-g1-${kind}`),
+      'commission-control',
       'commission-api-keys',
       'commission-api-keys-parked',
-      'commission-control',
     ])
   })
 

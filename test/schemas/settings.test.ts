@@ -59,8 +59,10 @@ describe('defaults', () => {
       API_PORT: 8080,
       API_TLS_CERT_FILE: undefined,
       API_TLS_KEY_FILE: undefined,
+      API_TRUSTED_PROXIES: [],
       API_ADMIN_HOST: '127.0.0.1',
       API_ADMIN_PORT: 9464,
+      API_DRAIN_SECONDS: 3,
       RATE_LIMIT_REQUESTS: 600,
       RATE_LIMIT_WINDOW_SECONDS: 60,
       REDIS_URL: undefined,
@@ -74,11 +76,25 @@ describe('defaults', () => {
   })
 })
 
+test('the group is one of its own for each index prefix, unless it is given', () => {
+  const groupOf = (given: Record<string, string>) =>
+    readSettings(projectorSettings, { ...enough, ...given }).KAFKA_GROUP_ID
+  expect(groupOf({ ELASTICSEARCH_INDEX_PREFIX: 'staging' })).toBe('staging-projector')
+  expect(groupOf({ ELASTICSEARCH_INDEX_PREFIX: 'staging', KAFKA_GROUP_ID: 'ours' })).toBe('ours')
+})
+
 test('lists are read from commas, with or without spaces', () => {
   const environment = { KAFKA_BROKERS: 'one:1, two:2', ELASTICSEARCH_URL: 'http://one:9200,https://two' }
   const { KAFKA_BROKERS, ELASTICSEARCH_URL } = readSettings(projectorSettings, environment)
   expect(KAFKA_BROKERS).toEqual(['one:1', 'two:2'])
   expect(ELASTICSEARCH_URL).toEqual(['http://one:9200', 'https://two'])
+})
+
+test('trusted proxies are addresses and networks, of IPv4 and IPv6', () => {
+  const API_TRUSTED_PROXIES = '10.0.0.0/8, 192.0.2.1,2001:db8::/32,::1,::/0,0.0.0.0/0,::ffff:10.0.0.1'
+  const read = readSettings(apiSettings, { ...enough, API_TRUSTED_PROXIES }).API_TRUSTED_PROXIES
+  expect(read).toEqual(API_TRUSTED_PROXIES.split(',').map(one => one.trim()))
+  expect(problemsOf({ API_TRUSTED_PROXIES: '10.0.0.0/8, proxy' })).toEqual(['API_TRUSTED_PROXIES'])
 })
 
 test('one message lists every problem: name, expected, got', () => {
@@ -111,9 +127,22 @@ test.each([
   ['ELASTICSEARCH_URL', 'localhost:9200', 'ftp://localhost', 'http://', 'http://a,b'],
   ['ELASTICSEARCH_INDEX_PREFIX', 'Commission', '1commission', '-a', 'a_b', 'a*', 'a'.repeat(101), '.a'],
   ['API_PORT', '-1', '65536', '8080.5', '0x50', '1e3', ' 80', 'http'],
+  ['API_DRAIN_SECONDS', '-1', '5', '1.5', 'soon'],
   ['RATE_LIMIT_REQUESTS', '0', '100000001', '-1', 'many'],
   ['RATE_LIMIT_WINDOW_SECONDS', '0', '86401'],
   ['REDIS_URL', 'localhost:6379', 'http://localhost'],
+  [
+    'API_TRUSTED_PROXIES',
+    'proxy',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    '256.0.0.1',
+    '10.0.0.1/',
+    '::/129',
+    '1::2::3',
+    '10.0.0.1,',
+    '01.2.3.4.5',
+  ],
   ['KAFKA_EVENTS_PARTITIONS', '0', '1001'],
   ['KAFKA_REPLICATION_FACTOR', '0', '101'],
   ['ELASTICSEARCH_SHARDS', '0', '1025', 'two'],

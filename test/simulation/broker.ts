@@ -8,11 +8,18 @@ import { Group } from './group.ts'
 import type { Entry, Log } from './history.ts'
 
 export class Partition {
-  readonly entries: readonly Entry[]
+  readonly entries: Entry[]
   /** The last stable offset: what is behind it is not published yet, or may still be aborted. */
   end = 0
   constructor(entries: readonly Entry[]) {
-    this.entries = entries
+    this.entries = [...entries]
+  }
+  /** @returns its offset */
+  append(entry: (offset: number) => Entry): number {
+    const offset = this.entries.length
+    this.entries.push(entry(offset))
+    this.end = this.entries.length
+    return offset
   }
   /** @returns undefined when the offset is out of range */
   read(offset: number, count: number): readonly Entry[] | undefined {
@@ -49,6 +56,11 @@ export class Broker {
     const group = this.#groups.get(id) ?? this.#makeGroup(this.topic(topic).partitions.length)
     this.#groups.set(id, group)
     return group
+  }
+
+  /** Those that want to be in a group, or are. */
+  membersOf(id: string): number {
+    return this.#groups.get(id)?.size ?? 0
   }
 
   /** The group of a generation, once somebody has joined it. */

@@ -17,6 +17,8 @@ export class Clock {
   #time = 0
   #order = 0
   readonly #events: Event[] = []
+  /** Whether files are read or written just now: time stands still meanwhile. */
+  isWaitingForFiles = (): boolean => false
   /** Events that have happened: a run that never comes to rest is cut by them. */
   happened = 0
 
@@ -40,7 +42,8 @@ export class Clock {
     const deadline = this.#time + milliseconds
     for (;;) {
       // Promises that are settled run what waits for them before this comes back.
-      await new Promise(resolve => setImmediate(resolve))
+      do await new Promise(resolve => setImmediate(resolve))
+      while (this.isWaitingForFiles())
       if (reached()) return true
       const event = this.#next(deadline)
       if (event === undefined) return false
@@ -105,6 +108,8 @@ export class Host {
   readonly clock: Clock
   readonly name: string
   #state: 'running' | 'frozen' | 'dead' = 'running'
+  /** Told of each request of the process before it is sent. */
+  onStep: () => void = () => undefined
   #waiting: (() => void)[] = []
 
   constructor(clock: Clock, name: string) {

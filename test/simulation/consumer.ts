@@ -1,8 +1,8 @@
 /**
  * The Kafka client's consumer, with what `projector/consume.ts` uses of it and with its traps: it stays in the loop fetch,
  * handle, heartbeat; it hears of a rebalance only at a heartbeat; pauses and seeks outlive a rebalance and are lost with a
- * crash; what was fetched before a seek or a pause is thrown away unless it is being handled; batches without a record for
- * us are told by an event only; out of the group it refuses everything. A fault makes it fetch from elsewhere.
+ * crash; what was fetched before a seek or a pause is thrown away unless it is being handled; out of the group it refuses
+ * everything. A fault makes it fetch from elsewhere.
  */
 import kafkajs, { type EachBatchPayload } from 'kafkajs'
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
@@ -40,7 +40,6 @@ type Stay = {
 export class Consumer {
   readonly events = {
     GROUP_JOIN: 'consumer.group_join',
-    END_BATCH_PROCESS: 'consumer.end_batch_process',
     REBALANCING: 'consumer.rebalancing',
     CRASH: 'consumer.crash',
   }
@@ -265,7 +264,7 @@ export class Consumer {
   }
 
   async #handle(stay: Stay, fetched: Fetched): Promise<void> {
-    const { partition, from, entries } = fetched
+    const { partition, entries } = fetched
     if (entries === undefined) {
       // Out of range: the client takes the beginning, which is what it was told to do.
       stay.next.set(partition, 0)
@@ -275,24 +274,10 @@ export class Consumer {
     if (last === undefined) return
     const messages = entries.filter(({ kind }) => kind === 'record').map(({ message }) => message)
     this.#coverage.count('batches')
-    const payload = {
-      partition,
-      batchSize: messages.length,
-      firstOffset: String(from),
-      lastOffset: String(last.offset),
-    }
-    if (messages.length === 0) {
-      this.#coverage.count('batches of control or aborted records only')
-      stay.next.set(partition, last.offset + 1)
-      return this.#emit(this.events.END_BATCH_PROCESS, payload)
-    }
+    if (messages.length === 0) this.#coverage.count('batches of control or aborted records only')
     const batch = batchOf(this.#topic, fetched, messages)
-    const resolveOffset = (offset: string): void => {
-      const isLast = offset === messages.at(-1)?.offset
-      stay.next.set(partition, (isLast ? last.offset : Number(offset)) + 1)
-    }
+    const resolveOffset = (offset: string): void => void stay.next.set(partition, Number(offset) + 1)
     await this.#eachBatch?.({ batch, resolveOffset } as unknown as EachBatchPayload)
-    this.#emit(this.events.END_BATCH_PROCESS, payload)
   }
 
   async #heartbeat(stay: Stay): Promise<void> {

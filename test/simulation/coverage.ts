@@ -53,6 +53,7 @@ export const happenings = [
   'rebalances',
   'members that lost their session',
   'consumers that crashed and started again',
+  'clocks that jumped',
   'committed offsets changed',
   'batches',
   'batches from before where it was',
@@ -70,12 +71,30 @@ export const happenings = [
   'keys looked up',
   'reads answered unavailable',
 ] as const
-export type Happening = (typeof happenings)[number]
+/** What happens while clients attack a whole API process. */
+export const attacks = [
+  'attacks',
+  'clients that read slowly',
+  'clients that left',
+  'requests of a flood',
+  'pipelines',
+  'unknown keys',
+  'bytes that are no request',
+  'Elasticsearch frozen during an attack',
+  'answers that were cut off',
+  'answers to clients that behave',
+  'refusals of clients that behave',
+] as const
+export type Happening = (typeof happenings | typeof attacks)[number]
 
 export class Coverage {
-  readonly #counts = new Map<Happening, number>(happenings.map(name => [name, 0]))
+  readonly #counts: Map<Happening, number>
   /** Virtual milliseconds from the end of the faults until everything was caught up: the longest. */
   slowestRecovery = 0
+
+  constructor(names: readonly Happening[] = happenings) {
+    this.#counts = new Map(names.map(name => [name, 0]))
+  }
 
   count(name: Happening, times = 1): void {
     this.#counts.set(name, this.of(name) + times)
@@ -86,16 +105,16 @@ export class Coverage {
   }
 
   missing(): Happening[] {
-    return happenings.filter(name => this.of(name) === 0)
+    return [...this.#counts].flatMap(([name, count]) => (count === 0 ? [name] : []))
   }
 
   add(other: Coverage): void {
-    for (const name of happenings) this.count(name, other.of(name))
+    for (const [name, count] of other.#counts) this.count(name, count)
     this.slowestRecovery = Math.max(this.slowestRecovery, other.slowestRecovery)
   }
 
   toString(): string {
-    const lines = happenings.map(name => `  ${name.padEnd(60)} ${this.of(name).toLocaleString('en')}`)
+    const lines = [...this.#counts].map(([name, count]) => `  ${name.padEnd(60)} ${count.toLocaleString('en')}`)
     return [...lines, `  slowest recovery (virtual seconds) ${(this.slowestRecovery / 1000).toFixed(1)}`].join('\n')
   }
 }

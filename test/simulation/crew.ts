@@ -66,7 +66,10 @@ export class Crew {
   /** Nothing is done to them any more: who was frozen goes on, and who is missing is started. */
   heal(count: number): void {
     this.#isHealed = true
-    for (const { host } of this.#projectors) host.thaw()
+    for (const projector of this.#projectors) {
+      projector.host.thaw()
+      projector.skew = 0
+    }
     const living = (version: number): number => this.#living().filter(one => one.version === version).length
     for (let missing = count - living(RULES_VERSION); missing > 0; missing--) this.#startOne()
     if (this.#others > 0 && living(OTHER_RULES) === 0) this.#startOne(OTHER_RULES)
@@ -98,7 +101,7 @@ export class Crew {
   }
 
   #actOn(projector: Projector, action: Action, length: number): void {
-    const { clock } = this.#parts
+    const { clock, coverage } = this.#parts
     if (action === 'kill') {
       projector.kill()
       this.#startAfter(length, projector.version)
@@ -110,6 +113,10 @@ export class Crew {
     if (action === 'stop') {
       projector.stop()
       this.#startAfter(length, projector.version)
+    }
+    if (action === 'a clock jumps') {
+      coverage.count('clocks that jumped')
+      projector.skew = this.#random.pick([-86_400_000, -60_000, 60_000, 86_400_000])
     }
     if (action === 'crash a consumer') {
       const consumers = projector.consumers

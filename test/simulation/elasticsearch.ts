@@ -7,6 +7,7 @@
 import { AnswerReader } from '../../projector/bulk-answer.ts'
 import type { Answer, Request } from '../../projector/elasticsearch.ts'
 import type { IndexDefinition } from '../../schemas/documents.ts'
+import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
@@ -27,6 +28,7 @@ export class Engine {
   readonly #faults: Faults
   readonly #coverage: Coverage
   readonly #observer: Observer
+  readonly #administration = new Administration(this.indices)
   #refreshing = 0
 
   constructor(clock: Clock, faults: Faults, coverage: Coverage, observer: Observer) {
@@ -39,11 +41,15 @@ export class Engine {
   /** Carries a request out, and answers when all of it is done. `onWritten` is told of each document of a bulk request. */
   execute(request: Request, answer: (answer: Answer) => void, onWritten: (id: string) => void): void {
     const [, first = '', second = '', third = ''] = request.path.split('/').map(decodeURIComponent)
-    if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
+    const administered = this.#administration.answer(request)
+    if (administered !== undefined) answer(administered)
+    else if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
     else if (first === '_mget') this.#multiGet(request.body as MultiGet, answer)
     else if (first === '_index_template') answer({ status: 200, body: { acknowledged: true } })
     else if (second === '_search') answer(this.#searchParked(first, request.body as SearchParked))
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
+    else if (second === '_settings') answer(this.#settings(first))
+    else if (first === '_nodes') answer({ status: 200, body: { nodes: { node: { timestamp: this.#clock.now() } } } })
     else if (first === '_cluster') answer(this.#health(third))
     else answer(this.#one(request, first, second, third))
   }
@@ -58,6 +64,13 @@ export class Engine {
     const seen = operation === '_create' ? 'nothing' : Number(query?.if_seq_no)
     const { status, ...answer } = this.#replace(index, id, seen, JSON.stringify(body))
     return { status, body: answer }
+  }
+
+  /** Of all indices whose names begin with what stands before the asterisk. */
+  #settings(pattern: string): Answer {
+    const names = [...this.indices.keys()].filter(name => name.startsWith(pattern.replace('*', '')))
+    const body = Object.fromEntries(names.map(name => [name, { settings: { index: { uuid: `uuid-of-${name}` } } }]))
+    return { status: 200, body }
   }
 
   #replace(index: Index, id: string, seen: number | 'nothing', source: string) {

@@ -48,5 +48,5 @@ export const batchOf = (
   fetchedOffset: String(from),
   highWatermark: String(end),
   messages,
-  lastOffset: () => String(entries?.at(-1)?.offset),
+  messagesWithinOffset: (entries ?? []).map(({ offset }) => ({ offset: String(offset) })),
 })

@@ -55,6 +55,10 @@ export class Group {
     this.#look()
   }
 
+  get size(): number {
+    return this.#members.size
+  }
+
   ownerOf(partition: number): Host | undefined {
     return this.#owners.get(partition)
   }

@@ -82,6 +82,7 @@ export const createLink = (host: Host, engine: Engine, faults: Faults, coverage:
     new Promise((resolve, reject) => {
       const step = stepOf(request)
       watcher.onSend(host, step)
+      host.onStep()
       // Killed before it could be sent: nobody hears of it.
       if (host.isDead) return
       let isOver = false

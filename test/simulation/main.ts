@@ -1,36 +1,76 @@
-/** `npm run simulate -- --seeds N [--seed S]`: runs schedules until one fails. A seed alone is that one schedule. */
+/**
+ * `npm run simulate -- --seeds N [--seed S]`: runs schedules until one fails. A seed alone is that one schedule. With `--pairs all` it runs
+ * every two commands at once instead, each killed at each of its requests; `--pairs rebuild,drop --kill first:7` is one of these runs.
+ * With `--attacks` clients that misbehave attack whole API processes instead.
+ */
 import { parseArgs } from 'node:util'
 import { progressBar } from '../../services/progress-bar.ts'
-import { Coverage } from './coverage.ts'
+import { attacks, Coverage } from './coverage.ts'
+import { runAttack } from './hostile/run.ts'
+import { repeatAttackWith, repeatWith } from './many.ts'
+import type { Name } from './pairs/commands.ts'
+import { runPairs } from './pairs/many.ts'
+import { runPair } from './pairs/run.ts'
 import { runSchedule } from './run.ts'
 
-const { values } = parseArgs({ options: { seeds: { type: 'string' }, seed: { type: 'string' } } })
+const text = { type: 'string' } as const
+const { values } = parseArgs({
+  options: { seeds: text, seed: text, pairs: text, kill: text, attacks: { type: 'boolean' } },
+})
 const first = Number(values.seed ?? 1)
 const count = Number(values.seeds ?? (values.seed === undefined ? 300 : 1))
 if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || count < 1) {
-  process.stderr.write('usage: npm run simulate -- [--seeds how many] [--seed the first]\n')
+  process.stderr.write(
+    'usage: npm run simulate -- [--seeds how many] [--seed the first] [--attacks] [--pairs all | one,other [--kill first:N]]\n',
+  )
   process.exit(2)
 }
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const broke = (error: unknown, seed: number): never => {
   say(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`)
-  say(`npm run simulate -- --seed ${seed}`)
+  say(repeat(seed))
   process.exit(1)
 }
 
 const progress = progressBar(process.stdout, say)
-const coverage = new Coverage()
+const run = values.attacks ? runAttack : runSchedule
+const repeat = values.attacks ? repeatAttackWith : repeatWith
+const coverage = new Coverage(values.attacks ? attacks : undefined)
 const begun = performance.now()
 let seed = first
 process.on('unhandledRejection', error => broke(error, seed))
+
+/** The commands of an operator, two at once. */
+const simulatePairs = async (pairs: string): Promise<void> => {
+  for (; seed < first + (values.seeds === undefined ? 1 : count); seed++) {
+    const one = values.kill?.split(':') ?? []
+    const kill = { who: one[0] === 'second' ? 'second' : 'first', at: Number(one[1]) } as const
+    const only = pairs === 'all' ? undefined : pairs
+    const { failure, ...found } =
+      one.length > 0
+        ? await runPair(pairs.split(',') as [Name, Name], seed, kill)
+        : await runPairs({ seed, only, onRun: runs => draw(`seed ${seed}: ${runs} runs`) })
+    if (failure !== undefined) return broke(failure, seed)
+    say(
+      `seed ${seed}: every promise was kept${'runs' in found ? ` in ${found.runs} runs` : `: ${found.outcomes.join('; ')}`}`,
+    )
+  }
+}
+const draw = (line: string): void => {
+  if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line}`)
+}
+if (values.pairs !== undefined) {
+  await simulatePairs(values.pairs)
+  process.exit(0)
+}
 for (; seed < first + count; seed++) {
-  const verdict = await runSchedule(seed).catch(error => broke(error, seed))
+  const verdict = await run(seed).catch(error => broke(error, seed))
   coverage.add(verdict.coverage)
   progress({ what: 'schedules', done: seed + 1 - first, total: count })
   if (verdict.failure === undefined) continue
   say(verdict.failure)
-  say(`npm run simulate -- --seed ${seed}`)
+  say(repeat(seed))
   process.exit(1)
 }
 say(coverage.toString())

@@ -10,6 +10,8 @@ export const SCHEDULES = 1_000
 
 export const repeatWith = (seed: number): string => `npm run simulate -- --seed ${seed}`
 
+export const repeatAttackWith = (seed: number): string => `npm run simulate -- --attacks --seed ${seed}`
+
 export const runMany = async (
   first: number,
   count: number,

@@ -130,12 +130,12 @@ export class Operator {
       if (this.#working === host) this.#isBusy = false
     }
     command(request, host)
+      .finally(done)
       .catch((error: unknown) => {
         // What cannot be done now is refused, and said.
         if (!(error instanceof CommandError || error instanceof Unavailable))
           fail(`a command failed: ${error instanceof Error ? error.stack : 'defect'}`)
       })
-      .then(done)
   }
 
   #cut(host: Host): void {

@@ -3,12 +3,15 @@
  * Kafka and Elasticsearch. Not simulated: the admin port, the report, and how a process ends after what stops it.
  */
 
+import { createClocks } from '../../projector/clocks.ts'
 import type { Steps } from '../../projector/flow.ts'
+import { readGenerations } from '../../projector/generations.ts'
 import { createHealth } from '../../projector/health.ts'
+import { createKeepUp, type KeepUp } from '../../projector/keep-up.ts'
 import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
 import { prepare, type Settings } from '../../projector/projector.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
-import { type RunningStream, startStream, type Tampering } from '../../projector/stream.ts'
+import { type RunningStream, type StreamOptions, startStream, type Tampering } from '../../projector/stream.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../schemas/documents.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { rep } from '../schemas/examples.ts'
@@ -33,7 +36,7 @@ export type Services = {
   readonly history: History
 }
 
-const settings: Settings = readSettings(projectorSettings, {
+export const settings: Settings = readSettings(projectorSettings, {
   KAFKA_BROKERS: 'localhost:9092',
   ELASTICSEARCH_URL: 'http://localhost:9200',
   ELASTICSEARCH_INDEX_PREFIX: PREFIX,
@@ -51,13 +54,26 @@ export class Projector {
   readonly #services: Services
   readonly #kafka: ReturnType<typeof createKafka>['kafka']
   readonly #stopping = new AbortController()
-  readonly #streams = new Map<string, RunningStream>()
+  readonly #onSpareFailed: (details: object, message: string) => void
+  #keepUp: KeepUp | undefined
+  /** Milliseconds by which the clock of its machine is wrong. */
+  skew = 0
 
-  /** @param onStopped told of what stops it, as nothing in a schedule should */
-  constructor(name: string, version: number, services: Services, onStopped: (error: unknown) => void) {
+  /**
+   * @param onStopped told of what stops it, as nothing in a schedule should
+   * @param onSpareFailed told of a generation that is not live and failed; where none should, this stops it too
+   */
+  constructor(
+    name: string,
+    version: number,
+    services: Services,
+    onStopped: (error: unknown) => void,
+    onSpareFailed = (details: object, message: string) => onStopped(new Error(`${message} ${JSON.stringify(details)}`)),
+  ) {
     const { clock, broker, engine, faults, coverage, watcher } = services
     this.#services = services
     this.version = version
+    this.#onSpareFailed = onSpareFailed
     this.host = new Host(clock, name)
     this.link = createLink(this.host, engine, faults, coverage, watcher)
     const { kafka, consumers } = createKafka(this.host, broker, faults, coverage)
@@ -73,25 +89,35 @@ export class Projector {
   async #run(fail: (error: unknown) => void): Promise<void> {
     const { clock, faults } = this.#services
     const { signal } = this.#stopping
-    const log = { warn: () => undefined, info: () => undefined }
-    const health = createHealth(log, clock.now)
+    const log = { warn: () => undefined, info: () => undefined, error: this.#onSpareFailed }
+    const elapsed = () => clock.elapsed
+    const now = () => clock.now() + this.skew
+    const health = createHealth(log, elapsed)
     const patience = { sleep: this.host.sleep, random: faults.random.next }
     const kafkaHeard = () => this.#kafka
-    const shared = { kafkaHeard, elasticsearch: this.link, patience, now: clock.now }
+    const shared = { kafkaHeard, elasticsearch: this.link, patience, now, elapsed }
     const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
       typeof prepare
     >[3]
+    const clocks = createClocks({ send: this.link.send, now, elapsed, onChange: () => undefined })
     const look = await prepare(settings, this.#kafka.admin(), health, context)
-    // Nothing is dropped in a run: what is kept up stays so.
+    const start = async (options: StreamOptions, failOne: (error: unknown) => void): Promise<RunningStream> => {
+      const admin = this.#kafka.admin()
+      return startStream(options, {
+        ...shared,
+        clocks,
+        admin,
+        health,
+        metrics: silent,
+        fail: failOne,
+        ...this.#rules(),
+      })
+    }
+    const lookAtLive = async () => (await readGenerations({ request: this.link.send, prefix: PREFIX }))?.live
+    const keepUp = createKeepUp({ start, fail, lookAtLive, health, log, now: elapsed, signal })
+    this.#keepUp = keepUp
     for (;;) {
-      for (const options of await look()) {
-        const { generation } = options.identity
-        if (this.#streams.has(generation)) continue
-        if (signal.aborted) return
-        const admin = this.#kafka.admin()
-        const given = { ...shared, admin, health, metrics: silent, fail, ...this.#rules() }
-        this.#streams.set(generation, await startStream(options, given))
-      }
+      await keepUp.follow(await look(keepUp.failed()))
       await this.host.sleep(FOLLOW_MS, signal)
     }
   }
@@ -129,7 +155,7 @@ export class Projector {
     this.#stopping.abort()
     const gone = (): void => this.host.kill()
     this.host.after(STOP_TIMEOUT_MS, gone)
-    void Promise.all([...this.#streams.values()].map(stream => stream.stop())).then(gone)
+    void Promise.all((this.#keepUp?.streams() ?? []).map(stream => stream.stop())).then(gone)
   }
 
   kill(): void {
@@ -140,4 +166,10 @@ export class Projector {
   }
 }
 
-const silent = { projected: () => undefined, written: () => undefined, published: () => undefined }
+const silent = {
+  projected: () => undefined,
+  written: () => undefined,
+  published: () => undefined,
+  recordsBehind: () => undefined,
+  unowned: () => undefined,
+}

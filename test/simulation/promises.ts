@@ -168,6 +168,7 @@ export class Promises {
     }
     const lastRecord = log.entries.slice(0, position).findLast(({ kind }) => kind === 'record')
     if (last?.offset !== lastRecord?.offset) this.#fail(`position ${position} of ${where} names another last record`)
+    if (time > this.#clock.now()) this.#fail(`the time of position ${position} of ${where} is yet to come`)
     const end = this.endAt(topic, partition, time)
     if (end > position) this.#fail(`the time of position ${position} of ${where} includes what lies before ${end}`)
   }

@@ -83,12 +83,10 @@ export class Readers {
   #startApi(): Api {
     const { clock, engine, faults } = this.#world
     const { search, multiGet } = createSearches(clock, engine, faults)
-    const { readers } = createReaders(PREFIX, search, multiGet)
-    return {
-      readList: readers.list,
-      read: readers.records,
-      keys: createKeyLookUp(PREFIX, multiGet, clock.now),
-    }
+    const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
+    const { readers } = createReaders(PREFIX, search, multiGet, () => undefined, clock.now, later)
+    const keys = createKeyLookUp(PREFIX, multiGet, clock.now)
+    return { readList: readers.list, read: readers.records, keys }
   }
 
   #keepDoing(once: () => Promise<void>): void {

@@ -13,6 +13,7 @@ export type Action =
   | 'stop'
   | 'rebalance'
   | 'crash a consumer'
+  | 'a clock jumps'
   | 'change committed offsets'
   | 'Elasticsearch away'
   | 'Elasticsearch frozen'
@@ -71,6 +72,7 @@ const actions: readonly Action[] = [
   'rebalance',
   'rebalance',
   'crash a consumer',
+  'a clock jumps',
   'change committed offsets',
   'Elasticsearch away',
   'Elasticsearch frozen',

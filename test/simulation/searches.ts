@@ -12,11 +12,19 @@ import type { Engine } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import type { Index, Stored } from './stored.ts'
 
-export const createSearches = (
-  clock: Clock,
-  engine: Engine,
-  faults: Faults,
-): { readonly search: Search; readonly multiGet: MultiGet } => {
+type Reads = { readonly search: Search; readonly multiGet: MultiGet }
+
+/** As a whole API process reads: multi-gets of several requests together. */
+export const createSearches = (clock: Clock, engine: Searched, faults: Faults): Reads => {
+  const { search, multiGet } = createReads(clock, engine, faults)
+  return { search, multiGet: gather(multiGet, (milliseconds, run) => clock.after(milliseconds, run)) }
+}
+
+/** What is read of an Elasticsearch. */
+export type Searched = Pick<Engine, 'indices'>
+
+/** Each request as it is sent. */
+export const createReads = (clock: Clock, engine: Searched, faults: Faults): Reads => {
   /** Looks at each part at a moment of its own, and answers after all of them. */
   const ask = (parts: readonly ((fails: boolean) => void)[], answer: () => string): Promise<Buffer> =>
     new Promise((resolve, reject) => {
@@ -46,33 +54,34 @@ export const createSearches = (
       )
       return ask(parts, () => searchAnswer(hits, asked, parts.length, failed))
     },
-    multiGet: gather(
-      names => {
-        const found: string[] = []
-        const look = (wanted: DocumentName, place: number, fails: boolean): void => {
-          found[place] = documentAnswer(engine, wanted, fails)
-          // The control index has one shard: what is asked of it is read in the order of asking, however far apart.
-          const next = names.findIndex(({ form }, at) => at > place && form === 'small' && wanted.form === 'small')
-          const name = names[next]
-          if (name) found[next] = documentAnswer(engine, name, fails)
-        }
-        const parts = names.map((wanted, place) => (fails: boolean) => look(wanted, place, fails))
-        return ask(parts, () => `{"docs":[${found.join()}]}`)
-      },
-      (milliseconds, run) => clock.after(milliseconds, run),
-    ),
+    multiGet: names => {
+      const found: string[] = []
+      const look = (wanted: DocumentName, place: number, fails: boolean): void => {
+        found[place] = documentAnswer(engine, wanted, fails)
+        // The control index has one shard: what is asked of it is read in the order of asking, however far apart.
+        const next = names.findIndex(({ form }, at) => at > place && form === 'small' && wanted.form === 'small')
+        const name = names[next]
+        if (name) found[next] = documentAnswer(engine, name, fails)
+      }
+      const parts = names.map((wanted, place) => (fails: boolean) => look(wanted, place, fails))
+      return ask(parts, () => `{"docs":[${found.join()}]}`)
+    },
   }
 }
 
 type Range = Readonly<Partial<Record<'gt' | 'gte' | 'lt', number>>>
 type Filter = {
   readonly term?: Readonly<Record<string, unknown>>
+  readonly terms?: Readonly<Record<string, readonly unknown[]>>
   readonly range?: Readonly<Record<string, Range>>
 }
 type Asked = {
   readonly size: number
-  readonly sort?: readonly Readonly<Record<string, 'asc'>>[]
+  readonly sort?: readonly Readonly<Record<string, 'asc' | 'desc'>>[]
   readonly query: { readonly bool: { readonly filter: readonly Filter[] } }
+  readonly aggs?: {
+    readonly all: { readonly composite: { readonly sources: readonly Readonly<Record<string, unknown>>[] } }
+  }
 }
 type Hit = { readonly index: Index; readonly document: Stored; readonly place: number }
 
@@ -86,7 +95,8 @@ const matching = (index: Index, shard: number, { query, sort }: Asked): Hit[] =>
   return found
 }
 
-const fits = ({ fields }: Stored, { term, range }: Filter): boolean => {
+const fits = ({ fields }: Stored, { term, terms, range }: Filter): boolean => {
+  for (const name in terms) if (!terms[name]?.includes(fields[name])) return false
   for (const name in term) if (fields[name] !== term[name]) return false
   for (const name in range) if (!lies(fields[name], range[name] ?? {})) return false
   return true
@@ -95,19 +105,32 @@ const fits = ({ fields }: Stored, { term, range }: Filter): boolean => {
 const lies = (value: unknown, { gt = -1, gte = -1, lt = Number.POSITIVE_INFINITY }: Range): boolean =>
   typeof value === 'number' && value > gt && value >= gte && value < lt
 
-const searchAnswer = (hits: readonly Hit[], { size, sort }: Asked, total: number, failed: number): string => {
+/** How often each combination of values occurs, all of them in one answer. */
+const countsOf = (hits: readonly Hit[], sources: readonly Readonly<Record<string, unknown>>[]): string => {
+  const names = sources.flatMap(source => Object.keys(source))
+  const counts = Map.groupBy(hits, ({ document: { fields } }) => JSON.stringify(names.map(name => fields[name])))
+  const buckets = [...counts].map(([values, { length }]) => {
+    const key = Object.fromEntries((JSON.parse(values) as unknown[]).map((value, place) => [names[place], value]))
+    return { key, doc_count: length }
+  })
+  return JSON.stringify({ all: { buckets } })
+}
+
+const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: number, failed: number): string => {
+  const descends = Object.values(sort?.[0] ?? {})[0] === 'desc'
   const shards = `{"total":${total},"successful":${total - failed},"skipped":0,"failed":${failed}}`
   const texts = hits
-    .toSorted((a, b) => a.place - b.place)
+    .toSorted((a, b) => (descends ? b.place - a.place : a.place - b.place))
     .slice(0, size)
     .map(({ index, document: { id, source }, place }) => {
       const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null`
       return sort === undefined ? `${head}}` : `${head},"_source":${source},"sort":[${place}]}`
     })
-  return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}}`
+  const counts = aggs === undefined ? '' : `,"aggregations":${countsOf(hits, aggs.all.composite.sources)}`
+  return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}${counts}}`
 }
 
-const documentAnswer = (engine: Engine, { index: name, id }: DocumentName, fails: boolean): string => {
+const documentAnswer = (engine: Searched, { index: name, id }: DocumentName, fails: boolean): string => {
   const head = `{"_index":${JSON.stringify(name)},"_id":${JSON.stringify(id)}`
   const index = engine.indices.get(name)
   if (index === undefined || fails) return `${head},"error":{"type":"no_shard_available_action_exception"}}`

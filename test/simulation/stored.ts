@@ -1,7 +1,7 @@
 /**
  * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by id see
  * what was written; a search sees of each shard what was there when it was last refreshed. Not simulated: replicas, merges,
- * deletion, a restart that loses what was acknowledged.
+ * a restart that loses what was acknowledged.
  */
 import type { IndexDefinition } from '../../schemas/documents.ts'
 
@@ -46,11 +46,30 @@ export class Index {
     return this.#put(id, (before?.version ?? 0) + 1, source, JSON.parse(source))
   }
 
+  delete(id: string): boolean {
+    if (this.documents.delete(id)) this.#unrefreshed[this.shardOf(id)]?.add(id)
+    else return false
+    return true
+  }
+
+  /** The same as it is now: what is done to one is not done to the other. */
+  copy(): Index {
+    const copy = new Index(this.name, this.definition)
+    for (const [id, stored] of this.documents) copy.documents.set(id, stored)
+    for (const [shard, seen] of this.searchable.entries()) {
+      for (const [id, stored] of seen) copy.searchable[shard]?.set(id, stored)
+      for (const id of this.#unrefreshed[shard] ?? []) copy.#unrefreshed[shard]?.add(id)
+    }
+    copy.#seqNo = this.#seqNo
+    return copy
+  }
+
   refresh(shard: number): void {
     const ids = this.#unrefreshed[shard]
     for (const id of ids ?? []) {
       const document = this.documents.get(id)
       if (document !== undefined) this.searchable[shard]?.set(id, document)
+      else this.searchable[shard]?.delete(id)
     }
     ids?.clear()
   }

@@ -4,12 +4,14 @@ import { connect } from 'node:net'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { inject } from 'vitest'
+import { createAnswerBudget } from '../../api/answer-budget.ts'
 import { createApi } from '../../api/app.ts'
 import { clientOptions } from '../../api/client-options.ts'
 import { countAlone, type Rate, type RequestCounter } from '../../api/count-requests.ts'
 import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch.ts'
 import { createLog } from '../../api/log.ts'
 import { createApiServer, listen, stop } from '../../api/server.ts'
+import { type ShareLimits, usualShares } from '../../api/shares.ts'
 import { expectNoContent } from './canary.ts'
 import { requireDescribed } from './described.ts'
 import { createStore, type Store } from './documents.ts'
@@ -27,6 +29,9 @@ type Options = {
   rate?: Rate
   counter?: RequestCounter
   failuresPerAddress?: number
+  trustedProxies?: readonly string[]
+  /** Other limits than the usual ones. */
+  shares?: Partial<ShareLimits>
   /** Stands between the API and Elasticsearch: to count, to delay, to spoil. */
   between?: (elasticsearch: Elasticsearch) => Elasticsearch
   now?: () => number
@@ -45,7 +50,9 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   const client = new Client(clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined))
   const now = options.now ?? (() => performance.now())
   const logged: string[] = []
+  const budget = createAnswerBudget({ refused: () => undefined })
   const elasticsearch = createElasticsearch({
+    budget,
     transport: client.transport.request.bind(client.transport) as Transport,
     answered: () => undefined,
     otherNodes: 0,
@@ -61,10 +68,16 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     rate,
     counter: options.counter ?? countAlone(rate),
     failuresPerAddress: options.failuresPerAddress ?? Number.POSITIVE_INFINITY,
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+    shares: { ...usualShares, ...options.shares },
+    budget,
+    cutOff: () => undefined,
     log,
     observe: () => undefined,
     rateLimited: () => undefined,
     now,
+    random: Math.random,
+    time: Date.now,
     newRequestId,
   })
   const server = createApiServer({ listener: api.listener, newRequestId, refused: log.refusedBytes })
@@ -85,7 +98,14 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     await requireDescribed({ method, path: target, headers }, { status: answer.status, headers: answer.headers, text })
     return { status: answer.status, headers: answer.headers, text, json: text === '' ? undefined : JSON.parse(text) }
   }
-  return { port, ask, send: (bytes: string | Buffer) => sendBytes(port, bytes), readiness: api.readiness, logged }
+  return {
+    port,
+    ask,
+    send: (bytes: string | Buffer) => sendBytes(port, bytes),
+    readiness: api.readiness,
+    usage: api.usage,
+    logged,
+  }
 }
 
 /** Sends bytes over a connection of their own, and gives all that comes back until it is closed by the other side. */

@@ -53,6 +53,8 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
     say: line => (said += `${line}\n`),
     send: createElasticsearch(client).send,
     prefix,
+    sleep: milliseconds => sleep(milliseconds),
+    now: Date.now,
   }
   const code = await runProgram(
     args,
@@ -80,6 +82,7 @@ const notHere = {
   verify: elsewhere,
   swap: elsewhere,
   rollback: elsewhere,
+  adopt: elsewhere,
   drop: elsewhere,
   replay: elsewhere,
   diff: elsewhere,
@@ -137,6 +140,7 @@ export const publishAgainAfter = async (
       },
       sleep: milliseconds => sleep(milliseconds),
       now: Date.now,
+      signal: new AbortController().signal,
       tell: chunk => results.push(...chunk),
     },
   )

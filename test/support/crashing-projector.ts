@@ -82,6 +82,7 @@ const wrapSteps = (steps: Steps): Steps => {
     },
     published: {
       current: steps.published.current,
+      takeBack: steps.published.takeBack,
       advance: async further => {
         if (further.position === undefined) return steps.published.advance(further)
         await reach('before publish')
@@ -124,6 +125,7 @@ try {
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,
+    elapsed: () => performance.now(),
     patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
     signal: stopping.signal,
     wrapSteps,

@@ -18,6 +18,7 @@ import {
   recordId,
   versionId,
 } from '../../schemas/documents.ts'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/index-ids.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { documentText, type Payout, payoutBodies, type Replaced, sha256 } from './bodies.ts'
@@ -82,6 +83,18 @@ export const createStore = async (url: string, options: Options = {}) => {
   for (const [name, definition] of Object.entries(indices)) await call('PUT', `/${name}`, JSON.stringify(definition))
 
   const control = controlIndexOf(prefix)
+  const generationBody = (name: string, ofPartitions: number, ids: ReadonlyMap<string, string>) =>
+    JSON.stringify({
+      kind: 'generation',
+      body: {
+        generation: name,
+        topic: 'commission.events',
+        cluster_id: 'test',
+        partitions: ofPartitions,
+        rules_version: 1,
+        indices: Object.fromEntries(ids),
+      },
+    })
   const putPosition = (name: string, partition: number, position: number, time: number, serveFrom = 0) =>
     put(
       control,
@@ -93,14 +106,14 @@ export const createStore = async (url: string, options: Options = {}) => {
     put(control, LIVE_ID, JSON.stringify({ kind: 'live', body: { generation } }))
     await flush()
   }
-  put(
-    control,
-    generationId(generation),
-    JSON.stringify({
-      kind: 'generation',
-      body: { generation, topic: 'commission.events', cluster_id: 'test', partitions, rules_version: 1 },
-    }),
-  )
+  /** Which indices there are, as a projector records it: again where a test has made one anew. */
+  const recordIndices = async () => {
+    const ids = indexIdsIn(JSON.parse(await call('GET', `/${prefix}-*/_settings?filter_path=${INDEX_ID_FILTER}`)))
+    put(control, generationId(generation), generationBody(generation, partitions, ids))
+    if (first) put(control, generationId(API_KEYS_GENERATION), generationBody(API_KEYS_GENERATION, 1, ids))
+    await flush()
+  }
+  await recordIndices()
   for (let partition = 0; partition < partitions; partition++) putPosition(generation, partition, 0, 1_700_000_000_000)
   if (first) {
     putPosition(API_KEYS_GENERATION, 0, 0, 1_700_000_000_000)
@@ -113,6 +126,7 @@ export const createStore = async (url: string, options: Options = {}) => {
     prefix,
     generation,
     call,
+    recordIndices,
     put,
     putIn,
     flush,

@@ -42,6 +42,7 @@ const common = {
   kafkaHeard: (onConnected: () => void) =>
     new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
   now: Date.now,
+  elapsed: () => performance.now(),
   patience: {
     sleep: (milliseconds: number, signal: AbortSignal) => sleep(milliseconds, undefined, { signal }),
     random: Math.random,

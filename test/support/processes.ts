@@ -201,6 +201,7 @@ export const startApi = async (
     API_PORT: '0',
     API_ADMIN_PORT: '0',
     RATE_LIMIT_REQUESTS: '1000000',
+    API_DRAIN_SECONDS: '0',
     LOG_LEVEL: 'debug',
     ...settings,
   })

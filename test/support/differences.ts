@@ -1,7 +1,7 @@
-/** What changed from a payout to the one that replaced it: amounts, and lines by their ids. */
+/** The model of the API's comparison: what changed from a payout to the one that replaced it: amounts, and lines by their ids. */
 import type { Static } from 'typebox'
-import { differenceOf } from './money.ts'
-import type { Difference, Payout } from './resources.ts'
+import { differenceOf } from '../../schemas/money.ts'
+import type { Difference, Payout } from '../../schemas/resources.ts'
 
 type Compared = Pick<Static<typeof Payout>, 'net_amount' | 'earned_amount' | 'currency' | 'line_items'>
 type Line = Compared['line_items'][number]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { differenceBetween } from '../../schemas/differences.ts'
 import { differenceOf } from '../../schemas/money.ts'
+import { differenceBetween } from './differences.ts'
 
 const line = (id: string, amount = '1.00', description = '') =>
   ({ id, category: 'earned', description, amount, deal_id: null }) as const

@@ -1,0 +1,65 @@
+/**
+ * Cuts long work into slices, so that other requests are answered in between: no slice holds the thread for more than some milliseconds.
+ * Promises: work ends with its request: a slice never begins once nobody waits for it.
+ */
+import { unavailable } from './failures.ts'
+import { SLICE } from './limits.ts'
+
+/** What one piece of work is made of: lines that are compared, and bytes that are looked through or copied. */
+export type Pace = {
+  /** Counts so much work. True when it is time to rest before the next. */
+  readonly isDue: (items: number, bytes: number) => boolean
+  /** Lets others go first. Fails with `unavailable` where the request is over. */
+  readonly rest: () => Promise<void>
+}
+export type Slice = { readonly items: number; readonly bytes: number }
+export type PaceOf = (signal: AbortSignal) => Pace
+
+/** @param turn lets everything else that waits for the thread go first */
+export const createPace =
+  (slice: Slice, turn: () => Promise<unknown>): PaceOf =>
+  signal => {
+    let items = 0
+    let bytes = 0
+    return {
+      isDue: (moreItems, moreBytes) => {
+        items += moreItems
+        bytes += moreBytes
+        return items >= slice.items || bytes >= slice.bytes
+      },
+      rest: async () => {
+        items = 0
+        bytes = 0
+        await turn()
+        if (signal.aborted) throw unavailable((signal.reason as DOMException).message)
+      },
+    }
+  }
+
+export const nextTurn = (): Promise<void> => new Promise(resolve => void setImmediate(resolve))
+
+export const usualPace: PaceOf = createPace(SLICE, nextTurn)
+
+/** A part of an answer, as bytes in a buffer: text is kept as a buffer of its own. */
+export type Part = { readonly bytes: Buffer; readonly from: number; readonly to: number }
+export const partOf = (text: string): Part => {
+  const bytes = Buffer.from(text)
+  return { bytes, from: 0, to: bytes.length }
+}
+export const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, { from, to }) => sum + to - from, 0)
+
+/** All parts as one buffer. A long part is copied in several slices. */
+export const joinParts = async (parts: readonly Part[], pace: Pace, most = COPY_BYTES): Promise<Buffer> => {
+  const joined = Buffer.allocUnsafe(lengthOf(parts))
+  let at = 0
+  for (const { bytes, from, to } of parts) {
+    for (let start = from; start < to; start += most) {
+      const end = Math.min(to, start + most)
+      at += bytes.copy(joined, at, start, end)
+      if (pace.isDue(1, end - start)) await pace.rest()
+    }
+  }
+  return joined
+}
+/** Bytes that are copied by one call. */
+const COPY_BYTES = 256 * 1024

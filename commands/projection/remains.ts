@@ -1,0 +1,76 @@
+/**
+ * What there is of each generation, whole or not: a command that was cut short can leave a name without documents, documents without
+ * indices, or indices without a name. All of it is found, so that it can be listed and dropped.
+ */
+import { controlIndexOf, generationId, indexOf, type Kind, kinds } from '../../schemas/documents.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError } from '../failures.ts'
+import { REMAINS_MAX } from '../limits.ts'
+
+export type Remains = {
+  /** Whether it says what it was projected from: it does so last when it is made, and until last when it is dropped. */
+  readonly isGeneration: boolean
+  /** Partitions that have a position, in order. */
+  readonly positions: readonly number[]
+  readonly indices: readonly string[]
+}
+
+/** By name; empty where nothing was projected. */
+export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<string, Remains>> => {
+  const documents = await readDocumentNames(context)
+  const indices = await readIndexNames(context)
+  const names = [...new Set([...documents.map(({ name }) => name), ...indices.map(({ name }) => name)])].sort()
+  return new Map(
+    names.map(name => {
+      const ours = documents.filter(document => document.name === name)
+      const remains = {
+        isGeneration: ours.some(({ partition }) => partition === undefined),
+        positions: ours.flatMap(({ partition }) => partition ?? []).sort((a, b) => a - b),
+        indices: indices.flatMap(index => (index.name === name ? [index.index] : [])).sort(),
+      }
+      return [name, remains]
+    }),
+  )
+}
+
+/** Whether all of it is there. */
+export const isWhole = ({ isGeneration, positions, indices }: Remains, partitions: number): boolean =>
+  isGeneration && positions.length === partitions && indices.length === kinds.length
+
+/** A generation is named like this; the stream of API keys is not. */
+const NAME = '[a-z][a-z0-9]*'
+
+type DocumentName = { readonly name: string; readonly partition: number | undefined }
+
+const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<DocumentName[]> => {
+  const index = controlIndexOf(prefix)
+  const { status: refreshed } = await send({ method: 'POST', path: `/${index}/_refresh` })
+  if (refreshed === 404) return []
+  const { status, body } = await send({
+    method: 'POST',
+    path: `/${index}/_search`,
+    query: { allow_partial_search_results: false },
+    body: { size: REMAINS_MAX, _source: false, query: { terms: { kind: ['generation', 'position'] } } },
+  })
+  if (refreshed !== 200 || status !== 200) throw new CommandError(`${index} cannot be read whole: ${status}`)
+  const { hits } = (body as { hits: { hits: { _id: string }[] } }).hits
+  const id = new RegExp(`^(?:${generationId(`(${NAME})`)}|position:(${NAME}):(\\d+))$`)
+  return hits.flatMap(({ _id }): DocumentName[] => {
+    const [, generation, positioned, partition] = id.exec(_id) ?? []
+    if (generation !== undefined) return [{ name: generation, partition: undefined }]
+    return positioned === undefined ? [] : [{ name: positioned, partition: Number(partition) }]
+  })
+}
+
+type IndexName = { readonly name: string; readonly index: string }
+
+const readIndexNames = async ({ send, prefix }: CommandContext): Promise<IndexName[]> => {
+  const { status, body } = await send({ method: 'GET', path: `/_resolve/index/${prefix}-*` })
+  if (status === 404) return []
+  if (status !== 200) throw new CommandError(`the indices of ${prefix} cannot be listed: ${status}`)
+  return (body as { indices: { name: string }[] }).indices.flatMap(({ name: index }) => {
+    const [name = '', kind, ...more] = index.slice(prefix.length + 1).split('-')
+    const isOurs = more.length === 0 && new RegExp(`^${NAME}$`).test(name) && kinds.some(known => known === kind)
+    return isOurs && index === indexOf(prefix, name, kind as Kind) ? [{ name, index }] : []
+  })
+}

@@ -1,0 +1,95 @@
+/**
+ * What the documents of a generation add up to as of some positions: by organization how many there are, what is owed and paid, and a
+ * digest of all of them. Memory holds one answer of Elasticsearch and a summary of each organization, however large the generation is.
+ */
+import { createHash } from 'node:crypto'
+import { indexOf, type Kind, kinds } from '../../schemas/documents.ts'
+import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { CommandContext } from '../context.ts'
+import { READING_TOLD_MS } from '../limits.ts'
+import { asOf, type Document } from './as-of.ts'
+import type { Reading } from './patiently.ts'
+import { scan } from './scan.ts'
+
+export type Summary = {
+  readonly counts: Partial<Record<Kind, number>>
+  /** By currency, as decimal strings: what is owed now, and what has left. */
+  readonly owed: Record<string, string>
+  readonly left: Record<string, string>
+  /** Of every document; equal for equal documents, in whatever order they were read. */
+  readonly digest: string
+}
+
+type Adding = {
+  readonly counts: Partial<Record<Kind, number>>
+  readonly owed: Sums
+  readonly left: Sums
+  digest: bigint
+}
+
+export const summarize = async (
+  generation: string,
+  positions: readonly number[],
+  { prefix, say, now, ...reading }: CommandContext,
+): Promise<Map<string, Summary>> => {
+  const found = new Map<string, Adding>()
+  let [read, told] = [0, now()]
+  for (const kind of kinds) {
+    for await (const { org, document } of documentsOf(
+      indexOf(prefix, generation, kind),
+      kind,
+      undefined,
+      positions,
+      reading,
+    )) {
+      const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), left: new Map(), digest: 0n }
+      found.set(org, summary)
+      summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
+      summary.digest = add(summary.digest, hashOf(kind, document))
+      const { body, superseded_by_id } = document.source as { body?: Money; superseded_by_id?: string | null }
+      if (kind === 'payouts' && superseded_by_id === null)
+        addTo(summary.owed, body?.currency ?? '', body?.net_amount ?? '0')
+      if (kind === 'payroll_files') addTo(summary.left, body?.currency ?? '', body?.amount ?? '0')
+      read++
+      if (now() - told < READING_TOLD_MS) continue
+      told = now()
+      say(`${read} documents of ${generation} read`)
+    }
+  }
+  return new Map(
+    [...found].map(([org, { counts, owed, left, digest }]) => [
+      org,
+      { counts, owed: textOfSums(owed), left: textOfSums(left), digest: digest.toString(16).padStart(64, '0') },
+    ]),
+  )
+}
+
+type Money = { readonly currency?: string; readonly net_amount?: string; readonly amount?: string }
+
+/** Adds a hash to a digest: in whatever order, the sum is the same. */
+export const add = (digest: bigint, hash: string): bigint => (digest + BigInt(`0x${hash}`)) % 2n ** 256n
+
+export const hashOf = (kind: Kind, { id, source }: Document): string =>
+  createHash('sha256')
+    .update(`${kind}\n${id}\n${JSON.stringify(source)}`)
+    .digest('hex')
+
+/** The documents of an index as of these positions, of one organization or of all. */
+export async function* documentsOf(
+  index: string,
+  kind: Kind,
+  org: string | undefined,
+  positions: readonly number[],
+  reading: Reading,
+): AsyncGenerator<{ readonly org: string; readonly document: Document }> {
+  for await (const document of scan(index, org, reading)) {
+    const owner = String(document.source.org_id ?? '')
+    const then = asOf(kind, document, positionFor(kind, owner, document, positions))
+    if (then !== undefined) yield { org: owner, document: then }
+  }
+}
+
+/** The position of the partition that a document came from. */
+export const positionFor = (kind: Kind, org: string, { source }: Document, positions: readonly number[]): number =>
+  positions[kind === 'parked' ? Number(source.partition) : partitionOf(org, positions.length)] ?? 0

@@ -1,0 +1,147 @@
+/**
+ * Keeps up the streams that are wanted: of API keys, of the live generation, and of the spare ones beside it.
+ * In: which are wanted, at every look. Out: their streams, and the spare ones that failed.
+ * Promises: the live generation and API keys fail with the process; a spare one fails alone, is said, and is left alone for a while. One
+ *   that is made live meanwhile is started again at once: if it fails again, it does so as the live one.
+ */
+import { API_KEYS_GENERATION } from '../schemas/documents.ts'
+import { nameOf, StopError, type Where } from './failures.ts'
+import type { Health } from './health.ts'
+import { SPARE_RETRY_MS } from './limits.ts'
+import type { RunningStream, StreamOptions } from './stream.ts'
+
+export type Wanted = {
+  /** The generation that readers see. */
+  readonly live: string
+  readonly streams: readonly StreamOptions[]
+  /** Spare generations that cannot be opened, and why. */
+  readonly broken: ReadonlyMap<string, StopError>
+}
+
+export type FailedSpare = { readonly generation: string; readonly code: string }
+
+export type KeepUpSteps = {
+  /** Resolves once the stream has joined its group. `fail` may be called before that. */
+  readonly start: (options: StreamOptions, fail: (error: unknown) => void) => Promise<RunningStream>
+  /** Of what must not fail. */
+  readonly fail: (error: unknown) => void
+  /** Which generation is live now. Asked once; an answer that does not come is no answer. */
+  readonly lookAtLive: () => Promise<string | undefined>
+  readonly health: Pick<Health, 'forget'>
+  readonly log: Readonly<Record<'info' | 'error', (details: object, message: string) => void>>
+  /** Milliseconds, on any clock. */
+  readonly now: () => number
+  readonly signal: AbortSignal
+}
+
+export type KeepUp = {
+  readonly follow: (wanted: Wanted) => Promise<void>
+  /** Those that run. */
+  readonly streams: () => RunningStream[]
+  /** Those that are wanted and not failed. */
+  readonly options: () => readonly StreamOptions[]
+  readonly failed: () => FailedSpare[]
+}
+
+type Failed = { readonly code: string; readonly at: number; readonly isBroken: boolean }
+
+export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal }: KeepUpSteps): KeepUp => {
+  const running = new Map<string, RunningStream>()
+  const leaving = new Map<string, Promise<void>>()
+  const failed = new Map<string, Failed>()
+  let wanted: Wanted = { live: '', streams: [], broken: new Map() }
+
+  const mustRun = (generation: string): boolean => generation === API_KEYS_GENERATION || generation === wanted.live
+
+  const leave = (generation: string, how: 'stop' | 'abandon'): Promise<void> => {
+    const stream = running.get(generation)
+    running.delete(generation)
+    const left = Promise.resolve(stream?.[how]())
+      .catch(() => undefined)
+      .then(() => {
+        health.forget(generation)
+        leaving.delete(generation)
+      })
+    leaving.set(generation, left)
+    return left
+  }
+
+  const noteFailure = (generation: string, error: unknown, isBroken: boolean): void => {
+    const code = error instanceof StopError ? error.code : 'defect'
+    const before = failed.get(generation)
+    failed.set(generation, { code, at: now(), isBroken })
+    if (before?.code === code && before.isBroken && isBroken) return
+    const where: Where = error instanceof StopError ? error.where : { error: nameOf(error) }
+    const message = error instanceof StopError ? error.message : 'a defect'
+    log.error({ generation, code, ...where }, `a generation that is not live is no longer kept up: ${message}`)
+  }
+
+  const startOne = async (options: StreamOptions): Promise<void> => {
+    const { generation } = options.identity
+    await leaving.get(generation)
+    failed.delete(generation)
+    let hasFailed = false
+    /** One that was live at the last look may have been replaced and dropped since: a process that slept finds its indices gone. */
+    const failIfLive = async (error: unknown): Promise<void> => {
+      const live = await lookAtLive().catch(() => undefined)
+      if (live === undefined || live === generation) return fail(error)
+      wanted = { ...wanted, live }
+      failOne(error)
+    }
+    const failOne = (error: unknown): void => {
+      // What it still tells when it is left is of nobody's interest, whatever the generation has become since.
+      if (hasFailed) return
+      if (mustRun(generation)) {
+        if (generation === API_KEYS_GENERATION) fail(error)
+        else void failIfLive(error)
+        return
+      }
+      hasFailed = true
+      noteFailure(generation, error, false)
+      if (running.has(generation)) void leave(generation, 'abandon')
+    }
+    try {
+      running.set(generation, await start(options, failOne))
+      if (hasFailed) await leave(generation, 'abandon')
+      else log.info({ generation }, 'kept up')
+    } catch (error) {
+      if (mustRun(generation) || signal.aborted) throw error
+      failOne(error)
+      health.forget(generation)
+    }
+  }
+
+  const mayStart = (generation: string): boolean => {
+    const before = failed.get(generation)
+    return before === undefined || before.isBroken || mustRun(generation) || now() - before.at >= SPARE_RETRY_MS
+  }
+
+  const follow = async (next: Wanted): Promise<void> => {
+    wanted = next
+    const names = new Set(wanted.streams.map(({ identity }) => identity.generation))
+    for (const name of failed.keys()) if (!names.has(name) && !wanted.broken.has(name)) failed.delete(name)
+    for (const [name, error] of wanted.broken) noteFailure(name, error, true)
+    for (const name of [...running.keys()]) {
+      if (names.has(name)) continue
+      if (!wanted.broken.has(name)) log.info({ generation: name }, 'no longer kept up')
+      await leave(name, 'stop')
+    }
+    // What must run comes first: a spare one may take its time.
+    const inOrder = wanted.streams.toSorted(
+      (a, b) => Number(mustRun(b.identity.generation)) - Number(mustRun(a.identity.generation)),
+    )
+    for (const options of inOrder) {
+      const { generation } = options.identity
+      if (running.has(generation) || !mayStart(generation)) continue
+      if (signal.aborted) return
+      await startOne(options)
+    }
+  }
+
+  return {
+    follow,
+    streams: () => [...running.values()],
+    options: () => wanted.streams.filter(({ identity }) => !failed.has(identity.generation)),
+    failed: () => [...failed].map(([generation, { code }]) => ({ generation, code })),
+  }
+}

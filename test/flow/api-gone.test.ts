@@ -1,0 +1,134 @@
+/** Clients that leave while the API asks Elasticsearch for them, together with others: real processes. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, inject, test } from 'vitest'
+import { API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
+import { useStore } from '../support/api.ts'
+import { type Gate, type HeldMultiGet, startGate } from '../support/gate.ts'
+import { type Api, startApi } from '../support/processes.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const ORG = 'org_gone'
+const PAYOUTS = 8
+const shared = (async () => {
+  const store = await useStore(scope)
+  for (let n = 0; n < PAYOUTS; n++) store.payout(ORG, n, { id: `payout_${n}`, period: `period_${n}` })
+  await store.publish(ORG, PAYOUTS)
+  const gate = await startGate(scope, inject('elasticsearchUrl'))
+  const api = await startApi(scope, store.prefix, { settings: { ELASTICSEARCH_URL: gate.url } })
+  return { key: await store.key(ORG), gate, api }
+})()
+
+const ask = (api: Api, path: string, key: string, signal: AbortSignal | null = null): Promise<Response> =>
+  fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${key}` }, signal })
+
+const goneLogged = (api: Api): number => api.lines().filter(({ because }) => because === 'client_gone').length
+
+const taken = async (gate: Gate): Promise<HeldMultiGet> => {
+  await eventually(() => expect(gate.held.length).toBeGreaterThan(0), { every: 5 })
+  const held = gate.held.shift()
+  if (!held) throw new Error('nothing is held')
+  return held
+}
+
+/** A failure of Elasticsearch for several requests that went together, of which some have left. */
+const failures: Readonly<Record<string, (held: HeldMultiGet) => Promise<void> | void>> = {
+  'answers 429': held => held.answer(429, '{"error":{"type":"es_rejected_execution_exception"},"status":429}'),
+  'cannot read the documents': held =>
+    held.pass(answer => answer.replaceAll(/"_version":.*?"_source":(\{.*?\})(?=\},\{"_index|\}\]\}$)/g, '"error":$1')),
+  'answers something else': held => held.pass(answer => answer.slice(0, -1)),
+}
+
+describe('a client that leaves while others wait with it does not end the process', () => {
+  for (const [failure, fail] of Object.entries(failures)) {
+    test.each(['a valid key', 'unknown keys'])(`where Elasticsearch ${failure}, with %s`, async kind => {
+      const { key, gate, api } = await shared
+      expect((await ask(api, '/payouts/payout_0', key)).status).toBe(200)
+      const keyOf = (n: number): string => (kind === 'a valid key' ? key : newKey(n))
+      gate.hold(true)
+      const first = ask(api, '/payouts/payout_0', keyOf(0))
+      const alone = await taken(gate)
+      const logged = goneLogged(api)
+      const leaving = new AbortController()
+      const gone = [1, 2, 3].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n), leaving.signal).catch(() => undefined))
+      const stayed = [4, 5].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n)))
+      // What was asked before goes together, in one or a few.
+      const together: HeldMultiGet[] = []
+      await eventually(() => {
+        together.push(...gate.held.splice(0))
+        expect(together.reduce((sum, { documents }) => sum + documents, 0)).toBeGreaterThanOrEqual(6)
+      })
+      leaving.abort()
+      await Promise.all(gone)
+      await eventually(() => expect(goneLogged(api)).toBe(logged + 3))
+      gate.hold(false)
+      const before = gate.count()
+      for (const held of together) await fail(held)
+      const answers = await Promise.all(stayed)
+      await alone.pass()
+      // A valid key is remembered for 2 s; an unknown one is 401 when it could be looked up after all.
+      for (const { status } of answers) expect([kind === 'a valid key' ? 200 : 401, 503]).toContain(status)
+      // Its time may be up where the machine is busy.
+      expect([200, 401, 503]).toContain((await first).status)
+      // One answer for all where Elasticsearch is overloaded.
+      if (failure === 'answers 429') {
+        expect(answers.map(({ status }) => status)).toEqual([503, 503])
+        // The ids of the indices may be looked at meanwhile.
+        expect(gate.count()).toBeLessThanOrEqual(before + 1)
+      }
+      expect((await ask(api, '/payouts/payout_0', key)).status, api.log()).toBe(200)
+      expect(api.exit()).toBeUndefined()
+      expect(api.log()).not.toContain('"level":50')
+    })
+  }
+})
+
+const newKey = (n: number): string =>
+  `ck_unknown${Math.random().toString(36).slice(2)}${n}`.padEnd(API_KEY_LENGTH_MIN, '0')
+
+test('of twelve that read a payout of 8 MiB each at once, those that stay have it whole though others leave', async t => {
+  const seed = seedOfRun()
+  console.log(`seed ${seed}`)
+  const random = createRandom(seed)
+  const store = await useStore(t)
+  const org = 'org_large'
+  const description = 'x'.repeat(1_000)
+  const lines = Array.from({ length: 7_800 }, (_, n) => ({ id: `line_${n}`, amount: '0', description }))
+  const readers = 12
+  for (let n = 0; n < readers; n++) {
+    store.payout(org, n, { id: `payout_${n}`, period: `period_${n}`, lines })
+    await store.flush()
+  }
+  await store.publish(org, readers)
+  const key = await store.key(org)
+  const api = await startApi(t, store.prefix)
+  const length = (await (await ask(api, '/payouts/payout_0', key)).arrayBuffer()).byteLength
+  expect(length).toBeGreaterThan(8_000_000)
+
+  const read = async (id: string, signal: AbortSignal | null): Promise<void> => {
+    for (;;) {
+      const answer = await ask(api, `/payouts/${id}`, key, signal)
+      const bytes = (await answer.arrayBuffer()).byteLength
+      if (answer.status === 200) {
+        // Its period has the same number.
+        expect(bytes - 2 * id.length).toBe(length - 2 * 'payout_0'.length)
+        return
+      }
+      expect(answer.status).toBe(503)
+      await sleep(Number(answer.headers.get('retry-after')) * 1_000, undefined, signal ? { signal } : {})
+    }
+  }
+  let stayed = 0
+  for (let round = 0; round < 6; round++) {
+    const reads = Array.from({ length: readers }, (_, n) => {
+      const leaves = random.chance(0.4)
+      if (!leaves) return read(`payout_${n}`, null).then(() => stayed++)
+      // It may have its payout in time, too.
+      return read(`payout_${n}`, AbortSignal.timeout(random.below(150))).catch(() => undefined)
+    })
+    await Promise.all(reads)
+  }
+  expect(api.exit()).toBeUndefined()
+  expect(stayed).toBeGreaterThan(readers)
+}, 300_000)

@@ -1,0 +1,66 @@
+/** Answers so large that few of them fit the share of one key, asked for by several clients at once. */
+import { expect, test } from 'vitest'
+import { serveApi, useStore } from '../support/api.ts'
+import { fileScope } from '../support/scope.ts'
+
+const org = 'org_large'
+const LINES = 10_000
+const lines = (description: string) =>
+  Array.from({ length: LINES }, (_, n) => ({ id: `line_${n}`, amount: '0', description: description.repeat(600) }))
+
+const scope = fileScope()
+const shared = (async () => {
+  const store = await useStore(scope)
+  store.payout(org, 0, { id: 'payout_0', lines: lines('x') }, { until: 1, by: 'payout_1' })
+  await store.flush()
+  store.payout(org, 1, { id: 'payout_1', lines: lines('y') })
+  await store.publish(org, 2)
+  return store
+})()
+
+/** Clients that ask again as soon as they are answered. @returns the statuses in the order of the answers */
+const askWithoutPause = async (clients: number, requests: number, ask: () => Promise<number>) => {
+  const statuses: number[] = []
+  let asked = 0
+  const client = async (): Promise<void> => {
+    while (asked++ < requests) statuses.push(await ask())
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  return statuses
+}
+
+/** The most answers in a row that refuse. */
+const longestRefusal = (statuses: readonly number[]): number =>
+  Math.max(
+    ...statuses
+      .join(' ')
+      .split('200')
+      .map(refused => (refused.match(/503/g) ?? []).length),
+  )
+
+test.each([
+  ['histories of one key', '/payouts/payout_0/history?starting_after=payout_0', 1],
+  ['histories of several keys of one organization', '/payouts/payout_0/history?starting_after=payout_0', 4],
+  ['pages of changes of one key', '/changes', 1],
+  ['lists of one key', '/payouts', 1],
+  ['statements of one key', '/statements/payout_1', 1],
+])(
+  'of several clients that ask for large %s at once, and again without a pause, one is always answered',
+  async (_, path, keysUsed) => {
+    const store = await shared
+    const { port, usage } = await serveApi(scope, store.prefix)
+    const keys = await Promise.all(Array.from({ length: keysUsed }, () => store.key(org)))
+    let turn = 0
+    const statuses = await askWithoutPause(4, 24, async () => {
+      const headers = { authorization: `Bearer ${keys[turn++ % keys.length]}` }
+      const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
+      const bytes = (await answer.arrayBuffer()).byteLength
+      if (answer.status === 200) expect(bytes).toBeGreaterThan(LINES * 600)
+      return answer.status
+    })
+    expect(new Set(statuses)).toContain(200)
+    // Four ask at once: one of each four is answered.
+    expect(longestRefusal(statuses)).toBeLessThan(4)
+    expect(usage()).toMatchObject({ reads: { held: 0, waiting: 0 }, large_answers: { held: 0, waiting: 0 } })
+  },
+)

@@ -1,0 +1,158 @@
+/** How much of an API one key, and one organization, may take at once: what is left for the others. */
+import { connect } from 'node:net'
+import { describe, expect, inject, test } from 'vitest'
+import type { Elasticsearch } from '../../api/elasticsearch.ts'
+import { READS_OF_ORGANIZATION, UNDER_WAY_OF_KEY } from '../../api/limits.ts'
+import { usualShares } from '../../api/shares.ts'
+import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
+import { startProxy } from '../support/proxy.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+
+const scope = fileScope()
+const [A, B, LARGE] = ['org_greedy', 'org_other', 'org_large']
+const shared = (async () => {
+  const store = await useStore(scope)
+  for (const org of [A, B]) {
+    for (let n = 0; n < 60; n++) store.payout(org, n, { id: `payout_${n}`, period: `period_${n}` })
+    await store.publish(org, 60)
+  }
+  const description = 'x'.repeat(1_000)
+  const lines = Array.from({ length: 7_000 }, (_, n) => ({ id: `line_${n}`, amount: '0', description }))
+  store.payout(LARGE, 0, { id: 'payout_0', lines })
+  await store.publish(LARGE, 1)
+  return store
+})()
+
+const statuses = (answers: readonly Answer[]): Record<number, number> => {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+test('an organization that asks for hundreds of slow lists leaves the others their reads: they meet no 503', async (test: Scope) => {
+  const store = await shared
+  const slow = await startProxy(test, inject('elasticsearchUrl').replace('http://', ''))
+  const { ask, usage } = await serveApi(test, store.prefix, { url: `http://${slow.address}` })
+  const keys = [await store.key(A), await store.key(A), await store.key(A)]
+  const other = await store.key(B)
+  for (const key of [...keys, other]) expect((await ask('/payouts', key)).status).toBe(200)
+  await slow.suffer({ kind: 'latency', milliseconds: 400 }, line => line.includes('_search'))
+  const greedy = Promise.all(Array.from({ length: 260 }, (_, n) => ask('/payouts?limit=50', keys[n % 3])))
+  await eventually(() => expect(usage().reads.held).toBe(READS_OF_ORGANIZATION.permits), { every: 1 })
+  const answers = await Promise.all(Array.from({ length: 10 }, () => ask('/payouts?limit=50', other)))
+  expect(statuses(answers)).toEqual({ 200: 10 })
+  const refused = (await greedy).filter(({ status }) => status !== 200)
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429, 503]))
+  for (const { headers } of refused) expect(headers.get('retry-after')).toMatch(/^[1-3]$/)
+  await slow.heal()
+  expect(statuses(await Promise.all(keys.map(key => ask('/payouts', key))))).toEqual({ 200: 3 })
+  await eventually(() => expect(usage()).toMatchObject({ requests: { held: 0 }, reads: { held: 0, waiting: 0 } }))
+})
+
+describe('requests under way', () => {
+  const three = { permits: 3, queue: 0, waitMax: 0 }
+  const few = { underWayOfKey: three, underWayOfOrganization: { ...three, permits: 5 } }
+
+  test('are limited by key and by organization; one too many is 429 at once, counted, and says when to come again', async (test: Scope) => {
+    const store = await shared
+    const held = holding()
+    const { ask, usage } = await serveApi(test, store.prefix, { between: held.between, shares: few })
+    const [first, second, other] = [await store.key(A), await store.key(A), await store.key(B)]
+    const running = [first, first, first, second, second].map(key => ask('/payouts', key))
+    await eventually(() => expect(held.count()).toBe(5), { every: 1 })
+    for (const [key, because] of [
+      [first, 'under_way_of_key'],
+      [second, 'under_way_of_organization'],
+    ]) {
+      const refused = await ask('/payouts', key)
+      expect([refused.status, refusedWith(refused).code, because]).toEqual([429, 'rate_limited', because])
+      expect(refused.headers.get('retry-after')).toMatch(/^[1-3]$/)
+      expect(refused.headers.get('ratelimit')).toMatch(/^"default";r=\d+;t=\d+$/)
+    }
+    const beside = ask('/payouts', other)
+    await eventually(() => expect(held.count()).toBe(6), { every: 1 })
+    held.go()
+    expect(statuses(await Promise.all([...running, beside]))).toEqual({ 200: 6 })
+    await eventually(() => expect(usage().requests.held).toBe(0), { every: 1 })
+    expect((await ask('/payouts', first)).status).toBe(200)
+  })
+
+  test('that ask with If-None-Match: * are counted, and limited like any other', async (test: Scope) => {
+    const store = await shared
+    const key = await store.key(A)
+    const { ask } = await serveApi(test, store.prefix, { rate: { requests: 300, windowSeconds: 3_600 } })
+    const any = { headers: { 'if-none-match': '*' } }
+    const answers: Answer[] = []
+    for (let round = 0; round < 8; round++) {
+      answers.push(...(await Promise.all(Array.from({ length: 50 }, () => ask('/payouts', key, any)))))
+    }
+    expect(statuses(answers)).toEqual({ 304: 300, 429: 100 })
+  })
+
+  test('are under way until their client has the answer, or is gone: not only until it is made', async (test: Scope) => {
+    const store = await shared
+    const key = await store.key(LARGE)
+    const { ask, port, usage } = await serveApi(test, store.prefix, { shares: few })
+    const sockets = Array.from({ length: 3 }, () => {
+      const socket = connect(port, '127.0.0.1')
+      socket.pause().on('error', () => undefined)
+      socket.write(`GET /api/v1/payouts/payout_0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+      return socket
+    })
+    // Made, all of them: nothing reads any more. The client takes nothing.
+    await eventually(() => expect(usage()).toMatchObject({ requests: { held: 3 }, reads: { held: 0 } }))
+    expect((await ask('/payouts/payout_0', key)).status).toBe(429)
+    expect(usage().requests.held).toBe(3)
+    for (const socket of sockets) socket.destroy()
+    await eventually(() => expect(usage().requests.held).toBe(0))
+    expect((await ask('/payouts/payout_0', key)).status).toBe(200)
+  })
+
+  test('of clients that leave, at any time, are all given back', async (test: Scope) => {
+    const store = await shared
+    const key = await store.key(LARGE)
+    const { port, usage, ask } = await serveApi(test, store.prefix)
+    const request = `GET /api/v1/payouts/payout_0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, n) => {
+        const socket = connect(port, '127.0.0.1')
+        socket.on('error', () => undefined)
+        // Some send several requests at once: their answers wait for their turn.
+        socket.write(request.repeat(1 + (n % 3)))
+        if (n % 2 === 0) await new Promise(resolve => socket.once('data', resolve))
+        else for (let turn = 0; turn < n; turn++) await new Promise(setImmediate)
+        socket.destroy()
+      }),
+    )
+    await eventually(() =>
+      expect(usage()).toMatchObject({ requests: { held: 0, waiting: 0 }, reads: { held: 0, waiting: 0 } }),
+    )
+    expect((await ask('/payouts/payout_0', key)).status).toBe(200)
+  })
+})
+
+test('one client may have as many requests under way as keep Elasticsearch busy, and all of them wait their turn', async (test: Scope) => {
+  const store = await shared
+  const { ask } = await serveApi(test, store.prefix)
+  const key = await store.key(B)
+  expect(UNDER_WAY_OF_KEY).toBe(usualShares.underWayOfKey)
+  const answers = await Promise.all(
+    Array.from({ length: UNDER_WAY_OF_KEY.permits }, () => ask('/payouts?limit=1', key)),
+  )
+  expect(statuses(answers)).toEqual({ 200: UNDER_WAY_OF_KEY.permits })
+})
+
+/** Searches that are answered once the test says so. */
+const holding = () => {
+  const gate = Promise.withResolvers<void>()
+  let count = 0
+  const between = (real: Elasticsearch): Elasticsearch => ({
+    ...real,
+    search: async (...given) => {
+      count++
+      await gate.promise
+      return real.search(...given)
+    },
+  })
+  return { between, count: () => count, go: gate.resolve }
+}

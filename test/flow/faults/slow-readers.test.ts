@@ -1,0 +1,163 @@
+/** An API process on clients that take their answers slowly, or never: its memory, and the pages of another organization meanwhile. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { useStore } from '../../support/api.ts'
+import { readSlowly, requestOf, residentMiB, watchMemory } from '../../support/hostile-clients.ts'
+import { type Api, startApi } from '../../support/processes.ts'
+import { fileScope, type Scope } from '../../support/scope.ts'
+
+/** MiB that an API process may have resident, whatever clients do. */
+const RESIDENT_MAX = 500
+/**
+ * How much longer another organization's pages may take than at the same time from a process that nobody attacks: twice, and tolerance for a
+ * machine that tests share. Below so many milliseconds nobody would notice.
+ */
+const SLOWDOWN_MAX = 3
+const UNNOTICED_MS = 50
+
+const LARGE_ORGS = 8
+const BYSTANDER = 'org_bystander'
+const scope = fileScope()
+
+/** Payouts of 1 MiB, a chain of payouts of 4 MiB, and one statement of 8 MiB. */
+const line = (n: number, bytes: number) => ({ id: `line_${n}`, amount: '0', description: 'x'.repeat(bytes) })
+const shared = (async () => {
+  const store = await useStore(scope, { partitions: 16 })
+  const keys: string[] = []
+  for (let org = 0; org < LARGE_ORGS; org++) {
+    const name = `org_large${org}`
+    for (let n = 0; n < 20; n++) {
+      const lines = Array.from({ length: 1_000 }, (_, at) => line(at, 930))
+      store.payout(name, n, { id: `payout_${n}`, period: `period_${n}`, lines })
+      await store.flush()
+    }
+    for (let n = 20; n < 23; n++) {
+      const lines = Array.from({ length: 7_900 }, (_, at) => line(at, 930))
+      store.payout(name, n, { id: `payout_${n}`, period: 'period_same', lines })
+      await store.flush()
+    }
+    await store.publish(name, 23)
+    keys.push(await store.key(name))
+  }
+  for (let n = 0; n < 60; n++) store.payout(BYSTANDER, n, { id: `payout_${n}`, period: `period_${n}` })
+  await store.publish(BYSTANDER, 60)
+  return { store, keys, bystander: await store.key(BYSTANDER) }
+})()
+
+const portOf = (api: Api): number => Number(new URL(api.url).port)
+
+type Pages = { readonly p99: number; readonly refused: number }
+
+/** Pages of 50 for so many seconds, from each API in turn. */
+const readPages = async (apis: readonly Api[], key: string, seconds: number): Promise<Pages[]> => {
+  const seen = apis.map(api => ({ api, times: [] as number[], refused: 0 }))
+  for (const until = performance.now() + seconds * 1_000; performance.now() < until; await pause(5)) {
+    for (const one of seen) {
+      const begun = performance.now()
+      const answer = await fetch(`${one.api.url}/payouts?limit=50`, { headers: { authorization: `Bearer ${key}` } })
+      await answer.arrayBuffer()
+      if (answer.status !== 200) one.refused++
+      one.times.push(performance.now() - begun)
+    }
+  }
+  return seen.map(({ times, refused }) => {
+    times.sort((a, b) => a - b)
+    return { p99: times[Math.floor(times.length * 0.99)] ?? 0, refused }
+  })
+}
+
+type Attack = (scope: Scope, port: number, keys: readonly string[]) => void
+/** Of one organization, and of several. */
+type Attacks = readonly (readonly [string, Attack])[]
+const ofOne: Attacks = [
+  [
+    '40 connections of one key that read pages of 16 MiB at 16 KiB/s',
+    (scope, port, [key = '']) => {
+      for (let n = 0; n < 40; n++) {
+        readSlowly(scope, { port, request: requestOf('/payouts?limit=200', key), bytesPerSecond: 16_384 })
+      }
+    },
+  ],
+  [
+    'one connection with 60 requests at once that never reads',
+    (scope, port, [key = '']) => {
+      readSlowly(scope, { port, request: requestOf('/payouts?limit=200', key).repeat(60), bytesPerSecond: 0 })
+    },
+  ],
+]
+const ofMany: Attacks = [
+  [
+    'eight organizations whose 160 connections read everything there is at 16 KiB/s',
+    (scope, port, keys) => {
+      const paths = ['/payouts?limit=200', '/changes?limit=200', '/payouts/payout_21', '/payouts/payout_21/history']
+      for (const key of keys) {
+        for (let n = 0; n < 20; n++) {
+          const path = paths[n % paths.length] ?? ''
+          readSlowly(scope, { port, request: requestOf(path, key).repeat(5), bytesPerSecond: 16_384 })
+        }
+      }
+    },
+  ],
+  [
+    'eight organizations whose 80 connections read as fast as they can',
+    (scope, port, keys) => {
+      const paths = ['/payouts?limit=200', '/changes?limit=200', '/statements/payout_21', '/payouts/payout_21/history']
+      let going = true
+      scope.onTestFinished(async () => {
+        going = false
+      })
+      for (const key of keys) {
+        for (let n = 0; n < 10; n++) {
+          const url = `http://127.0.0.1:${port}/api/v1${paths[n % paths.length]}`
+          const read = async () => {
+            while (going) {
+              const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } }).catch(() => undefined)
+              for await (const _ of answer?.body ?? []);
+              if (answer?.status !== 200) await pause(500)
+            }
+          }
+          read().catch(() => undefined)
+        }
+      }
+    },
+  ],
+]
+
+const underAttack = async (scope: Scope, name: string, attack: Attack) => {
+  const { store, keys, bystander } = await shared
+  const [api, quiet] = await Promise.all([startApi(scope, store.prefix), startApi(scope, store.prefix)])
+  await readPages([api, quiet], bystander, 3)
+  const before = residentMiB(api.pid)
+  const most = watchMemory(scope, api.pid)
+  attack(scope, portOf(api), keys)
+  const [attacked, alone] = await readPages([api, quiet], bystander, 12)
+  if (!attacked || !alone) throw new Error('nothing was read')
+  const figures = `${name}: ${before} → ${most()} MiB; p99 ${alone.p99.toFixed(1)} → ${attacked.p99.toFixed(1)} ms; refused ${alone.refused} → ${attacked.refused}`
+  console.log(figures)
+  expect(most(), figures).toBeLessThan(RESIDENT_MAX)
+  expect(api.exit(), api.log().slice(-2_000)).toBeUndefined()
+  return { api, attacked, alone, figures }
+}
+
+const metricOf = async (api: Api, name: string): Promise<number> => {
+  const text = await (await fetch(`${api.adminUrl}/metrics`)).text()
+  const lines = text.split('\n').filter(line => line.startsWith(name))
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+}
+
+describe('an API process stays under 500 MiB', () => {
+  test.each(ofOne)('and another organization hardly notices: %s', async (name, attack) => {
+    const { onTestFinished } = await import('vitest')
+    const { api, attacked, alone, figures } = await underAttack({ onTestFinished }, name, attack)
+    // What one organization takes refuses nobody else.
+    expect(await metricOf(api, 'api_answers_refused_total{by="process"}'), figures).toBe(0)
+    expect(attacked.p99, figures).toBeLessThan(Math.max(SLOWDOWN_MAX * alone.p99, UNNOTICED_MS))
+  })
+
+  test.each(ofMany)('%s', async (name, attack) => {
+    const { onTestFinished } = await import('vitest')
+    const { api } = await underAttack({ onTestFinished }, name, attack)
+    expect(await metricOf(api, 'api_answers_refused_total')).toBeGreaterThan(0)
+    expect(await metricOf(api, 'api_answer_bytes')).toBeGreaterThan(0)
+  })
+})

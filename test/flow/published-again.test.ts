@@ -1,0 +1,87 @@
+/** `publish-again` where a part is refused, and where it ends before the projector has decided what it sent. */
+import { beforeAll, expect, test } from 'vitest'
+import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
+import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
+import { countInKafka } from '../support/in-kafka.ts'
+import { partitionOf } from '../support/model-record.ts'
+import { caughtUp, type Projector, startProcess, startProjector } from '../support/processes.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import { createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
+import { createTopics, type Published, type Topics } from '../support/topics.ts'
+
+const file = fileScope()
+const org = newId('org')
+let topics: Topics
+let prefix: string
+let projector: Projector
+
+const payout = (data: Partial<Parameters<typeof payoutCalculated>[0]>): Outgoing =>
+  payoutCalculated({ org_id: org, ...data })
+const position = ({ stream, partition, offset }: Published): string => `${topics.name(stream)}:${partition}:${offset}`
+const again = (...args: string[]): Promise<Ran> =>
+  runCommand(['parked', 'publish-again', '--json', ...args], commandSettings(topics, prefix))
+
+beforeAll(async () => {
+  topics = await createTopics(file)
+  prefix = createPrefix(file)
+  projector = await startProjector(file, { topics, prefix })
+  await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org })])
+  await caughtUp(projector)
+})
+
+test('what is refused counts for nothing behind it: what needs it is foreseen as parked again, and not sent', async () => {
+  const elsewhere = (partitionOf(org, topics.partitions) + 1) % topics.partitions
+  const misplaced = { ...repRecorded({ org_id: org, id: 'rep_6' }), partition: elsewhere }
+  const [rep, needing] = [
+    ...(await topics.publish([misplaced])),
+    ...(await topics.publish([payout({ id: 'payout_h', rep_id: 'rep_6' })])),
+  ].map(position)
+  await caughtUp(projector)
+  const index = indexNamed(prefix, 'parked')
+  const { body, ...fields } = (await storedById(index, rep ?? '')) as { body: { headers: unknown[] } }
+  const before = await countInKafka(topics)
+  expect(jsonLines(await again(rep ?? '', needing ?? ''))).toMatchObject([
+    { outcome: 'would_be_applied' },
+    { outcome: 'would_be_applied' },
+  ])
+  await store(index, rep ?? '', { ...fields, body: { ...body, headers: [...body.headers, ['x-y', null]] } })
+  for (const publish of [[], ['--publish']]) {
+    const ran = await again(rep ?? '', needing ?? '', ...publish)
+    expect(jsonLines(ran).map(({ outcome, reason }) => [outcome, reason])).toEqual([
+      ['refused', 'header_without_value'],
+      ['refused', 'rep_unknown'],
+    ])
+    expect([ran.code, await countInKafka(topics)]).toEqual([3, before])
+  }
+})
+
+test('what was sent, and is not decided when the wait is over or is interrupted, is told as that', async () => {
+  const late = await topics.publish([
+    payout({ id: 'payout_i', rep_id: 'rep_4' }),
+    payout({ id: 'payout_j', rep_id: 'rep_10' }),
+  ])
+  await topics.publish([repRecorded({ org_id: org, id: 'rep_4' }), repRecorded({ org_id: org, id: 'rep_10' })])
+  await caughtUp(projector)
+  await projector.stop()
+  const [first, second] = late.map(position)
+  const ran = await again(first ?? '', '--publish', '--wait', '1')
+  expect([ran.code, ran.said]).toEqual([1, expect.stringContaining('1 records behind')])
+  expect(jsonLines(ran)).toMatchObject([{ position: first, outcome: 'published', published: expect.any(String) }])
+
+  projector = await startProjector(file, { topics, prefix })
+  await caughtUp(projector)
+  await projector.stop()
+  const before = await countInKafka(topics)
+  const parameters = ['parked', 'publish-again', '--json', '--publish', second ?? '']
+  const waiting = startProcess(file, 'commands/main.ts', commandSettings(topics, prefix), { parameters })
+  await eventually(async () => expect(await countInKafka(topics)).toBeGreaterThan(before))
+  expect(await waiting.stop()).toEqual({ code: 1, signal: null })
+  expect(waiting.lines()).toMatchObject([{ position: second, outcome: 'published', reason: null }])
+  expect(waiting.log()).toContain('stopped\n')
+  projector = await startProjector(file, { topics, prefix })
+  await caughtUp(projector)
+  expect(jsonLines(await again(first ?? '', second ?? ''))).toMatchObject([
+    { outcome: 'already_there' },
+    { outcome: 'already_there' },
+  ])
+})

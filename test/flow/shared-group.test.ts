@@ -1,0 +1,79 @@
+/** Two installations under one consumer group: the second is refused, and a partition that the first lost is told of. */
+import type { PartitionAssigner } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { assignerOf } from '../../projector/group.ts'
+import { newId, repRecorded } from '../support/events.ts'
+import {
+  caughtUp,
+  expectRefused,
+  type Projector,
+  projectorSettings,
+  startProcess,
+  startProjector,
+} from '../support/processes.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
+
+const setUp = async (t: Scope) => {
+  const topics = await createTopics(t, { partitions: 2 })
+  await topics.publish([repRecorded({ org_id: newId('org') })])
+  return { topics, prefix: createPrefix(t), groupId: newId('group') }
+}
+
+const readiness = async (projector: Projector) => JSON.parse((await projector.ask('/readyz')).text)
+
+/** A member of the group that is not a projector of ours. */
+const join = async (topics: Topics, groupId: string, assigner?: PartitionAssigner) => {
+  const consumer = topics.kafka.consumer({ groupId, ...(assigner && { partitionAssigners: [assigner] }) })
+  const joined = Promise.withResolvers<void>()
+  consumer.on(consumer.events.GROUP_JOIN, () => joined.resolve())
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topics.events] })
+  await consumer.run({ autoCommit: false, eachBatch: async () => undefined })
+  await joined.promise
+  return consumer
+}
+
+test('a projector of another prefix is refused at its start, and the one that is there goes on', async t => {
+  const { topics, prefix, groupId } = await setUp(t)
+  const first = await startProjector(t, { topics, prefix, groupId })
+  await caughtUp(first)
+  const other = { topics, prefix: createPrefix(t), groupId }
+  const second = startProcess(t, 'projector/main.ts', projectorSettings(other))
+  const said = await expectRefused(second, 'group_shared')
+  expect(said).toContain('give each a KAFKA_GROUP_ID of its own')
+  expect(second.lines()).toContainEqual(expect.objectContaining({ their_prefix: prefix, our_prefix: other.prefix }))
+
+  await topics.publish([repRecorded({ org_id: newId('org') })])
+  await caughtUp(first)
+  // Another of the same prefix is welcome.
+  await caughtUp(await startProjector(t, { topics, prefix, groupId }))
+  expect(await readiness(first)).toEqual({ ready: true, reasons: {} })
+})
+
+test('a partition that no projector of the prefix owns is told by /readyz and a metric, until one owns it again', async t => {
+  const { topics, prefix, groupId } = await setUp(t)
+  const projector = await startProjector(t, { topics, prefix, groupId })
+  await caughtUp(projector)
+  const intruder = await join(topics, `${groupId}-g1`, assignerOf({ prefix: 'other', elasticsearch: null }))
+  await eventually(async () => expect((await readiness(projector)).ready).toBe(false))
+  const { reasons } = await readiness(projector)
+  expect(Object.values(reasons)).toEqual([
+    expect.stringMatching(/^no projector of \S+ owns partitions [01]; projectors of other are in the group$/),
+  ])
+  const { text } = await projector.ask('/metrics')
+  expect(text).toMatch(/^commission_partitions_without_owner\{generation="g1",topic="[^"]*"\} 1$/m)
+
+  await intruder.disconnect()
+  await eventually(async () => expect(await readiness(projector)).toEqual({ ready: true, reasons: {} }))
+})
+
+test('a member that does not say whose it is may be of an older version: it is told of, and tolerated', async t => {
+  const { topics, prefix, groupId } = await setUp(t)
+  const member = await join(topics, `${groupId}-g1`)
+  t.onTestFinished(() => member.disconnect())
+  const projector = await startProjector(t, { topics, prefix, groupId })
+  await eventually(async () => expect((await readiness(projector)).ready).toBe(true))
+  expect(projector.lines()).toContainEqual(expect.objectContaining({ level: 40, group: `${groupId}-g1`, members: 1 }))
+})

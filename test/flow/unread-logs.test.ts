@@ -1,0 +1,116 @@
+/** Processes whose log nobody reads: they work, and end in time. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { expect, inject, test } from 'vitest'
+import { useStore } from '../support/api.ts'
+import { createPipe, type Pipe } from '../support/pipes.ts'
+import { projectorSettings } from '../support/processes.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+
+const STOP_WITHIN_MS = 10_000
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+type Started = { readonly port: number; readonly ask: () => Promise<number>; readonly stop: () => Promise<void> }
+
+/** Starts a process whose stdout is a pipe, and waits until its admin port answers. `ask` makes it log a line, or looks whether it lives. */
+const start = async (scope: Scope, file: string, settings: Record<string, string>, pipe: Pipe): Promise<Started> => {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const ports = { API_PORT: port, API_ADMIN_PORT: adminPort, PROJECTOR_ADMIN_PORT: adminPort }
+  const env = { ...settings, LOG_LEVEL: 'debug', API_DRAIN_SECONDS: '0' }
+  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', file], {
+    env: { ...env, ...Object.fromEntries(Object.entries(ports).map(([name, value]) => [name, String(value)])) },
+    stdio: ['ignore', pipe.writeEnd, 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  scope.onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const livez = `http://127.0.0.1:${adminPort}/livez`
+  await eventually(async () => expect((await fetch(livez)).status).toBe(200))
+  return {
+    port,
+    ask: async () => (await fetch(livez)).status,
+    stop: async () => {
+      const begun = performance.now()
+      child.kill('SIGTERM')
+      await eventually(() => expect([child.exitCode, child.signalCode]).toEqual([0, null]), { within: STOP_WITHIN_MS })
+      expect(performance.now() - begun).toBeLessThan(STOP_WITHIN_MS)
+    },
+  }
+}
+
+const startApi = async (scope: Scope, pipe: Pipe) => {
+  const { prefix } = await useStore(scope)
+  const settings = { ELASTICSEARCH_URL: inject('elasticsearchUrl'), ELASTICSEARCH_INDEX_PREFIX: prefix }
+  return start(scope, 'api/main.ts', settings, pipe)
+}
+const startProjector = async (scope: Scope, pipe: Pipe) => {
+  const topics = await createTopics(scope)
+  return start(scope, 'projector/main.ts', projectorSettings({ topics, prefix: createPrefix(scope) }), pipe)
+}
+
+test.each([
+  ['an API', startApi],
+  ['a projector', startProjector],
+] as const)('%s whose log nobody reads works, and ends in time', async (_, start) => {
+  const { onTestFinished } = await import('vitest')
+  const pipe = createPipe({ onTestFinished })
+  pipe.fill()
+  const { ask, stop } = await start({ onTestFinished }, pipe)
+  expect(await ask()).toBe(200)
+  await stop()
+})
+
+test.each([
+  ['an API', startApi],
+  ['a projector', startProjector],
+] as const)('%s ends in time when the reader of its log leaves at that moment', async (_, start) => {
+  const { onTestFinished } = await import('vitest')
+  const pipe = createPipe({ onTestFinished })
+  const { ask, stop } = await start({ onTestFinished }, pipe)
+  pipe.closeReader()
+  const stopped = stop()
+  await ask().catch(() => undefined)
+  await stopped
+})
+
+test('an API whose log nobody reads answers thousands of requests, and says what it dropped once somebody reads', async scope => {
+  const pipe = createPipe(scope)
+  pipe.fill()
+  const { port, stop } = await startApi(scope, pipe)
+  // Answered without a key, and each request is a line: refusals of one address are not.
+  const url = `http://127.0.0.1:${port}/api/v1/openapi.json`
+  const lines = 30_000
+  for (let n = 0; n < lines; n += 100) {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(url, { method: 'HEAD' })))
+    expect(answers.every(({ status }) => status === 200)).toBe(true)
+    await Promise.all(answers.map(answer => answer.arrayBuffer()))
+  }
+  let log = ''
+  const dropped = await eventually(
+    () => {
+      log += pipe.read()
+      const [, count] = /"dropped":(\d+),/.exec(log) ?? []
+      expect(count).toBeDefined()
+      return Number(count)
+    },
+    { every: 5 },
+  )
+  expect(dropped).toBeGreaterThan(0)
+  const answered = log.split('\n').filter(line => line.includes('"msg":"answered"')).length
+  expect(answered + dropped).toBeLessThanOrEqual(lines)
+  expect(log.match(/"dropped"/g)).toHaveLength(1)
+  await stop()
+}, 300_000)

@@ -1,0 +1,118 @@
+/** The bytes of every kind of answer, and their entity tags, held to the version of their form. */
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { answerChanges, answerHistory, answerTotals } from '../../api/answer-changes.ts'
+import { answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer-page.ts'
+import { cutSearch, type Hit } from '../../api/cut-documents.ts'
+import { usualPace } from '../../api/pace.ts'
+import type { Context } from '../../api/request.ts'
+import { ANSWER_FORM } from '../../schemas/answer-form.ts'
+import { listKinds } from '../../schemas/documents.ts'
+import { recordText, searchAnswer } from '../api/answers.ts'
+import { payoutBodies } from '../support/bodies.ts'
+
+/** The SHA-256 of all answers, by version of their form. A line that was ever released is never changed. */
+const FORMS: Readonly<Record<number, string>> = {
+  1: '3670f4a5aae51936380980c4c0cb26989efbc6e75405e73bfe2cd258f1c7abaf',
+}
+
+const position = {
+  generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+  publishedTo: 1_000,
+  time: 1_000,
+  takenBack: 0,
+}
+const pace = usualPace(new AbortController().signal)
+
+const fields = { at: 1_000, until_seq: 20, superseded_by_id: 'payout_2', reverses_id: null, ordinal: 1 }
+const hit = (kind: string, id: string, body: object | string, place: number): Hit => {
+  const text = recordText(place, body, { ...fields, until_seq: id === 'payout_2' ? 5_000 : 20 })
+  const [found] = cutSearch(
+    searchAnswer(`p-g1-${kind}`, [{ id: `org_a:${id}`, text, place }]),
+    [`p-g1-${kind}`],
+    'org_a',
+  )
+  if (!found) throw new Error('no hit')
+  return found
+}
+const lines = [
+  { id: 'line_1', amount: '10.00', description: 'é' },
+  { id: 'line_2', amount: '-1', description: '' },
+]
+const steps = [{ name: 'base', output_amount: '9.00' }]
+const first = payoutBodies({ id: 'payout_1', amount: '10.00', lines: lines.slice(0, 1), trace: steps })
+const second = payoutBodies({ id: 'payout_2', amount: '9.00', lines, supersedes: 'payout_1' })
+/** Made anew for each answer: a page is made in the bytes it came in. */
+const payouts = () => [hit('payouts', 'payout_1', first.body, 10), hit('payouts', 'payout_2', second.body, 20)]
+const others = {
+  reps: () => hit('reps', 'rep_1', { id: 'rep_1', name: 'A' }, 1),
+  periods: () => hit('periods', 'period_1', { id: 'period_1', name: 'B' }, 2),
+  payroll_files: () => hit('payroll_files', 'payroll_1', { id: 'payroll_1', amount: '1' }, 30),
+}
+
+const answered = async (answer: (ctx: Context) => void | Promise<void>): Promise<string> => {
+  const headers: Record<string, string> = {}
+  const ctx = { set: (name: string, value: string) => (headers[name] = value), get: () => '', state: {}, body: '' }
+  await answer(ctx as unknown as Context)
+  return `${headers.ETag} ${ctx.body}`
+}
+
+test('the bytes of answers change only with the version of their form, which every entity tag has', async () => {
+  const [one, two] = payouts()
+  if (!one || !two) throw new Error('no payouts')
+  const row = {
+    period_id: 'period_1',
+    currency: 'EUR',
+    owed_amount: '9',
+    owed_count: 1,
+    paid_amount: '0',
+    paid_count: 0,
+  }
+  const read = { position, totals: { last_change_id: 'payout_2', totals: [row, row] }, last: undefined }
+  const answers = await Promise.all([
+    ...listKinds.map(kind =>
+      answered(ctx =>
+        answerList(
+          ctx,
+          kind,
+          { position, hits: kind === 'payouts' ? payouts().slice(1) : [others[kind]()], hasMore: true },
+          undefined,
+        ),
+      ),
+    ),
+    answered(ctx =>
+      answerList(ctx, 'payouts', { position, hits: [], hasMore: false }, { kind: 'payouts', id: 'payout_9' }),
+    ),
+    ...(['reps', 'periods', 'payroll_files'] as const).map(kind =>
+      answered(ctx => answerRecord(ctx, kind, { position, cut: others[kind]() })),
+    ),
+    answered(ctx => answerPayout(ctx, { position, cut: one })),
+    answered(ctx =>
+      answerStatement(ctx, { position, cut: two, trace: hit('statements', 'payout_2', second.statement, 20) }),
+    ),
+    answered(ctx =>
+      answerStatement(ctx, {
+        position,
+        cut: payouts()[0] as Hit,
+        trace: hit('statements', 'payout_1', first.statement, 10),
+      }),
+    ),
+    answered(ctx =>
+      answerChanges(
+        ctx,
+        { position, hits: [others.reps(), others.periods(), ...payouts(), others.payroll_files()], hasMore: true },
+        undefined,
+        pace,
+      ),
+    ),
+    answered(ctx =>
+      answerHistory(ctx, { position, hits: payouts(), hasMore: false, before: undefined }, undefined, pace),
+    ),
+    answered(ctx => answerTotals(ctx, read, pace)),
+  ])
+  for (const answer of answers) expect(answer).toMatch(/^"[A-Za-z0-9_-]{27}" \{"data":/)
+  expect(new Set(answers.map(answer => answer.slice(0, 29))).size).toBe(answers.length)
+  const digest = createHash('sha256').update(answers.join('\n')).digest('hex')
+  const told = 'Are the bytes others on purpose? Raise ANSWER_FORM in schemas/answer-form.ts, and add its digest here.'
+  expect(digest, told).toBe(FORMS[ANSWER_FORM])
+})

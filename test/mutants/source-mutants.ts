@@ -1,0 +1,72 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
+/** Bugs about the log that is read and the clocks that are believed. */
+import type { Mutant } from './mutant.ts'
+
+export const sourceMutants: readonly Mutant[] = [
+  {
+    name: 'a hole in the log is read over',
+    file: 'projector/consume.ts',
+    find: '    if (Number(offset) !== next) return next\n',
+    replace: '',
+  },
+  {
+    name: 'a batch from elsewhere stops the projector for a hole',
+    file: 'projector/assign.ts',
+    find: 'if (missing === undefined || from !== sought) return',
+    replace: 'if (missing === undefined) return',
+  },
+  {
+    name: 'the clock of the machine alone is believed',
+    file: 'projector/clocks.ts',
+    find: 'reached: Math.min(ours, theirs)',
+    replace: 'reached: ours',
+  },
+  {
+    name: 'a time is taken back because one clock is behind',
+    file: 'projector/included-time.ts',
+    find: 'this.#latest = clocks.latest -',
+    replace: 'this.#latest = clocks.reached -',
+  },
+  {
+    name: 'a time that was taken back comes back with a late owner',
+    file: 'projector/publish.ts',
+    find: 'const takenBack = ({ taken_back = 0 }: Position): number => taken_back',
+    replace: 'const takenBack = ({ taken_back = 0 }: Position): number => taken_back * 0',
+  },
+  {
+    name: 'the API goes on showing a time that was taken back',
+    file: 'api/position.ts',
+    find: 'takenBack: body.taken_back ?? 0 }',
+    replace: 'takenBack: 0 }',
+  },
+  {
+    name: 'a group with members of another installation is joined',
+    file: 'projector/group.ts',
+    find: '  a.prefix === b.prefix &&',
+    replace: '  true &&',
+  },
+  {
+    name: 'a partition of another installation counts as ours',
+    file: 'projector/group.ts',
+    find: '    if (mark !== undefined && !isSame(mark, ours)) return []\n',
+    replace: '',
+  },
+  {
+    name: 'two installations share the default group',
+    file: 'schemas/settings.ts',
+    find: 'value: prefix => `${prefix}-projector`',
+    replace: "value: () => 'commission-projector'",
+  },
+  {
+    name: 'a header name that is not UTF-8 is kept as text only',
+    file: 'projector/headers.ts',
+    find: 'yield isUtf8(rawName) ? [name, value] : [name, value, rawName]',
+    replace: 'yield [name, value]',
+  },
+  {
+    name: 'a parked record that an older version wrote without raw names stops the projector',
+    file: 'projector/write.ts',
+    find: ' || isDeepStrictEqual(stored, withoutRawNames(ours))',
+    replace: '',
+  },
+]

@@ -1,0 +1,184 @@
+/** Which failures end the process and which end one stream, on streams that a test makes fail. */
+import { describe, expect, test } from 'vitest'
+import { StopError } from '../../projector/failures.ts'
+import { createKeepUp } from '../../projector/keep-up.ts'
+import { SPARE_RETRY_MS } from '../../projector/limits.ts'
+import type { StreamOptions } from '../../projector/stream.ts'
+import { everythingRuns } from './held.ts'
+
+const setUp = () => {
+  const story: string[] = []
+  const failures: unknown[] = []
+  const logged: Record<string, unknown>[] = []
+  const fails = new Map<string, (error: unknown) => void>()
+  /** Thrown by the next start of a generation. */
+  const refuses = new Map<string, Error>()
+  let time = 0
+  /** What the control index says now, between two looks. */
+  const control = { live: (): string | undefined => undefined }
+  const log = (details: object) => void logged.push({ ...details })
+  const keepUp = createKeepUp({
+    start: async ({ identity: { generation } }, fail) => {
+      story.push(`start ${generation}`)
+      const refused = refuses.get(generation)
+      if (refused) throw refused
+      fails.set(generation, fail)
+      await everythingRuns()
+      return {
+        status: () => [],
+        stop: async () => void story.push(`stop ${generation}`),
+        abandon: async () => void story.push(`abandon ${generation}`),
+      }
+    },
+    fail: error => failures.push(error),
+    lookAtLive: async () => control.live(),
+    health: { forget: generation => story.push(`forget ${generation}`) },
+    log: { info: () => undefined, error: log },
+    now: () => time,
+    signal: new AbortController().signal,
+  })
+  const optionsOf = (generation: string) => ({ identity: { generation } }) as StreamOptions
+  const follow = async (live: string, names: readonly string[], broken: Record<string, StopError> = {}) => {
+    const streams = ['api-keys', ...names].map(optionsOf)
+    await keepUp.follow({ live, streams, broken: new Map(Object.entries(broken)) })
+    return story.splice(0)
+  }
+  const fail = async (generation: string, error: unknown) => {
+    fails.get(generation)?.(error)
+    await everythingRuns()
+    return story.splice(0)
+  }
+  const wait = (milliseconds: number) => {
+    time += milliseconds
+  }
+  return { keepUp, story, failures, logged, refuses, fails, follow, fail, wait, control }
+}
+const missing = new StopError('index_missing', 'commission-g2-reps', { status: 404 })
+
+test('the live generation and API keys are started before the spare ones, whatever their order', async () => {
+  const { follow } = setUp()
+  expect(await follow('g3', ['g1', 'g2', 'g3'])).toEqual(['start api-keys', 'start g3', 'start g1', 'start g2'])
+  expect(await follow('g3', ['g1', 'g2', 'g3'])).toEqual([])
+  expect(await follow('g3', ['g2', 'g3'])).toEqual(['stop g1', 'forget g1'])
+})
+
+test.each(['g1', 'api-keys'])('a failure of %s ends the process, and nothing is made of it here', async name => {
+  const { keepUp, failures, follow, fail } = setUp()
+  await follow('g1', ['g1', 'g2'])
+  expect(await fail(name, missing)).toEqual([])
+  expect(failures).toEqual([missing])
+  expect(keepUp.failed()).toEqual([])
+})
+
+test('one that was replaced since the last look fails as a spare one; where nobody can say so, it is live', async () => {
+  const { failures, follow, fail, control } = setUp()
+  await follow('g1', ['g1', 'g2'])
+  control.live = () => {
+    throw missing
+  }
+  expect(await fail('g1', missing)).toEqual([])
+  control.live = () => 'g1'
+  expect(await fail('g1', missing)).toEqual([])
+  expect(failures).toEqual([missing, missing])
+  control.live = () => 'g2'
+  expect(await fail('g1', missing)).toEqual(['abandon g1', 'forget g1'])
+  expect(failures).toHaveLength(2)
+  await fail('g2', missing)
+  expect(failures).toHaveLength(3)
+})
+
+describe('a failure of a spare generation', () => {
+  test('ends its stream alone, and is said by its code', async () => {
+    const { keepUp, failures, logged, follow, fail } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    expect(await fail('g2', missing)).toEqual(['abandon g2', 'forget g2'])
+    await fail('g2', missing)
+    expect(failures).toEqual([])
+    expect(keepUp.failed()).toEqual([{ generation: 'g2', code: 'index_missing' }])
+    expect(keepUp.options().map(({ identity }) => identity.generation)).toEqual(['api-keys', 'g1'])
+    expect(keepUp.streams()).toHaveLength(2)
+    expect(logged).toEqual([{ generation: 'g2', code: 'index_missing', status: 404 }])
+  })
+
+  test('is not tried again at every look, but after a while', async () => {
+    const { keepUp, follow, fail, wait } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    await fail('g2', new TypeError('quotes a document'))
+    expect(keepUp.failed()).toEqual([{ generation: 'g2', code: 'defect' }])
+    wait(SPARE_RETRY_MS - 1)
+    expect(await follow('g1', ['g1', 'g2'])).toEqual([])
+    wait(1)
+    expect(await follow('g1', ['g1', 'g2'])).toEqual(['start g2'])
+    expect(keepUp.failed()).toEqual([])
+  })
+
+  test('where it cannot be opened, is said once, and it is started as soon as it can be', async () => {
+    const { keepUp, logged, follow, fail } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    await fail('g2', new StopError('write_refused', 'commission-g2-reps'))
+    for (let look = 0; look < 3; look++) expect(await follow('g1', ['g1'], { g2: missing })).toEqual([])
+    expect(logged.map(({ code }) => code)).toEqual(['write_refused', 'index_missing'])
+    expect(keepUp.failed()).toEqual([{ generation: 'g2', code: 'index_missing' }])
+    expect(await follow('g1', ['g1', 'g2'])).toEqual(['start g2'])
+  })
+
+  test('that runs and cannot be opened any more is stopped', async () => {
+    const { follow } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    expect(await follow('g1', ['g1'], { g2: missing })).toEqual(['stop g2', 'forget g2'])
+  })
+
+  test('while it starts ends it as well, whether it throws or is told', async () => {
+    const { keepUp, failures, refuses, fails, story, follow } = setUp()
+    refuses.set('g2', missing)
+    expect(await follow('g1', ['g1', 'g2'])).toEqual(['start api-keys', 'start g1', 'start g2', 'forget g2'])
+    refuses.clear()
+    const starting = follow('g3', ['g1', 'g2', 'g3'])
+    while (!fails.has('g3')) await everythingRuns()
+    await starting
+    const told = follow('g3', ['g1', 'g3', 'g4'])
+    while (!fails.has('g4')) await Promise.resolve()
+    fails.get('g4')?.(missing)
+    expect((await told).concat(story)).toEqual(['start g4', 'abandon g4', 'forget g4'])
+    expect(failures).toEqual([])
+    expect(keepUp.failed().map(({ generation }) => generation)).toEqual(['g4'])
+  })
+
+  test('is that of the live one once it is made live: it is started at once, and fails with the process', async () => {
+    const { keepUp, failures, follow, fail } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    await fail('g2', missing)
+    expect(await follow('g2', ['g1', 'g2'])).toEqual(['start g2'])
+    expect(keepUp.failed()).toEqual([])
+    await fail('g2', missing)
+    expect(failures).toEqual([missing])
+    await fail('g1', missing)
+    expect(failures).toHaveLength(1)
+  })
+
+  test('is forgotten once the generation is dropped', async () => {
+    const { keepUp, follow, fail } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    await fail('g2', missing)
+    await follow('g1', ['g1'])
+    expect(keepUp.failed()).toEqual([])
+  })
+})
+
+test('what an abandoned stream of a spare one still tells is not told of the live one that it has become', async () => {
+  const { keepUp, failures, fails, follow, fail } = setUp()
+  await follow('g1', ['g1', 'g2'])
+  const late = fails.get('g2')
+  await fail('g2', missing)
+  await follow('g2', ['g1', 'g2'])
+  late?.(missing)
+  await everythingRuns()
+  expect(failures).toEqual([])
+  expect(keepUp.failed()).toEqual([])
+})
+
+test('a start of the live one that fails ends the process', async () => {
+  const { refuses, follow } = setUp()
+  refuses.set('g1', missing)
+  await expect(follow('g1', ['g1', 'g2'])).rejects.toBe(missing)
+})

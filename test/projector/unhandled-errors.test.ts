@@ -1,0 +1,61 @@
+/** The projector and the commands as processes: an error that nothing listens for ends them, and says no more than its place. */
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { freePort } from '../../services/ports.ts'
+import { rejectsOnSignal, throwsOnSignal } from '../support/defects.ts'
+import { type RunningProcess, startProcess } from '../support/processes.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+
+/** A server that takes connections and never answers: Kafka and Elasticsearch are waited for. */
+const startSilence = async (scope: Scope): Promise<number> => {
+  const port = await freePort()
+  const taken = new Set<{ destroy: () => void }>()
+  const server = createServer(socket => {
+    taken.add(socket)
+    socket.on('error', () => undefined)
+  }).listen(port, '127.0.0.1')
+  scope.onTestFinished(async () => {
+    for (const socket of taken) socket.destroy()
+    server.close()
+  })
+  return port
+}
+
+const programs = {
+  'projector/main.ts': [],
+  'commands/main.ts': ['projection', 'list'],
+} as const
+
+/** It has a handler for the signal once its preload has run: before that the signal itself would end it. */
+const untilRunning = (program: RunningProcess, file: keyof typeof programs): Promise<void> =>
+  eventually(() => {
+    if (file === 'projector/main.ts') expect(program.log()).toContain('admin port')
+    else expect(program.log()).toContain('PRELOADED')
+  })
+
+test.for([
+  ['projector/main.ts', 'a rejected promise', rejectsOnSignal],
+  ['projector/main.ts', 'an exception', throwsOnSignal],
+  ['commands/main.ts', 'a rejected promise', rejectsOnSignal],
+  ['commands/main.ts', 'an exception', throwsOnSignal],
+] as const)('%s ends with exit code 70 at %s that nothing listens for', async ([file, _, defect], scope) => {
+  const port = await startSilence(scope)
+  const said = '--import=data:text/javascript,process.stderr.write(%22PRELOADED%22)'
+  const program = startProcess(
+    scope,
+    file,
+    {
+      KAFKA_BROKERS: `127.0.0.1:${port}`,
+      ELASTICSEARCH_URL: `http://127.0.0.1:${port}`,
+      PROJECTOR_ADMIN_PORT: '0',
+      NODE_OPTIONS: `${defect.NODE_OPTIONS} ${said}`,
+    },
+    { parameters: programs[file] },
+  )
+  await untilRunning(program, file)
+  process.kill(program.pid, 'SIGUSR2')
+  expect(await program.exited, program.log()).toEqual({ code: 70, signal: null })
+  expect(program.log()).toContain('TypeError')
+  expect(program.log()).toMatch(/data:text\/javascript|at process/)
+  expect(program.log()).not.toMatch(/CANARY|org_secret|payout_1/)
+})

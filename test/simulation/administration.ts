@@ -1,0 +1,91 @@
+/**
+ * What commands ask of the simulated Elasticsearch besides: deletions, scans of an index as it was at one moment, the names of the
+ * indices there are, and documents of a kind. Each is done in one step, when its request arrives.
+ */
+import type { Answer, Request } from '../../projector/elasticsearch.ts'
+import type { Index, Stored } from './stored.ts'
+
+type Scan = { readonly index: Index; readonly documents: readonly Stored[] }
+
+export class Administration {
+  readonly #indices: Map<string, Index>
+  readonly #scans = new Map<string, Scan>()
+  #names = 0
+
+  constructor(indices: Map<string, Index>) {
+    this.#indices = indices
+  }
+
+  /** Undefined for a request of another kind. */
+  answer({ method, path, body, query }: Request): Answer | undefined {
+    const [, first = '', second = '', third = ''] = path.split('/').map(decodeURIComponent)
+    if (method === 'DELETE' && first === '_pit') return this.#close((body as { id: string }).id)
+    if (method === 'DELETE' && second === '_doc') return this.#deleteDocument(first, third)
+    if (method === 'DELETE') return this.#deleteIndices(first.split(','), query?.ignore_unavailable === true)
+    if (first === '_resolve') return this.#namesOf(third.replace(/\*$/, ''))
+    if (second === '_pit') return this.#open(first)
+    if (first === '_search') return this.#scan(body as ScanAsked)
+    const { terms } = (body as { query?: { terms?: { kind: string[] } } } | undefined)?.query ?? {}
+    return second === '_search' && terms !== undefined ? this.#documentsOf(first, terms.kind) : undefined
+  }
+
+  /** All of them in one step, or none. */
+  #deleteIndices(names: readonly string[], ignoresMissing: boolean): Answer {
+    if (!ignoresMissing && names.some(name => !this.#indices.has(name))) return NO_INDEX
+    for (const name of names) this.#indices.delete(name)
+    return { status: 200, body: { acknowledged: true } }
+  }
+
+  #deleteDocument(name: string, id: string): Answer {
+    const index = this.#indices.get(name)
+    if (index === undefined) return NO_INDEX
+    return index.delete(id)
+      ? { status: 200, body: { result: 'deleted' } }
+      : { status: 404, body: { result: 'not_found' } }
+  }
+
+  #namesOf(start: string): Answer {
+    const indices = [...this.#indices.keys()].filter(name => name.startsWith(start)).map(name => ({ name }))
+    return { status: 200, body: { indices } }
+  }
+
+  #documentsOf(name: string, wanted: readonly string[]): Answer {
+    const index = this.#indices.get(name)
+    if (index === undefined) return NO_INDEX
+    const found = searchable(index).filter(({ fields }) => wanted.includes(String(fields.kind)))
+    return { status: 200, body: { hits: { hits: found.map(({ id, fields }) => ({ _id: id, _source: fields })) } } }
+  }
+
+  #open(name: string): Answer {
+    const index = this.#indices.get(name)
+    if (index === undefined) return NO_INDEX
+    const id = `pit-${++this.#names}`
+    this.#scans.set(id, { index, documents: searchable(index) })
+    return { status: 200, body: { id } }
+  }
+
+  #scan({ pit: { id }, size, search_after: [after] = [-1], query: { term } }: ScanAsked): Answer {
+    const { index, documents } = this.#scans.get(id) ?? {}
+    if (index === undefined || this.#indices.get(index.name) !== index) return NO_INDEX
+    const hits = (documents ?? [])
+      .map(({ id, source, fields }, place) => ({ _id: id, fields, _source: JSON.parse(source), sort: [place] }))
+      .filter(({ fields, sort: [place = 0] }) => place > after && (!term || fields.org_id === term.org_id))
+      .slice(0, size)
+    return { status: 200, body: { pit_id: id, timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
+  }
+
+  #close(id: string): Answer {
+    return { status: this.#scans.delete(id) ? 200 : 404, body: {} }
+  }
+}
+
+type ScanAsked = {
+  readonly pit: { readonly id: string }
+  readonly size: number
+  readonly search_after?: readonly [number]
+  readonly query: { readonly term?: { readonly org_id: string } }
+}
+
+const NO_INDEX: Answer = { status: 404, body: { error: { type: 'index_not_found_exception' } } }
+
+const searchable = (index: Index): Stored[] => index.searchable.flatMap(shard => [...shard.values()])

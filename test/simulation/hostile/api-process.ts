@@ -1,0 +1,192 @@
+/**
+ * A whole API process but for its settings and its log: the real app behind the real HTTP server, over the simulated Elasticsearch, in
+ * virtual time. Not simulated: TLS, Redis, the admin port, totals.
+ */
+import { Readable } from 'node:stream'
+import { RateLimiterRes } from 'rate-limiter-flexible'
+import { createAnswerBudget } from '../../../api/answer-budget.ts'
+import { createApi } from '../../../api/app.ts'
+import type { Rate, RequestCounter } from '../../../api/count-requests.ts'
+import type { DocumentName } from '../../../api/cut-documents.ts'
+import { createElasticsearch, type Transport } from '../../../api/elasticsearch.ts'
+import { createApiServer } from '../../../api/server.ts'
+import type { Usage } from '../../../api/shares.ts'
+import type { Clock } from '../clock.ts'
+import type { Faults } from '../faults.ts'
+import { PREFIX } from '../promises.ts'
+import { createReads, type Searched } from '../searches.ts'
+import { indexIdOf } from './store.ts'
+import { Wire } from './wire.ts'
+
+export type ApiProcess = {
+  readonly connect: (options: ConstructorParameters<typeof Wire>[1]) => Wire
+  readonly usage: () => Usage
+  /** Bytes of answers that are held. */
+  readonly held: () => number
+  /** Connections that are open, and reads of Elasticsearch that are under way. */
+  readonly connections: () => number
+  readonly reads: () => number
+  /** How often Elasticsearch was asked. */
+  readonly asked: () => number
+}
+
+type World = {
+  readonly clock: Clock
+  readonly faults: Faults
+  readonly elasticsearch: Searched
+  readonly rate: Rate
+  readonly fail: (reason: string) => void
+  /** Told of each answer that was not taken in time. */
+  readonly cutOff: () => void
+}
+
+export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, cutOff }: World): ApiProcess => {
+  const now = (): number => clock.elapsed
+  const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
+  const wire = createTransport(clock, faults, elasticsearch)
+  let requests = 0
+  const newRequestId = (): string => `request-${++requests}`
+  const budget = createAnswerBudget({ refused: () => undefined })
+  const api = createApi({
+    elasticsearch: createElasticsearch({
+      transport: wire.transport,
+      budget,
+      answered: () => undefined,
+      otherNodes: 0,
+      observe: () => undefined,
+      now,
+    }),
+    prefix: PREFIX,
+    rate,
+    counter: countInVirtualTime(rate, now),
+    log: {
+      answered: () => undefined,
+      failed: (_, error) => fail(`a request failed: ${error instanceof Error ? error.stack : String(error)}`),
+      unhandled: () => undefined,
+      refusedBytes: () => undefined,
+      say: () => undefined,
+    },
+    budget,
+    cutOff,
+    random: faults.random.next,
+    observe: () => undefined,
+    rateLimited: () => undefined,
+    now,
+    time: clock.now,
+    newRequestId,
+    later,
+  })
+  const server = createApiServer({ listener: api.listener, newRequestId, refused: () => undefined })
+  const open = new Set<Wire>()
+  return {
+    connect: options => {
+      const connection = new Wire(clock, options)
+      open.add(connection)
+      connection.once('close', () => open.delete(connection))
+      server.emit('connection', connection)
+      return connection
+    },
+    usage: api.usage,
+    held: budget.held,
+    connections: () => open.size,
+    reads: wire.underWay,
+    asked: wire.asked,
+  }
+}
+
+/** What the client of Elasticsearch does: a read is answered, refused, broken off or never answered. */
+const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) => {
+  const reads = createReads(clock, elasticsearch, faults)
+  const never = new AbortController().signal
+  let underWay = 0
+  let asked = 0
+
+  const answerOf = async (path: string, body: string | undefined): Promise<{ statusCode: number; body: Readable }> => {
+    if (faults.happens('refuse')) {
+      await new Promise<void>(resolve => void clock.after(faults.delay(), resolve))
+      const text = '{"error":{"type":"es_rejected_execution_exception"},"status":429}'
+      return { statusCode: faults.random.pick([429, 429, 503]), body: streamOf(Buffer.from(text), false) }
+    }
+    const answer =
+      body === undefined
+        ? idsAnswer(path.slice(1, path.indexOf('/_settings')).split(','))
+        : path.startsWith('/_mget')
+          ? await reads.multiGet(namesOf(body), never)
+          : await reads.search(path.slice(1, path.indexOf('/_search')), body, never)
+    if (answer === 'too_large') throw new Error('simulated answers are never too large')
+    return { statusCode: 200, body: streamOf(answer, faults.happens('loseAnswer')) }
+  }
+
+  const transport: Transport = (request, { signal }) =>
+    new Promise((resolve, reject) => {
+      underWay++
+      asked++
+      let isOver = false
+      const end = (settle: () => void): void => {
+        if (isOver) return
+        isOver = true
+        underWay--
+        signal.removeEventListener('abort', abort)
+        settle()
+      }
+      const abort = (): void => end(() => reject(new Error('Request aborted')))
+      signal.addEventListener('abort', abort)
+      if (signal.aborted) return abort()
+      if (faults.elasticsearch === 'frozen') return
+      answerOf(request.path, request.method === 'POST' ? request.body : undefined).then(
+        answer => end(() => resolve({ ...answer, meta: { connection: undefined } })),
+        error => end(() => reject(error)),
+      )
+    })
+  return { transport, underWay: () => underWay, asked: () => asked }
+}
+
+const idsAnswer = (names: readonly string[]): Buffer =>
+  Buffer.from(
+    JSON.stringify(Object.fromEntries(names.map(name => [name, { settings: { index: { uuid: indexIdOf(name) } } }]))),
+  )
+
+const streamOf = (bytes: Buffer, breaksOff: boolean): Readable => {
+  if (!breaksOff) return Readable.from(bytes, { objectMode: false })
+  return new Readable({
+    read() {
+      this.push(bytes.subarray(0, bytes.length / 2))
+      this.destroy(new Error('other side closed'))
+    },
+  })
+}
+
+/** All that is asked of the control index and of keys is small; everything else is a record. */
+const namesOf = (body: string): DocumentName[] => {
+  const { docs } = JSON.parse(body) as { docs: { _index: string; _id: string }[] }
+  return docs.map(({ _index, _id }) => ({
+    index: _index,
+    id: _id,
+    form: /-(?:control|api-keys)$/.test(_index) ? 'small' : 'record',
+  }))
+}
+
+const countInVirtualTime = ({ requests, windowSeconds }: Rate, now: () => number): RequestCounter => {
+  const windows = new Map<string, { count: number; readonly ends: number }>()
+  const add = (key: string, points: number): RateLimiterRes => {
+    const known = windows.get(key)
+    const window = known && known.ends > now() ? known : { count: 0, ends: now() + windowSeconds * 1_000 }
+    windows.set(key, window)
+    window.count += points
+    return new RateLimiterRes(
+      Math.max(0, requests - window.count),
+      window.ends - now(),
+      window.count,
+      known === undefined,
+    )
+  }
+  return {
+    consume: async (key, points = 1) => {
+      const counted = add(key, points)
+      if (counted.consumedPoints > requests) throw counted
+      return counted
+    },
+    reward: async (key, points = 1) => add(key, -points),
+    penalty: async (key, points = 1) => add(key, points),
+  }
+}

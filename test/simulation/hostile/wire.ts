@@ -1,0 +1,113 @@
+/**
+ * One connection in virtual time, as the server of an API process has it. The client takes the bytes of an answer at its own rate: what it
+ * has not taken stays with the server. Not simulated: the buffers of the kernel, and the timeouts of headers that are not complete.
+ */
+import { Duplex } from 'node:stream'
+import type { Cancel, Clock } from '../clock.ts'
+
+type Options = {
+  readonly address: string
+  /** Bytes that the client takes in a millisecond; 0 for none. */
+  readonly rate: number
+  readonly latency: number
+  readonly onBytes: (bytes: Buffer) => void
+  readonly onClosed: () => void
+}
+
+/** Bytes that are taken at once: a client that is slow makes progress every second. */
+const pieceOf = (rate: number): number => Math.max(1, Math.min(64 * 1024, Math.ceil(rate * 1_000)))
+
+export class Wire extends Duplex {
+  readonly remoteAddress: string
+  readonly encrypted = false
+  /** Bytes that the client has taken. */
+  bytesTaken = 0
+  readonly #clock: Clock
+  readonly #options: Options
+  #silence = 0
+  #cancelSilence: Cancel = () => undefined
+
+  constructor(clock: Clock, options: Options) {
+    super({ allowHalfOpen: true })
+    this.#clock = clock
+    this.#options = options
+    this.remoteAddress = options.address
+    this.once('close', () => {
+      this.#cancelSilence()
+      options.onClosed()
+    })
+  }
+
+  /** The client sends something. */
+  arrive(bytes: string): void {
+    this.#clock.after(this.#options.latency, () => {
+      if (this.destroyed || this.readableEnded) return
+      this.#isActive()
+      this.push(Buffer.from(bytes, 'latin1'))
+    })
+  }
+
+  /** The client goes: it closes its side, or resets the connection. */
+  leave(how: 'closes' | 'resets'): void {
+    this.#clock.after(this.#options.latency, () => {
+      if (this.destroyed) return
+      if (how === 'resets') this.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+      else this.push(null)
+    })
+  }
+
+  override _read(): void {
+    // The client sends when it wants.
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
+    const { rate, latency, onBytes } = this.#options
+    const most = pieceOf(rate)
+    const takeFrom = (from: number): void => {
+      if (rate === 0) return
+      const piece = bytes.subarray(from, from + most)
+      this.#clock.after(latency + piece.length / rate, () => {
+        if (this.destroyed) return
+        this.#isActive()
+        this.bytesTaken += piece.length
+        onBytes(piece)
+        if (from + most < bytes.length) takeFrom(from + most)
+        else done()
+      })
+    }
+    takeFrom(0)
+  }
+
+  /** As a socket has it: `timeout` is emitted after so many milliseconds in which nothing moves. */
+  setTimeout(milliseconds: number, listener?: () => void): this {
+    this.#silence = milliseconds
+    if (listener) this.once('timeout', listener)
+    this.#isActive()
+    return this
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  setKeepAlive(): this {
+    return this
+  }
+
+  resetAndDestroy(): this {
+    return this.destroy()
+  }
+
+  /** As a socket has it: closes once all that was written has been taken. */
+  destroySoon(): void {
+    if (!this.writableEnded) this.end()
+    if (this.writableFinished) this.destroy()
+    else this.once('finish', () => this.destroy())
+  }
+
+  #isActive(): void {
+    this.#cancelSilence()
+    if (this.#silence === 0 || this.destroyed) return
+    this.#cancelSilence = this.#clock.after(this.#silence, () => void this.emit('timeout'))
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The proof that commands do not break each other: every two of them at once, with a projector and new records, and with one of them
+ * killed. Afterwards the projectors run, what is live is whole, what was said is true, and what was begun can be dropped. All kills, and
+ * other seeds: `npm run simulate -- --pairs all`.
+ */
+import { expect, test } from 'vitest'
+import { createRandom } from '../support/random.ts'
+import { FIRST_SEED } from './many.ts'
+import { names } from './pairs/commands.ts'
+import { createLog } from './pairs/log.ts'
+import { runPairs } from './pairs/many.ts'
+import { pairs, runPair } from './pairs/run.ts'
+import { createBases, World } from './pairs/world.ts'
+import { Index } from './stored.ts'
+
+test('every two commands can be given at once, and either can be killed', async () => {
+  console.log(`seed ${FIRST_SEED}`)
+  const { failure, runs, outcomes } = await runPairs({ seed: FIRST_SEED, kills: 1 })
+  expect(failure).toBeUndefined()
+  // An export that another one keeps out asks for nothing, and cannot be killed at a request.
+  expect(runs).toBeGreaterThanOrEqual(3 * pairs.length - 2)
+  const ends = [...outcomes.keys()]
+  for (const name of names) {
+    const its = ends.filter(end => end.startsWith(`${name} `) || end.startsWith(`${name} sandbox`))
+    // A kill, and an end: a simulation in which nothing happens shows nothing.
+    expect([name, its.some(end => end.includes('killed')), its.some(end => end.endsWith('ended with 0'))]).toEqual([
+      name,
+      true,
+      true,
+    ])
+  }
+})
+
+test('a rebuild whose generation is dropped meanwhile ends with an error that says so, and puts nothing back', async () => {
+  const outcomes: string[] = []
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + 30; seed++) {
+    const verdict = await runPair(['rebuild', 'drop'], seed, { who: 'first', at: 0 })
+    expect(verdict.failure, `seed ${seed}`).toBeUndefined()
+    const [rebuilt = '', dropped = ''] = verdict.outcomes
+    if (!rebuilt.includes('g3 was dropped meanwhile')) continue
+    expect(dropped).toBe('drop ended with 0')
+    outcomes.push(rebuilt)
+    if (outcomes.length === 3) return
+  }
+  expect(outcomes).toHaveLength(3)
+})
+
+test('projectors that slept while their generation was replaced and dropped go on with the live one', async () => {
+  const log = createLog(createRandom(FIRST_SEED))
+  const { beside } = await createBases(log)
+  let sparesFailed = 0
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + 6; seed++) {
+    const world = new World(log, beside, createRandom(seed), 5)
+    world.startProjector()
+    await world.clock.runUntil(() => false, 4_000)
+    world.publishAll()
+    await world.clock.runUntil(() => false, 15 * (seed - FIRST_SEED + 1))
+    world.freezeProjectors(60_000)
+    expect((await world.alone({ name: 'swap', generation: 'g2' })).code).toBe(0)
+    expect((await world.alone({ name: 'drop', generation: 'g1' })).code).toBe(0)
+    await world.clock.runUntil(() => false, 60_000)
+    await world.untilCaughtUp()
+    expect(world.failure, `seed ${seed}`).toBeUndefined()
+    sparesFailed += world.sparesFailed
+  }
+  // They did write to what was gone.
+  expect(sparesFailed).toBeGreaterThan(0)
+})
+
+test('a name of which anything is left is never used again', async () => {
+  const log = createLog(createRandom(FIRST_SEED))
+  const { beside } = await createBases(log)
+  const [left] = [...beside.values()].filter(({ name }) => name.includes('-g2-')).map(({ definition }) => definition)
+  const world = new World(log, beside, createRandom(FIRST_SEED))
+  world.engine.indices.set('simulated-g7-payouts', new Index('simulated-g7-payouts', left ?? expect.fail()))
+  world.startProjector()
+  const { out } = await world.alone({ name: 'rebuild' })
+  expect(JSON.parse(out[0] ?? '')).toEqual({ generation: 'g8', live: 'g1' })
+})
+
+test('a seed makes the same run again', async () => {
+  const run = () => runPair(['rebuild', 'drop'], FIRST_SEED, { who: 'first', at: 20 })
+  expect(await run()).toEqual(await run())
+})

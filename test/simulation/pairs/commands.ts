@@ -1,0 +1,189 @@
+/** The commands of an operator, as they are, on the simulated services: each in a process of its own, which can be killed at any step. */
+import { exportOrganization } from '../../../commands/export/export.ts'
+import type { Processes } from '../../../commands/export/lock.ts'
+import { readThrough } from '../../../commands/export/readers.ts'
+import type { ExitCode } from '../../../commands/failures.ts'
+import { again } from '../../../commands/parked/parked.ts'
+import { drop } from '../../../commands/projection/drop.ts'
+import { identityOf, list } from '../../../commands/projection/generations.ts'
+import { rebuild } from '../../../commands/projection/rebuild.ts'
+import { replay } from '../../../commands/projection/replay.ts'
+import { dropSandbox, listSandboxes } from '../../../commands/projection/sandboxes.ts'
+import { rollback, swap } from '../../../commands/projection/swap.ts'
+import { verify } from '../../../commands/projection/verify.ts'
+import { partitionOf } from '../../../schemas/partition.ts'
+import { Host } from '../clock.ts'
+import { API_KEYS, EVENTS } from '../history.ts'
+import { createKafka } from '../kafka.ts'
+import { createLink } from '../link.ts'
+import { type Services, settings } from '../projector.ts'
+import { PREFIX } from '../promises.ts'
+import { createSearches } from '../searches.ts'
+
+export const names = ['rebuild', 'verify', 'swap', 'rollback', 'drop', 'replay', 'export', 'publish-again'] as const
+export type Name = (typeof names)[number]
+
+/** What a command is told to do. */
+export type Told =
+  | { readonly name: 'rebuild' | 'rollback' | 'list' | 'list sandboxes' }
+  | { readonly name: 'verify'; readonly a: string; readonly b: string }
+  | { readonly name: 'swap' | 'drop' | 'drop sandbox'; readonly generation: string; readonly force?: string }
+  | { readonly name: 'replay'; readonly sandbox: string }
+  | { readonly name: 'export'; readonly org: string; readonly directory: string }
+  | { readonly name: 'publish-again'; readonly positions: readonly Position[] }
+type Position = { readonly topic: string; readonly partition: number; readonly offset: number }
+
+/** A command that runs, or has run. */
+export type Running = {
+  readonly told: Told
+  readonly host: Host
+  readonly said: string[]
+  /** What it printed, as JSON where it can. */
+  readonly out: string[]
+  /** Fails the reads that nobody answers any more. */
+  release: () => void
+  steps: number
+  began: number
+  ended: number | undefined
+  code: ExitCode | undefined
+  error: unknown
+}
+
+/** @param killAt the number of the request before which it is killed */
+export const start = (told: Told, services: Omit<Services, 'watcher'>, killAt = Number.POSITIVE_INFINITY): Running => {
+  const { clock } = services
+  const host = new Host(clock, told.name)
+  const running: Running = {
+    told,
+    host,
+    said: [],
+    out: [],
+    release: () => undefined,
+    steps: 0,
+    began: clock.elapsed,
+    ended: undefined,
+    code: undefined,
+    error: undefined,
+  }
+  host.onStep = () => {
+    running.steps++
+    if (running.steps === killAt) host.kill()
+  }
+  carryOut(running, services).then(
+    code => Object.assign(running, { code, ended: clock.elapsed }),
+    (error: unknown) => Object.assign(running, { error, ended: clock.elapsed }),
+  )
+  return running
+}
+
+const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): Promise<ExitCode> => {
+  const { told, host, said, out } = running
+  const { clock, broker, engine, faults, coverage } = services
+  const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
+  const link = createLink(host, engine, faults, coverage, watcher)
+  const { kafka } = createKafka(host, broker, faults, coverage)
+  const { signal } = new AbortController()
+  const sleep = (milliseconds: number): Promise<void> => host.sleep(milliseconds, signal)
+  const context = {
+    send: link.send,
+    prefix: PREFIX,
+    out: (text: string | Buffer) => void out.push(String(text)),
+    say: (line: string) => void said.push(line),
+    sleep,
+    now: clock.now,
+    kafka,
+    topics: { events: EVENTS, 'api-keys': API_KEYS },
+  }
+  const groupId = settings.KAFKA_GROUP_ID
+  const making = {
+    ...context,
+    kafkaHeard: () => kafka,
+    patience: { sleep: host.sleep, random: faults.random.next },
+    signal,
+    elapsed: () => clock.elapsed,
+    groupId,
+    shards: 2,
+    draw: undefined,
+  }
+  const json = true
+  switch (told.name) {
+    case 'list':
+      return list({ json }, context)
+    case 'list sandboxes':
+      return listSandboxes({ json }, context)
+    case 'rebuild':
+      return rebuild({ maxRate: Number.POSITIVE_INFINITY, json }, making)
+    case 'verify':
+      return verify({ a: told.a, b: told.b, json }, context)
+    case 'swap':
+      return swap({ generation: told.generation, force: told.force, json }, context)
+    case 'rollback':
+      return rollback({ force: undefined, json }, context)
+    case 'drop':
+      return drop({ generation: told.generation, json }, context, groupId)
+    case 'drop sandbox':
+      return dropSandbox({ name: told.generation, json }, context, groupId)
+    case 'replay': {
+      const options = { name: told.sandbox, until: undefined, org: undefined, rules: undefined, json }
+      return replay({ ...options, maxRate: Number.POSITIVE_INFINITY }, making)
+    }
+    case 'publish-again': {
+      const options = { positions: told.positions, filter: {}, publish: true, force: false, waitSeconds: 60, json }
+      return again(options, { ...context, signal })
+    }
+    case 'export': {
+      const { now } = services.clock
+      const indexIds = async (names: readonly string[]) => new Map(names.map(name => [name, `uuid-of-${name}`]))
+      const reads = { ...searchesOf(running, services), indexIds }
+      const reading = readThrough(reads, { prefix: PREFIX, time: now, sleep, signal, now })
+      const sourceOf = async (generation: string, org: string) => {
+        const { topic, partitions, rules_version } = await identityOf(generation, context)
+        return { topic, partition: partitionOf(org, partitions), rules_version }
+      }
+      const options = { org: told.org, asOf: undefined, out: told.directory, parquet: false, json }
+      return exportOrganization(options, {
+        ...reading,
+        ...context,
+        draw: undefined,
+        signal,
+        sourceOf,
+        processes: processesOf(host),
+      })
+    }
+  }
+}
+
+/** All that ever ran, by their numbers: the place in the list. */
+const started: Host[] = []
+const processesOf = (host: Host): Processes => {
+  const pid = started.push(host) - 1
+  return {
+    self: async () => ({ host: 'simulated', place: 'simulated', pid, started: `${pid}` }),
+    startOf: async other => (started[other]?.isDead === false ? `${other}` : undefined),
+  }
+}
+
+/** The reads of an API, of a process that can be killed. */
+const searchesOf = (running: Running, { clock, engine, faults }: Omit<Services, 'watcher'>) => {
+  const { host } = running
+  const { search, multiGet } = createSearches(clock, engine, faults)
+  const waiting = new Set<(error: Error) => void>()
+  running.release = () => {
+    for (const reject of waiting) reject(new Error('the process is dead'))
+  }
+  const reach = <Args extends unknown[], Result>(ask: (...args: Args) => Promise<Result>) => {
+    return (...args: Args): Promise<Result> => {
+      host.onStep()
+      return new Promise((resolve, reject) => {
+        waiting.add(reject)
+        const deliver = (end: () => void) => () => host.deliver(end)
+        if (host.isDead) return
+        ask(...args).then(
+          result => deliver(() => resolve(result))(),
+          error => deliver(() => reject(error))(),
+        )
+      })
+    }
+  }
+  return { search: reach(search), multiGet: reach(multiGet) }
+}

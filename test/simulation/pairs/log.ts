@@ -1,0 +1,73 @@
+/**
+ * The log of a pair of commands: two organizations in two partitions, payouts that are replaced, payments and voids, and records that came
+ * before what they name, so that they are parked and would be applied if they were published again.
+ */
+import { encodeHeaders } from '../../../projector/headers.ts'
+import {
+  keyCreated,
+  type Outgoing,
+  payoutCalculated,
+  payrollRecorded,
+  payrollVoided,
+  periodRecorded,
+  repRecorded,
+} from '../../support/events.ts'
+import type { Random } from '../../support/random.ts'
+import { organizationsIn } from '../../support/streams.ts'
+import { place, toPublished } from '../../support/topics.ts'
+import { BEGINNING } from '../clock.ts'
+import { API_KEYS, type Entry, EVENTS, type Log } from '../history.ts'
+
+export const PARTITIONS = 2
+
+export type PairLog = {
+  readonly log: Log
+  readonly organizations: readonly string[]
+  /** Where each partition of the events ends before the commands begin; the rest is published while they run. */
+  readonly before: readonly number[]
+  /** Records that are parked, and would be applied if they were published again at the end. */
+  readonly parked: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[]
+}
+
+export const createLog = (random: Random): PairLog => {
+  const organizations = organizationsIn(random, [0, 1], PARTITIONS)
+  const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: PARTITIONS }, () => []), [API_KEYS]: [[]] }
+  const parked: { topic: string; partition: number; offset: number }[] = []
+  let time = BEGINNING - 1_000_000
+  const add = (record: Outgoing): Entry => {
+    const placed = place(record, PARTITIONS)
+    const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[placed.partition] ?? []
+    time += 1 + random.below(50)
+    const published = toPublished(placed, entries.length)
+    const { offset, key, value, headers } = published
+    const message = { offset: `${offset}`, timestamp: `${time}`, key, value, headers: encodeHeaders(headers) }
+    const entry: Entry = { offset, kind: 'record', published, message }
+    entries.push(entry)
+    return entry
+  }
+  const addParked = (record: Outgoing): void => {
+    const { partition, offset } = add(record).published
+    parked.push({ topic: EVENTS, partition, offset })
+  }
+  const payout = (org_id: string, number: number, supersedes_id: string | null, rep_id = 'rep_1'): Outgoing =>
+    payoutCalculated({ org_id, id: `payout_${rep_id.slice(4)}x${number}`, rep_id, supersedes_id })
+
+  for (const org_id of organizations) {
+    add(keyCreated({ org_id, id: 'key_1', text: `ck_pair_${org_id}_0000000000` }))
+    addParked(payout(org_id, 1, null, 'rep_2'))
+    addParked(payrollRecorded({ org_id, id: 'payroll_early', rep_id: 'rep_2', payout_id: null }))
+    add(repRecorded({ org_id, id: 'rep_1' }))
+    add(repRecorded({ org_id, id: 'rep_2' }))
+    add(periodRecorded({ org_id }))
+    for (let number = 1; number < 4; number++)
+      add(payout(org_id, number, number === 1 ? null : `payout_1x${number - 1}`))
+    add(payrollRecorded({ org_id, id: 'payroll_1', rep_id: 'rep_1', payout_id: 'payout_1x3' }))
+  }
+  const before = (log[EVENTS] ?? []).map(entries => entries.length)
+  for (const org_id of organizations) {
+    add(payrollVoided({ org_id, id: 'payroll_2', reverses_id: 'payroll_1' }))
+    for (let number = 4; number < 8; number++) add(payout(org_id, number, `payout_1x${number - 1}`))
+    add(repRecorded({ org_id, id: 'rep_1', name: 'Grace' }))
+  }
+  return { log, organizations, before, parked }
+}

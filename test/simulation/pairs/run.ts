@@ -1,0 +1,186 @@
+/**
+ * Two commands at once, one of them killed at one of its requests: from a seed to a verdict. Then everything that was begun is brought to
+ * its end by commands alone, as an operator would who knows nothing of what happened.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRandom, type Random } from '../../support/random.ts'
+import { EVENTS } from '../history.ts'
+import { type Name, names, type Running, type Told } from './commands.ts'
+import { createLog } from './log.ts'
+import { assertLiveIs, isExported, isTrue } from './truth.ts'
+import { createBases, PATIENCE, quietContentOf, World } from './world.ts'
+
+/** @property at the number of the request before which it is killed; 0 where nothing is */
+export type Kill = { readonly who: 'first' | 'second'; readonly at: number }
+export type PairVerdict = {
+  readonly failure: string | undefined
+  /** How many requests each made. */
+  readonly steps: readonly [number, number]
+  readonly outcomes: readonly [string, string]
+}
+
+const pairLog = createLog(createRandom(1))
+let bases: ReturnType<typeof createBases> | undefined
+const basesOnce = (): ReturnType<typeof createBases> => {
+  bases ??= createBases(pairLog)
+  return bases
+}
+
+/** Every two commands, each with itself too. */
+export const pairs: readonly (readonly [Name, Name])[] = names.flatMap((a, at) =>
+  names.slice(at).map(b => [a, b] as const),
+)
+
+export const runPair = async (pair: readonly [Name, Name], seed: number, kill: Kill): Promise<PairVerdict> => {
+  const random = createRandom(seed)
+  // Either of them may begin; most often the one that makes what the other is about.
+  const turns = pair.includes('rebuild') || pair.join() === 'drop,replay'
+  const isTurned = random.chance(turns ? 0.1 : 0.5) !== (pair[1] === 'replay' && turns)
+  const [a, b] = isTurned ? ([pair[1], pair[0]] as const) : pair
+  const { beside, swapped } = await basesOnce()
+  const isSwapped = [a, b].includes('rollback')
+  const world = new World(pairLog, isSwapped ? swapped : beside, random, random.pick([1, 5, 40]))
+  const directory = mkdtempSync(join(tmpdir(), 'pair-'))
+  if ([a, b].includes('export')) {
+    world.clock.isWaitingForFiles = () => process.getActiveResourcesInfo().some(name => /^FS|^FILE/i.test(name))
+  }
+  try {
+    return await carryOut(world, [a, b], random, kill, isSwapped, directory)
+  } finally {
+    await world.release()
+    rmSync(directory, { recursive: true })
+  }
+}
+
+const carryOut = async (
+  world: World,
+  [a, b]: readonly [Name, Name],
+  random: Random,
+  kill: Kill,
+  isSwapped: boolean,
+  directory: string,
+): Promise<PairVerdict> => {
+  const { clock } = world
+  const [first, second] = [tell(a, b, random, isSwapped, directory), tell(b, a, random, isSwapped, directory)]
+  world.startProjector()
+  await clock.runUntil(() => world.failure !== undefined, random.next() * random.pick([10, 5_000]))
+  publishRest(world, random)
+  const running: Running[] = [world.run(first, kill.who === 'first' ? kill.at : undefined)]
+  // The second one begins at a request of the first, or a while after its end.
+  const request = random.below(random.pick([3, 20, 80]))
+  const isTime = (): boolean => running.every(one => one.steps >= request || isOver(one))
+  await clock.runUntil(isTime, PATIENCE)
+  if (random.chance(0.1)) await clock.runUntil(() => world.failure !== undefined, random.next() * 16_000)
+  if (random.chance(0.15)) world.freezeProjectors(random.next() * random.pick([5_000, 40_000]))
+  if (random.chance(0.15)) freeze(running[0], random, world)
+  running.push(world.run(second, kill.who === 'second' ? kill.at : undefined))
+  await clock.runUntil(() => world.failure !== undefined || running.every(isOver), PATIENCE)
+  // What was sent before a process was killed still arrives.
+  await clock.runUntil(() => world.failure !== undefined, 5_000)
+  world.publishAll()
+  await world.untilCaughtUp()
+  const quiet = await quietContentOf(world)
+  const wrong = (): string | undefined =>
+    world.failure ??
+    assertLiveIs(world, quiet) ??
+    running
+      .map(one =>
+        isTrue(
+          one,
+          running.filter(other => other !== one),
+          world,
+        ),
+      )
+      .find(found => found !== undefined) ??
+    isExported(directory)
+  const failure = wrong() ?? (await bringToEnd(world, quiet))
+  const [steps, outcomes] = [running.map(({ steps }) => steps), running.map(outcomeOf)]
+  return { failure, steps: [steps[0] ?? 0, steps[1] ?? 0], outcomes: [outcomes[0] ?? '', outcomes[1] ?? ''] }
+}
+
+const isOver = ({ host, ended }: Running): boolean => host.isDead || ended !== undefined
+
+/** A command sleeps for longer than a drop waits, or for a moment. */
+const freeze = (running: Running | undefined, random: Random, { clock }: World): void => {
+  running?.host.freeze()
+  clock.after(random.next() * random.pick([2_000, 40_000]), () => running?.host.thaw())
+}
+
+const outcomeOf = ({ told, ended, code, error }: Running): string => {
+  const how =
+    ended === undefined ? 'killed' : error instanceof Error ? `refused: ${error.message}` : `ended with ${code}`
+  return `${told.name} ${how}`
+}
+
+/** What is there is listed, all but what is live is dropped, and a projector that starts then goes on. */
+const bringToEnd = async (world: World, quiet: string): Promise<string | undefined> => {
+  const failed = ({ told, error, said }: Running): string =>
+    `${JSON.stringify(told)} afterwards: ${error instanceof Error ? error.stack : said.join(' | ')}`
+  for (const sandboxes of [false, true]) {
+    const listing = await world.alone({ name: sandboxes ? 'list sandboxes' : 'list' })
+    if (listing.code !== 0) return failed(listing)
+    // The newest first: what is being begun may follow another one.
+    const listed = listing.out.map(line => JSON.parse(line) as Listed).sort((a, b) => (nameOf(a) < nameOf(b) ? 1 : -1))
+    for (const { generation, sandbox, roles } of listed) {
+      if (roles?.includes('live')) continue
+      const name = generation ?? sandbox?.slice('sandbox:'.length) ?? ''
+      const dropping = await world.alone({ name: sandboxes ? 'drop sandbox' : 'drop', generation: name })
+      if (dropping.code !== 0) return failed(dropping)
+    }
+  }
+  const live = world.live()?.generation ?? ''
+  const others = [...world.engine.indices.keys()].filter(
+    name => /-(?:g|s)\d+-/.test(name) && !name.includes(`-${live}-`),
+  )
+  if (others.length > 0) return `left over: ${others.join(', ')}`
+  world.killProjectors()
+  world.startProjector()
+  await world.clock.runUntil(() => world.failure !== undefined, 20_000)
+  await world.untilCaughtUp()
+  return world.failure ?? assertLiveIs(world, quiet)
+}
+
+const nameOf = ({ generation = '', sandbox = '' }: Listed): string => generation + sandbox
+
+type Listed = { readonly generation?: string; readonly sandbox?: string; readonly roles?: readonly string[] }
+
+/** What one command of a pair is told: what the other one is about, most often. */
+const tell = (name: Name, other: Name, random: Random, isSwapped: boolean, directory: string): Told => {
+  const [live, spare] = isSwapped ? ['g2', 'g1'] : ['g1', 'g2']
+  const made = 'g3'
+  // What is live now is what can be dropped once the other one is done.
+  const isMoving = name === 'drop' && (other === 'swap' || other === 'rollback')
+  const either = other === 'rebuild' && random.chance(0.7) ? made : random.chance(isMoving ? 0.5 : 0.9) ? spare : live
+  switch (name) {
+    case 'verify':
+      return { name, a: live, b: other === 'rebuild' ? random.pick([spare, made]) : spare }
+    case 'swap':
+      return { name, generation: either, ...(random.chance(0.2) && { force: 'simulated' }) }
+    case 'drop':
+      if (other === 'replay') return { name: 'drop sandbox', generation: 's1' }
+      return { name, generation: either }
+    case 'replay':
+      return { name, sandbox: 's1' }
+    case 'export':
+      return { name, org: random.pick(pairLog.organizations), directory: join(directory, 'export') }
+    case 'publish-again':
+      return { name, positions: pairLog.parked }
+    case 'rebuild':
+    case 'rollback':
+      return { name }
+  }
+}
+
+/** The rest of the log, record by record, while the commands run. */
+const publishRest = (world: World, random: Random): void => {
+  const span = random.pick([100, 5_000, 20_000])
+  for (const partition of world.broker.topic(EVENTS).partitions) {
+    for (let end = partition.end + 1; end <= partition.entries.length; end++) {
+      world.clock.after(random.next() * span, () => {
+        partition.end = Math.max(partition.end, end)
+      })
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/** What must be so after two commands: that what each said is true, and that whatever was cut short can be brought to its end. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CommandError } from '../../../commands/failures.ts'
+import { asOf } from '../../../commands/projection/as-of.ts'
+import { controlIndexOf, indexOf, type Kind, kinds, parkedId } from '../../../schemas/documents.ts'
+import { partitionOf } from '../../../schemas/partition.ts'
+import { sandboxPrefixOf } from '../../../schemas/sandboxes.ts'
+import { EVENTS } from '../history.ts'
+import { PREFIX } from '../promises.ts'
+import type { Running } from './commands.ts'
+import { contentOf, type World } from './world.ts'
+
+/** @param droppedToo what other commands may have dropped after it was made */
+export const isTrue = (running: Running, others: readonly Running[], world: World): string | undefined => {
+  const { told, code, error, said, ended } = running
+  if (ended === undefined) return running.host.isDead ? undefined : `${told.name} never ended: ${said.join(' | ')}`
+  if (error !== undefined) {
+    if (error instanceof CommandError) return undefined
+    return `${told.name} failed: ${error instanceof Error ? error.stack : String(error)}`
+  }
+  const dropped = others.flatMap(({ told: other }) =>
+    other.name === 'drop' || other.name === 'drop sandbox' ? [other.generation] : [],
+  )
+  if (told.name === 'rebuild') {
+    const { generation } = JSON.parse(running.out[0] ?? '{}') as { generation: string }
+    if (dropped.includes(generation) || world.kept().includes(generation)) return undefined
+    return `rebuild made ${generation}, which is not kept up`
+  }
+  if (told.name === 'swap' || told.name === 'rollback') return saidLive(running, world)
+  if (told.name === 'drop' || told.name === 'drop sandbox') {
+    const prefix = told.name === 'drop' ? PREFIX : sandboxPrefixOf(PREFIX)
+    const found = remainsOf(prefix, told.generation, world)
+    // A sandbox may have been made anew after it.
+    const isAgain = others.some(other => other.told.name === 'replay')
+    return found.length === 0 || isAgain
+      ? undefined
+      : `${told.generation} was dropped, and there is ${found.join(', ')}`
+  }
+  if (told.name === 'verify') return isNoted(running, [told.a, told.b], dropped, world)
+  if (told.name === 'replay') return dropped.includes(told.sandbox) ? undefined : isReplayed(told.sandbox, world)
+  if (told.name === 'publish-again') return isPublished(running, world)
+  return code === 0 ? undefined : `${told.name} ended with ${code}: ${said.join(' | ')}`
+}
+
+const saidLive = ({ told, out, began, ended = 0 }: Running, { lives }: World): string | undefined => {
+  const { live } = JSON.parse(out[0] ?? '{}') as { live: string }
+  const isSeen = lives.some(({ time, live: { generation } }, place) => {
+    const until = lives[place + 1]?.time ?? Number.POSITIVE_INFINITY
+    return generation === live && time <= ended && until >= began
+  })
+  return isSeen ? undefined : `${told.name} said that ${live} is live, and it never was`
+}
+
+const isNoted = ({ code, said }: Running, names: string[], dropped: string[], world: World): string | undefined => {
+  if (code !== 0) return `verify found a difference: ${said.join(' | ')}`
+  if (said.some(line => line.includes('not noted')) || names.some(name => dropped.includes(name))) return undefined
+  const found = world.live()?.compared?.[names.sort().join(' ')]?.found
+  return found === 'equal' ? undefined : `verify noted nothing: ${found}`
+}
+
+/** The sandbox holds what the live generation holds as of its bounds. */
+const isReplayed = (sandbox: string, world: World): string | undefined => {
+  const prefix = sandboxPrefixOf(PREFIX)
+  const control = world.engine.indices.get(controlIndexOf(prefix))
+  const made = control?.documents.get(`generation:${sandbox}`)?.fields.body as
+    | { sandbox: { bounds: number[] } }
+    | undefined
+  if (made === undefined) return `${sandbox} was made, and is not there`
+  const { bounds } = made.sandbox
+  const live = world.live()?.generation ?? ''
+  return allAsOf(prefix, sandbox, bounds, world) === allAsOf(PREFIX, live, bounds, world)
+    ? undefined
+    : `${sandbox} is not what ${live} was at ${bounds.join(', ')}`
+}
+
+const allAsOf = (prefix: string, generation: string, bounds: readonly number[], { engine }: World): string =>
+  kinds
+    .flatMap(kind =>
+      [...(engine.indices.get(indexOf(prefix, generation, kind))?.documents.values() ?? [])].flatMap(document => {
+        const then = asOf(kind, { id: document.id, source: document.fields }, boundOf(kind, document.fields, bounds))
+        return then === undefined ? [] : [`${kind} ${then.id} ${JSON.stringify(then.source)}`]
+      }),
+    )
+    .sort()
+    .join('\n')
+
+const boundOf = (kind: Kind, fields: Readonly<Record<string, unknown>>, bounds: readonly number[]): number =>
+  bounds[kind === 'parked' ? Number(fields.partition) : partitionOf(String(fields.org_id), bounds.length)] ?? 0
+
+type Result = { readonly outcome: string; readonly published: string | null }
+
+/** Each record that was sent is what it was said to be in what is live at the end. */
+const isPublished = ({ out }: Running, world: World): string | undefined => {
+  const parked = world.engine.indices.get(indexOf(PREFIX, world.live()?.generation ?? '', 'parked'))
+  for (const line of out) {
+    const { outcome, published } = JSON.parse(line) as Result
+    const isParked = published !== null && parked?.documents.has(published) === true
+    if (isParked !== (outcome === 'parked_again')) return `a record was said to be ${outcome}, and is not: ${line}`
+  }
+  return undefined
+}
+
+/** What there is of a generation, by name. */
+export const remainsOf = (prefix: string, generation: string, { engine }: World): string[] => {
+  const named = (id: string): boolean => id === `generation:${generation}` || id.startsWith(`position:${generation}:`)
+  const documents = [...(engine.indices.get(controlIndexOf(prefix))?.documents.keys() ?? [])].filter(named)
+  return [
+    ...documents,
+    ...kinds.map(kind => indexOf(prefix, generation, kind)).filter(name => engine.indices.has(name)),
+  ]
+}
+
+/** Every line of an export stands in it once. */
+export const isExported = (directory: string): string | undefined => {
+  for (const file of existsSync(directory) ? readdirSync(directory).filter(name => name.endsWith('.ndjson')) : []) {
+    const ids = readFileSync(join(directory, file), 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => (line === '' ? '' : String((JSON.parse(line) as { id: string }).id)))
+    if (new Set(ids).size < ids.length) return `${file} has a record twice`
+  }
+  return undefined
+}
+
+export const assertLiveIs = (world: World, quiet: string): string | undefined => {
+  for (const generation of world.kept()) {
+    if (contentOf(world, generation) !== quiet) return `${generation} is not what a quiet projection stores`
+  }
+  return undefined
+}
+
+export const parkedIdOf = (partition: number, offset: number): string => parkedId(EVENTS, partition, offset)

@@ -1,0 +1,194 @@
+/** The services that two commands run on, with one projector: as two generations left them that were found equal. */
+import { StopError } from '../../../projector/failures.ts'
+import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+import { controlIndexOf, indexOf, kinds, LIVE_ID, type LiveDocument, positionId } from '../../../schemas/documents.ts'
+import { createRandom, type Random } from '../../support/random.ts'
+import { Broker } from '../broker.ts'
+import { Clock } from '../clock.ts'
+import { Coverage } from '../coverage.ts'
+import { Engine } from '../elasticsearch.ts'
+import { CALM, Faults } from '../faults.ts'
+import { EVENTS, type History } from '../history.ts'
+import { Projector } from '../projector.ts'
+import { PREFIX } from '../promises.ts'
+import type { Index } from '../stored.ts'
+import { type Running, start, type Told } from './commands.ts'
+import type { PairLog } from './log.ts'
+
+export type Live = LiveDocument['body']
+export type Indices = ReadonlyMap<string, Index>
+
+const SESSION = 3_000
+/** Milliseconds after which a command that has not ended never will, and in which all is caught up. */
+export const PATIENCE = 300_000
+
+export class World {
+  readonly clock = new Clock()
+  readonly engine: Engine
+  readonly broker: Broker
+  /** Every state of the document that says what is live, with when it came. */
+  readonly lives: { readonly time: number; readonly live: Live }[] = []
+  failure: string | undefined
+  sparesFailed = 0
+  readonly #faults: Faults
+  readonly #coverage = new Coverage()
+  readonly #projectors: Projector[] = []
+  readonly #running: Running[] = []
+
+  constructor({ log, before }: PairLog, indices: Indices, random: Random, latency = 2) {
+    this.#faults = new Faults(random, { ...CALM, latency })
+    this.engine = new Engine(this.clock, this.#faults, this.#coverage, {
+      onStored: (index, _, { id, fields }) => {
+        if (index.name === controlIndexOf(PREFIX) && id === LIVE_ID) this.#remember((fields as LiveDocument).body)
+      },
+      onRefreshed: () => undefined,
+    })
+    for (const [name, index] of indices) this.engine.indices.set(name, index.copy())
+    this.broker = new Broker(log, SESSION, this.clock, this.#coverage, () => undefined)
+    for (const { name, partitions } of this.broker.topics.values()) {
+      for (const [number, partition] of partitions.entries()) {
+        partition.end = name === EVENTS ? (before[number] ?? 0) : partition.entries.length
+      }
+    }
+    const live = this.live()
+    if (live) this.#remember(live)
+  }
+
+  live(): Live | undefined {
+    const stored = this.engine.indices.get(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)
+    return stored && (stored.fields as LiveDocument).body
+  }
+
+  kept(): readonly string[] {
+    const live = this.live()
+    return live === undefined ? [] : (live.kept ?? [live.generation])
+  }
+
+  startProjector(): void {
+    const onStopped = (error: unknown): void => this.#fail(`a projector stopped: ${reasonOf(error)}`)
+    const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
+    const services = { ...this.#services(), watcher }
+    // One that is dropped under a projector that slept fails alone; one that is kept up must be caught up in the end.
+    const onSpareFailed = (): void => void this.sparesFailed++
+    this.#projectors.push(new Projector('projector', RULES_VERSION, services, onStopped, onSpareFailed))
+  }
+
+  /** The projectors sleep for so many milliseconds, as processes that are stopped do. */
+  freezeProjectors(milliseconds: number): void {
+    for (const { host } of this.#projectors) {
+      host.freeze()
+      this.clock.after(milliseconds, () => host.thaw())
+    }
+  }
+
+  killProjectors(): void {
+    for (const projector of this.#projectors) projector.kill()
+  }
+
+  run(told: Told, killAt?: number): Running {
+    const running = start(told, this.#services(), killAt)
+    this.#running.push(running)
+    return running
+  }
+
+  /** Lets commands that were killed close their files: nobody else does. */
+  async release(): Promise<void> {
+    for (const running of this.#running) running.release()
+    await this.clock.runUntil(() => false, 0)
+  }
+
+  /** Runs a command to its end, alone. */
+  async alone(told: Told): Promise<Running> {
+    const running = this.run(told)
+    await this.clock.runUntil(() => running.ended !== undefined || this.failure !== undefined, PATIENCE)
+    return running
+  }
+
+  publishAll(): void {
+    for (const partition of this.broker.topic(EVENTS).partitions) partition.end = partition.entries.length
+  }
+
+  /** Whether all that is kept up has reached the end of the log. */
+  isCaughtUp(): boolean {
+    const control = this.engine.indices.get(controlIndexOf(PREFIX))
+    const live = this.live()
+    if (live === undefined || live.floor === null) return false
+    return this.kept().every(generation =>
+      this.broker.topic(EVENTS).partitions.every(({ end }, partition) => {
+        const stored = control?.documents.get(positionId(generation, partition))
+        return (stored?.fields.body as { position: number } | undefined)?.position === end
+      }),
+    )
+  }
+
+  async untilCaughtUp(): Promise<void> {
+    await this.clock.runUntil(() => this.failure !== undefined || this.isCaughtUp(), PATIENCE)
+    if (!this.isCaughtUp()) this.#fail(`not caught up: ${this.kept().join(', ')}`)
+  }
+
+  #services() {
+    // Only projectors of other rules ask what is parked in a history.
+    const history = {} as History
+    const { clock, broker, engine } = this
+    return { clock, broker, engine, faults: this.#faults, coverage: this.#coverage, history }
+  }
+
+  #remember(live: Live): void {
+    this.lives.push({ time: this.clock.elapsed, live })
+  }
+
+  #fail(reason: string): void {
+    this.failure ??= reason
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  if (error instanceof StopError) return `${error.code}: ${error.message}`
+  return error instanceof Error ? `defect: ${error.stack?.split('\n').slice(0, 3).join(' ')}` : 'defect'
+}
+
+/** All that is stored of a generation, as text. */
+export const contentOf = ({ engine }: World, generation: string): string =>
+  kinds
+    .flatMap(kind =>
+      [...(engine.indices.get(indexOf(PREFIX, generation, kind))?.documents.values() ?? [])].map(
+        ({ id, version, source }) => `${kind} ${id} ${version} ${source}`,
+      ),
+    )
+    .sort()
+    .join('\n')
+
+/** What a projector makes alone of the log as it is in a world. */
+export const quietContentOf = async ({ broker }: World): Promise<string> => {
+  const log = Object.fromEntries(
+    [...broker.topics].map(([name, { partitions }]) => [name, partitions.map(({ entries }) => entries)]),
+  )
+  const before = (log[EVENTS] ?? []).map(entries => entries.length)
+  const quiet = new World({ log, before, organizations: [], parked: [] }, new Map(), createRandom(1))
+  quiet.startProjector()
+  await quiet.untilCaughtUp()
+  if (quiet.failure !== undefined) throw new Error(quiet.failure)
+  return contentOf(quiet, 'g1')
+}
+
+/** As commands find it: g2 was made beside g1 and found equal; and the same once g2 was made live. */
+export const createBases = async (pairLog: PairLog): Promise<{ beside: Indices; swapped: Indices }> => {
+  const world = new World(pairLog, new Map(), createRandom(1))
+  const carryOut = async (told: Told): Promise<void> => {
+    const { code, error, said } = await world.alone(told)
+    if (code !== 0) throw new Error(`${told.name}: ${error instanceof Error ? error.stack : said.join(' ')}`)
+  }
+  world.startProjector()
+  await world.untilCaughtUp()
+  await carryOut({ name: 'rebuild' })
+  await world.untilCaughtUp()
+  await carryOut({ name: 'verify', a: 'g1', b: 'g2' })
+  const beside = copyOf(world)
+  await carryOut({ name: 'swap', generation: 'g2' })
+  await world.untilCaughtUp()
+  if (world.failure !== undefined) throw new Error(world.failure)
+  return { beside, swapped: copyOf(world) }
+}
+
+const copyOf = ({ engine }: World): Indices =>
+  new Map([...engine.indices].map(([name, index]) => [name, index.copy()] as const))
