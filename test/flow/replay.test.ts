@@ -199,16 +199,15 @@ test('a replay under other rules comes to what they say; rules that cannot be us
   const rules = join(import.meta.dirname, '..', 'support', 'bonus-rules.ts')
   const until = then.bounds.flatMap((bound, partition) => ['--until-offset', `${partition}:${bound}`])
   await replayed('--name', 'bonus', '--rules', rules, ...until)
-  const payouts = async (generation: string) =>
-    (await everything(generation)).payouts?.map(({ source }) => source.body as Record<string, unknown>)
-  const changed = (await payouts('sandbox-bonus'))?.filter(({ line_items }) =>
-    (line_items as { id: string }[]).some(({ id }) => id === 'line_bonus'),
+  const changed = (await everything('sandbox-bonus')).payouts?.filter(({ source }) =>
+    (source.body as { line_items: { id: string }[] }).line_items.some(({ id }) => id === 'line_bonus'),
   )
-  const wanted = (await payouts('g1'))?.filter(
-    ({ id, currency, calculated_at }) =>
-      currency === 'EUR' && calculated_at !== null && then.all.payouts?.some(payout => payout.id.endsWith(`:${id}`)),
-  )
-  expect(changed?.map(({ id }) => id).sort()).toEqual(wanted?.map(({ id }) => id).sort())
+  // Two organizations may have a payout of the same id: documents are compared by organization and id.
+  const wanted = then.all.payouts?.filter(({ source }) => {
+    const { currency, calculated_at } = source.body as { currency: string; calculated_at: string | null }
+    return currency === 'EUR' && calculated_at !== null
+  })
+  expect(changed?.map(({ id }) => id)).toEqual(wanted?.map(({ id }) => id))
   expect(wanted?.length).toBeGreaterThan(0)
   expect((await projection('replay', '--name', 'bonus', ...until)).said).toContain('made with bonus-rules.ts')
   expect(await projection('replay', '--rules', 'no-such-rules.ts')).toMatchObject({
