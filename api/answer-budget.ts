@@ -1,8 +1,9 @@
 /**
  * Bytes of answers that this process holds: from the moment Elasticsearch is asked until a client has them.
  * In: who reads, and how many bytes. Out: a reservation, to be closed when the answer is delivered or its connection is gone.
- * Promises: the process, each organization and each key stay within their budgets. One exception: the large answer that an organization
- *   makes in its turn (see large-answers.ts). Small answers have a reserve, so that a few large ones do not refuse everyone else.
+ * Promises: the process, each organization and each key stay within their budgets. One exception: a key may exceed its own by the large
+ *   answer that its organization makes in its turn (see large-answers.ts). Small answers have a reserve, so that a few large ones do not
+ *   refuse everyone else.
  * Can go wrong: more than there is left → `unavailable`. Nothing waits: a client that waits here would hold memory, too.
  */
 import { unavailable } from './failures.ts'
@@ -33,7 +34,7 @@ export type AnswerBudget = {
   /**
    * Holds nothing yet.
    * @param hasTurn whether it is the one large answer of its organization that is being made: then what it read itself does not count against
-   *   key and organization. So it always fits, unless others are being delivered.
+   *   its key. So it always fits, unless others are being delivered.
    */
   readonly open: (owner: Owner, hasTurn?: () => boolean) => Reservation
   readonly held: () => number
@@ -67,14 +68,15 @@ export const createAnswerBudget = ({ refused, holdsMuch }: Told): AnswerBudget =
     let mine = 0
     let closed = false
 
-    /** Returns the limit that these bytes would exceed. Only small answers may use the reserve of the process. */
+    /** Returns the narrowest limit that these bytes would exceed. Only small answers may use the reserve of the process. */
     const exceeds = (bytes: number): Limit | undefined => {
+      if (owner !== undefined) {
+        const notCounted = hasTurn() ? mine : 0
+        if ((shares.get(key) ?? 0) - notCounted + bytes > ANSWERS_HELD_OF_KEY) return 'key'
+        if ((shares.get(organization) ?? 0) + bytes > ANSWERS_HELD_OF_ORGANIZATION) return 'organization'
+      }
       const reserve = mine + bytes > SMALL_ANSWER_BYTES ? SMALL_ANSWERS_RESERVE : 0
-      if (held + bytes > ANSWERS_HELD_MAX - reserve) return 'process'
-      if (owner === undefined) return undefined
-      const more = hasTurn() ? bytes - mine : bytes
-      if ((shares.get(organization) ?? 0) + more > ANSWERS_HELD_OF_ORGANIZATION) return 'organization'
-      return (shares.get(key) ?? 0) + more > ANSWERS_HELD_OF_KEY ? 'key' : undefined
+      return held + bytes > ANSWERS_HELD_MAX - reserve ? 'process' : undefined
     }
     const add: Reservation['add'] = bytes => {
       if (closed || bytes === 0) return

@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { AnswerBudget, Reservation } from './answer-budget.ts'
 import type { Later } from './gather.ts'
+import { compact, heldBy } from './held-bytes.ts'
 import type { Holdings } from './hold-reads.ts'
 import { createTurn, largeFrom } from './large-answers.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from './limits.ts'
@@ -69,13 +70,6 @@ export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => 
 
 /** Milliseconds in which an answer must be delivered, in whole seconds: Node keeps a list of timers for each duration. */
 export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000
-
-/** The same bytes, in a buffer of their own where they would keep a much larger one. */
-const compact = (body: Buffer): Buffer => (heldBy(body) > 2 * body.length ? Buffer.from(body) : body)
-
-/** Bytes that stay in memory as long as this buffer does. Small buffers share a pool of Node. */
-const heldBy = ({ buffer, length }: Buffer): number =>
-  buffer.byteLength <= Buffer.poolSize ? length : buffer.byteLength
 
 const piecesOf = function* (body: Buffer): Generator<Buffer> {
   for (let from = 0; from < body.length; from += ENCRYPTED_AT_ONCE) yield body.subarray(from, from + ENCRYPTED_AT_ONCE)

@@ -12,6 +12,7 @@
 import { type DocumentName, divideMultiGet } from './cut-documents.ts'
 import type { MultiGet } from './elasticsearch.ts'
 import { Refusal, unavailable } from './failures.ts'
+import { compact } from './held-bytes.ts'
 import { GATHER_TIME_MAX, GATHERED_NAMES, RECORDS_SURE } from './limits.ts'
 
 /** Runs something after so many milliseconds, unless it is cancelled before. */
@@ -83,7 +84,8 @@ export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
     const answers = divideMultiGet(await send(names, given.signal), names, parts)
     for (const [place, { resolve, reject }] of group.entries()) {
       const answer = answers[place]
-      if (answer) resolve(answer)
+      // Each keeps its own part: one large record of a group would else keep those of all others, uncounted.
+      if (answer) resolve(compact(answer))
       else reject(new Error('an answer was not divided among all'))
     }
   }

@@ -1,13 +1,15 @@
 /**
  * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of the request that asks.
- * Promises: the bytes that are expected are reserved before Elasticsearch is asked; afterwards exactly those that came are held.
+ * Promises: the bytes that are expected are reserved before Elasticsearch is asked, those beyond it as they come; afterwards exactly those
+ *   that came are held.
  *   The expectation goes by what was last read of the organization. A request that is about to hold much waits for its turn first.
- * Can go wrong: the budget is used up → `unavailable`, and Elasticsearch is not asked. More came than was expected, and the turn is
- *   another request's → what came is thrown away, and read again in its turn.
+ * Can go wrong: the budget is used up → `unavailable`. More comes than was expected, and the turn is another request's → the rest is not
+ *   awaited, what came is dropped, and all of it is read again in its turn.
  */
 import { LRUCache } from 'lru-cache'
 import type { Reservation } from './answer-budget.ts'
-import type { Elasticsearch, MultiGet, Search } from './elasticsearch.ts'
+import type { CountBytes, Elasticsearch, MultiGet, Search } from './elasticsearch.ts'
+import { unavailable } from './failures.ts'
 import type { Turn } from './large-answers.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from './limits.ts'
 
@@ -33,8 +35,8 @@ export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Read
 
   const heldSearch: Search = async (index, body, signal, expected = UNKNOWN_ANSWER_BYTES) => {
     const holding = holdings.of(signal)
-    const ask = () => search(index, body, signal, expected)
-    return holding === undefined ? ask() : hold(holding, expected, ask)
+    if (holding === undefined) return search(index, body, signal, expected)
+    return hold(holding, expected, arrived => search(index, body, signal, expected, arrived))
   }
   const heldMultiGet: MultiGet = async (names, signal) => {
     const holding = holdings.of(signal)
@@ -49,10 +51,13 @@ export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Read
   return { search: heldSearch, multiGet: heldMultiGet }
 }
 
+/** Asks Elasticsearch, and calls `arrived` with the bytes of each part of the answer as it comes. */
+type Ask<Answer> = (arrived: CountBytes) => Promise<Answer>
+
 const hold = async <Answer extends Buffer | 'too_large'>(
   holding: Holding,
   expected: number,
-  ask: () => Promise<Answer>,
+  ask: Ask<Answer>,
 ): Promise<Answer> => {
   for (let bytes = expected; ; ) {
     await holding.turn.wait(holding.reservation.held() + bytes)
@@ -62,14 +67,33 @@ const hold = async <Answer extends Buffer | 'too_large'>(
   }
 }
 
-/** The answer; or only its length, where it may not be held without the turn. */
+/** The answer; or only how many bytes came, where they may not be held without the turn. */
 const readOnce = async <Answer extends Buffer | 'too_large'>(
   { reservation, turn }: Holding,
   expected: number,
-  ask: () => Promise<Answer>,
+  ask: Ask<Answer>,
 ): Promise<Answer | number> => {
   reservation.add(expected)
-  const answer = await ask().finally(() => reservation.add(-expected))
+  let reserved = expected
+  let arrived = 0
+  let needsTurn = false
+  const count: CountBytes = bytes => {
+    arrived += bytes
+    if (arrived <= reserved) return
+    needsTurn = !turn.tryNow(reservation.held() - reserved + arrived)
+    if (needsTurn) throw unavailable('large_answers')
+    reservation.add(arrived - reserved)
+    reserved = arrived
+  }
+  let answer: Answer
+  try {
+    answer = await ask(count)
+  } catch (error) {
+    if (needsTurn) return arrived
+    throw error
+  } finally {
+    reservation.add(-reserved)
+  }
   if (answer === 'too_large') return answer
   if (!turn.tryNow(reservation.held() + answer.length)) return answer.length
   reservation.add(answer.length)

@@ -27,7 +27,7 @@ export const createTurn = (turns: Semaphores, org: string, from: number, signal:
     wait: async bytes => {
       if (bytes <= from || ended) return
       acquired ??= turns.acquire(org, signal)
-      if ((await acquired) === undefined) throw unavailable('large_answers_of_organization')
+      if ((await acquired) === undefined) throw unavailable('large_answers')
       isMine = true
     },
     tryNow: bytes => {

@@ -31,7 +31,7 @@ export const SOCKET_SILENCE_MAX = 30_000
 /**
  * Connections at once, plain and encrypted. Near the limit those that are idle for longest are closed; where none is idle, the new one is.
  * Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an encrypted one 104 KiB. The process takes
- * 120 MiB, its answers 96 MiB and as much again that is not yet collected, and 90 MiB more were measured under attack: 402 MiB. To 500 MiB
+ * 120 MiB, its answers 80 MiB and as much again that is not yet collected, and 122 MiB more were measured under attack: 402 MiB. To 500 MiB
  * there are 98 MiB: 2,508 plain connections, or 964 encrypted ones; these limits leave a third of it.
  */
 export const CONNECTIONS_MAX = 1_500
@@ -71,16 +71,16 @@ export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
  * organization, of one key. Resident memory stays under 500 MiB: the process itself takes some 120 MiB, and the garbage collector may let as much
  * again wait as is held (see `main.ts`). One key may hold the largest page there can be and ask for the next one.
  */
-export const ANSWERS_HELD_MAX = 96 * 1024 * 1024
-export const ANSWERS_HELD_OF_ORGANIZATION = 64 * 1024 * 1024
-export const ANSWERS_HELD_OF_KEY = 48 * 1024 * 1024
+export const ANSWERS_HELD_MAX = 80 * 1024 * 1024
+export const ANSWERS_HELD_OF_ORGANIZATION = 56 * 1024 * 1024
+export const ANSWERS_HELD_OF_KEY = 44 * 1024 * 1024
 
 /** Bytes of answers from which on the garbage collector runs earlier: ordinary pages stay far below. */
 export const MUCH_IS_HELD = 8 * 1024 * 1024
 
 /** An answer up to this size is small, and the last bytes of the budget are for small ones only: clients with large answers cannot refuse the others. */
 export const SMALL_ANSWER_BYTES = 1024 * 1024
-export const SMALL_ANSWERS_RESERVE = ANSWERS_HELD_MAX / 4
+export const SMALL_ANSWERS_RESERVE = ANSWERS_HELD_MAX / 5
 
 /**
  * Bytes of reads above which a request waits for the turn of its organization; where the answer is a copy, it does above
@@ -93,6 +93,12 @@ export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
  * either answer. So many wait for so many milliseconds: half of the requests that may read go on with small answers.
  */
 export const LARGE_ANSWERS_OF_ORGANIZATION = { permits: 1, queue: READS_OF_ORGANIZATION.permits / 2, waitMax: 2_000 }
+
+/**
+ * The same of all organizations: while an answer is put together, its parts and copies are several times what is counted. Organizations
+ * take turns: each has one request in this line.
+ */
+export const LARGE_ANSWERS = { permits: 2, queue: 200, waitMax: 2_000 }
 
 /** Bytes that are reserved for a page of an organization that was not read before, and at least for a record. */
 export const UNKNOWN_ANSWER_BYTES = SMALL_ANSWER_BYTES / 2

@@ -121,4 +121,33 @@ export const createSemaphores = (limits: SemaphoreLimits, later: Later): Semapho
   }
 }
 
+/** Permits of a name that each need a permit of all names, too. Who waits for that one keeps the permit of the name. */
+export const within = (all: Semaphore, each: Semaphores): Semaphores => {
+  const releaseBoth = (one: Release, ofAll: Release) => () => {
+    ofAll()
+    one()
+  }
+  return {
+    ...each,
+    tryAcquire: name => {
+      const one = each.tryAcquire(name)
+      const ofAll = one && all.tryAcquire()
+      if (one && ofAll) return releaseBoth(one, ofAll)
+      one?.()
+      return undefined
+    },
+    acquire: async (name, signal) => {
+      const one = await each.acquire(name, signal)
+      if (one === undefined) return undefined
+      let ofAll: Release | undefined
+      try {
+        ofAll = await all.acquire(signal)
+        return ofAll && releaseBoth(one, ofAll)
+      } finally {
+        if (ofAll === undefined) one()
+      }
+    },
+  }
+}
+
 const endOf = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)

@@ -3,6 +3,7 @@ import type { Later } from './gather.ts'
 import {
   KEY_LOOK_UPS,
   KEY_LOOK_UPS_EXHAUSTED,
+  LARGE_ANSWERS,
   LARGE_ANSWERS_OF_ORGANIZATION,
   READS_OF_ORGANIZATION,
   UNDER_WAY_OF_KEY,
@@ -14,6 +15,7 @@ import {
   type Semaphore,
   type SemaphoreLimits,
   type Semaphores,
+  within,
 } from './semaphore.ts'
 
 /** By key, by organization, and of the whole process. */
@@ -23,19 +25,20 @@ export type Shares = {
   readonly underWayOfOrganization: Semaphores
   /** Requests that read: each asks one thing of Elasticsearch at a time. */
   readonly readsOfOrganization: Semaphores
-  /** Requests that read and make a large answer. */
+  /** Requests that read and make a large answer: of an organization, within those of the process. */
   readonly largeAnswers: Semaphores
   readonly keyLookUps: Semaphore
   /** For addresses that tried too many keys that are none. */
   readonly keyLookUpsExhausted: Semaphore
 }
-export type ShareLimits = { readonly [Name in keyof Shares]: SemaphoreLimits }
+export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
 
 export const usualShares: ShareLimits = {
   underWayOfKey: UNDER_WAY_OF_KEY,
   underWayOfOrganization: UNDER_WAY_OF_ORGANIZATION,
   readsOfOrganization: READS_OF_ORGANIZATION,
   largeAnswers: LARGE_ANSWERS_OF_ORGANIZATION,
+  largeAnswersOfProcess: LARGE_ANSWERS,
   keyLookUps: KEY_LOOK_UPS,
   keyLookUpsExhausted: KEY_LOOK_UPS_EXHAUSTED,
 }
@@ -44,7 +47,10 @@ export const createShares = (limits: ShareLimits, later: Later): Shares => ({
   underWayOfKey: createSemaphores(limits.underWayOfKey, later),
   underWayOfOrganization: createSemaphores(limits.underWayOfOrganization, later),
   readsOfOrganization: createSemaphores(limits.readsOfOrganization, later),
-  largeAnswers: createSemaphores(limits.largeAnswers, later),
+  largeAnswers: within(
+    createSemaphore(limits.largeAnswersOfProcess, later),
+    createSemaphores(limits.largeAnswers, later),
+  ),
   keyLookUps: createSemaphore(limits.keyLookUps, later),
   keyLookUpsExhausted: createSemaphore(limits.keyLookUpsExhausted, later),
 })

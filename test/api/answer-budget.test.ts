@@ -28,11 +28,14 @@ const fill = (budget: AnswerBudget): void => {
 }
 
 describe('the budget of answer bytes', () => {
-  test('does not count what the large answer that is being made has read itself against key and organization', () => {
+  test('does not count what the large answer that is being made has read itself against its key, but against its organization', () => {
     const { budget, refused } = given()
     const making = budget.open(keyOf(1), () => true)
     making.add(ANSWERS_HELD_OF_KEY)
-    making.add(ANSWERS_HELD_OF_KEY / 2)
+    making.add(ANSWERS_HELD_OF_ORGANIZATION - ANSWERS_HELD_OF_KEY)
+    expect(() => making.add(1)).toThrow('cannot be read')
+    expect(refused).toEqual(['organization'])
+    refused.length = 0
     making.settle(ANSWERS_HELD_OF_KEY / 2)
     expect(() => budget.open(keyOf(1), () => true).add(ANSWERS_HELD_OF_KEY / 2 + 1)).toThrow('cannot be read')
     expect(refused).toEqual(['key'])

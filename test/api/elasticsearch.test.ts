@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createElasticsearch } from '../../api/elasticsearch.ts'
+import { ANSWER_BYTES_MAX } from '../../api/limits.ts'
 
 const answering = (text: string) => {
   const outcomes: string[] = []
@@ -25,6 +26,34 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
     })
   },
 )
+
+const searching = (parts: readonly Buffer[]) => {
+  const elasticsearch = createElasticsearch({
+    transport: async () => ({ statusCode: 200, body: Readable.from(parts), meta: { connection: {} } }),
+    answered: () => undefined,
+    otherNodes: 0,
+    observe: () => undefined,
+    now: () => 0,
+  })
+  return elasticsearch.search('a', '{}', new AbortController().signal)
+}
+
+test.each([0, 1, 2, 17, 48, 100])(
+  'an answer that comes in %i parts is put together whole, and keeps no more memory than its bytes',
+  async count => {
+    const parts = Array.from({ length: count }, (_, n) => Buffer.alloc(65_536 - n, n))
+    const answer = await searching(parts)
+    if (answer === 'too_large') throw new Error('it is not')
+    expect(answer.equals(Buffer.concat(parts))).toBe(true)
+    if (answer.length > Buffer.poolSize) expect(answer.buffer.byteLength).toBe(answer.length)
+  },
+)
+
+test('an answer up to ANSWER_BYTES_MAX is collected; with one byte more it is too large', async () => {
+  const parts = Array.from({ length: ANSWER_BYTES_MAX / 1_048_576 }, () => Buffer.alloc(1_048_576))
+  expect(await searching(parts)).toHaveLength(ANSWER_BYTES_MAX)
+  expect(await searching([...parts, Buffer.alloc(1)])).toBe('too_large')
+})
 
 test('ids of indices are read by the names of the indices; those that are not there have none', async () => {
   const { indexIds } = answering('{"a":{"settings":{"index":{"uuid":"x","history":{"uuid":"y"}}}}}')

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createAnswerBudget } from '../../api/answer-budget.ts'
 import type { DocumentName } from '../../api/cut-documents.ts'
+import type { Search } from '../../api/elasticsearch.ts'
 import { unavailable } from '../../api/failures.ts'
 import { createHoldings, holdReads } from '../../api/hold-reads.ts'
 import { createTurn } from '../../api/large-answers.ts'
@@ -13,7 +14,7 @@ import {
 } from '../../api/limits.ts'
 import { createSemaphores } from '../../api/semaphore.ts'
 
-const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100)) => {
+const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), parts = 1) => {
   const budget = createAnswerBudget({ refused: () => undefined })
   const holdings = createHoldings()
   const turns = createSemaphores({ ...LARGE_ANSWERS_OF_ORGANIZATION, queue: 1 }, () => () => undefined)
@@ -23,7 +24,16 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100)) => 
     heldWhenAsked.push(budget.held())
     return answer()
   }
-  const reads = holdReads({ search: ask, multiGet: ask as () => Promise<Buffer> }, holdings)
+  const cameInAll = { bytes: 0 }
+  const search: Search = async (_index, _body, _signal, _expected, arrived) => {
+    const given = await ask()
+    for (let part = 0; part < parts && given !== 'too_large'; part++) {
+      cameInAll.bytes += given.length / parts
+      arrived?.(given.length / parts)
+    }
+    return given
+  }
+  const reads = holdReads({ search, multiGet: ask as () => Promise<Buffer> }, holdings)
   const request = () => {
     const { signal } = new AbortController()
     const reservation = budget.open({ org: 'org_1', id: 'key_1' })
@@ -31,7 +41,7 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100)) => 
     holdings.set(signal, { reservation, turn, org: 'org_1' })
     return { signal, reservation, turn }
   }
-  return { budget, heldWhenAsked, reads, request, turns }
+  return { budget, heldWhenAsked, cameInAll, reads, request, turns }
 }
 const record: DocumentName = { index: 'payouts', id: 'org_1:payout_1', form: 'record' }
 
@@ -96,7 +106,7 @@ test('a second large read waits for the turn before it asks; one more is refused
   await reads.search('payouts', '', first.signal, expected)
   const waits = reads.search('payouts', '', second.signal, expected)
   await expect(reads.search('payouts', '', third.signal, expected)).rejects.toMatchObject({
-    because: 'large_answers_of_organization',
+    because: 'large_answers',
   })
   expect(heldWhenAsked).toHaveLength(1)
   for (const { reservation, turn } of [first, third]) {
@@ -122,6 +132,30 @@ test('an answer that is larger than expected is thrown away while another reques
   first.turn.end()
   expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
   expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
+})
+
+test('an answer that is larger than expected is not read to its end while another request has the turn', async () => {
+  const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
+  const [first, second] = [request(), request()]
+  await reads.search('payouts', '', first.signal)
+  cameInAll.bytes = 0
+  const waits = reads.search('payouts', '', second.signal)
+  await new Promise(resolve => setImmediate(resolve))
+  expect(cameInAll.bytes).toBe(2 * LARGE_READ_BYTES)
+  expect(budget.held()).toBe(8 * LARGE_READ_BYTES)
+  first.reservation.close()
+  first.turn.end()
+  expect(await waits).toHaveLength(8 * LARGE_READ_BYTES)
+})
+
+test('bytes beyond those expected count for the key as they come', async () => {
+  const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(LARGE_READ_BYTES), 8)
+  request().reservation.add(ANSWERS_HELD_OF_KEY - 2_000_000)
+  await expect(reads.search('payouts', '', request().signal, 10)).rejects.toMatchObject({
+    because: 'answer_bytes_of_key',
+  })
+  expect(cameInAll.bytes).toBe(4 * (LARGE_READ_BYTES / 8))
+  expect(budget.held()).toBe(ANSWERS_HELD_OF_KEY - 2_000_000)
 })
 
 test('what comes after a request has ended takes no turn', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { endingBecause } from '../../api/request.ts'
-import { createSemaphore, createSemaphores, type Release } from '../../api/semaphore.ts'
+import { createSemaphore, createSemaphores, type Release, within } from '../../api/semaphore.ts'
 
 const never = new AbortController().signal
 const turn = () => new Promise(resolve => setImmediate(resolve))
@@ -106,5 +106,62 @@ describe('semaphores by name', () => {
     const a3 = await third
     for (const release of [a1, a2, a3, b]) release?.()
     expect([held(), waiting()]).toEqual([0, 0])
+  })
+})
+
+describe('permits of a name within those of all names', () => {
+  const given = () => {
+    const { later, ring } = rig()
+    const all = createSemaphore({ permits: 1, queue: 2, waitMax: 100 }, later)
+    const each = createSemaphores({ permits: 1, queue: 2, waitMax: 100 }, later)
+    return { all, ring, ...within(all, each) }
+  }
+
+  test('need both, and give both back', async () => {
+    const { all, acquire, tryAcquire, held } = given()
+    const release = tryAcquire('a')
+    expect([all.held(), held(), tryAcquire('b')]).toEqual([1, 1, undefined])
+    expect(held()).toBe(1)
+    const waits = acquire('b', never)
+    await turn()
+    expect([all.waiting(), held()]).toEqual([1, 2])
+    release?.()
+    const second = await waits
+    expect([all.held(), held()]).toEqual([1, 1])
+    second?.()
+    expect([all.held(), held()]).toEqual([0, 0])
+  })
+
+  test('are taken in turns by the names, however many wait of one name', async () => {
+    const { acquire } = given()
+    const order: string[] = []
+    const take = (name: string, text: string) =>
+      acquire(name, never).then(permit => {
+        order.push(text)
+        return permit
+      })
+    const first = await take('a', 'a1')
+    const waits = [take('a', 'a2'), take('a', 'a3'), take('b', 'b1')]
+    await turn()
+    first?.()
+    ;(await waits[2])?.()
+    ;(await waits[0])?.()
+    ;(await waits[1])?.()
+    expect(order).toEqual(['a1', 'b1', 'a2', 'a3'])
+  })
+
+  test('keep none where the wait for the other one was too long, or its request has ended', async () => {
+    const { all, ring, acquire, tryAcquire, held } = given()
+    const release = tryAcquire('a')
+    const gone = new AbortController()
+    const waits = [acquire('b', never), acquire('c', gone.signal)]
+    await turn()
+    gone.abort(endingBecause('client_gone'))
+    await expect(waits[1]).rejects.toMatchObject({ because: 'client_gone' })
+    ring()
+    expect(await waits[0]).toBeUndefined()
+    expect([all.held(), all.waiting(), held()]).toEqual([1, 0, 1])
+    release?.()
+    expect(held()).toBe(0)
   })
 })

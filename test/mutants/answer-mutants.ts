@@ -29,8 +29,8 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'a large answer that is being made counts its own reads against its key',
     file: 'api/answer-budget.ts',
-    find: 'hasTurn() ? bytes - mine : bytes',
-    replace: 'hasTurn() ? bytes : bytes',
+    find: 'hasTurn() ? mine : 0',
+    replace: 'hasTurn() ? 0 : 0',
   },
   {
     name: 'connections that are kept idle turn new ones away',
@@ -53,8 +53,8 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'one key may hold all bytes of answers',
     file: 'api/answer-budget.ts',
-    find: " > ANSWERS_HELD_OF_KEY ? 'key' : undefined\n",
-    replace: " > ANSWERS_HELD_MAX ? 'key' : undefined\n",
+    find: " > ANSWERS_HELD_OF_KEY) return 'key'\n",
+    replace: " > ANSWERS_HELD_MAX) return 'key'\n",
   },
   {
     name: 'an answer keeps the larger buffer that it is a part of',

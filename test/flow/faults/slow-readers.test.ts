@@ -9,11 +9,15 @@ import { fileScope, type Scope } from '../../support/scope.ts'
 /** MiB that an API process may have resident, whatever clients do. */
 const RESIDENT_MAX = 500
 /**
- * How much longer another organization's pages may take than at the same time from a process that nobody attacks: twice, and tolerance for a
- * machine that tests share. Below so many milliseconds nobody would notice.
+ * How much longer another organization's pages may take than at the same time from a process that nobody attacks: twice.
+ * Below so many milliseconds nobody would notice.
  */
-const SLOWDOWN_MAX = 3
+const SLOWDOWN_MAX = 2
 const UNNOTICED_MS = 50
+/** Where many read as fast as they can, the machine is busy with what they read: the process alone is slower, too. */
+const SLOWDOWN_UNDER_LOAD_MAX = 3
+/** Long enough that the first moments, in which everything begins at once, are less than one page of a hundred. */
+const SECONDS = 30
 
 const LARGE_ORGS = 8
 const BYSTANDER = 'org_bystander'
@@ -67,11 +71,10 @@ const readPages = async (apis: readonly Api[], key: string, seconds: number): Pr
 }
 
 type Attack = (scope: Scope, port: number, keys: readonly string[]) => void
-/** Of one organization, and of several. */
-type Attacks = readonly (readonly [string, Attack])[]
-const ofOne: Attacks = [
+const slowly: readonly (readonly [name: string, organizations: number, attack: Attack])[] = [
   [
     '40 connections of one key that read pages of 16 MiB at 16 KiB/s',
+    1,
     (scope, port, [key = '']) => {
       for (let n = 0; n < 40; n++) {
         readSlowly(scope, { port, request: requestOf('/payouts?limit=200', key), bytesPerSecond: 16_384 })
@@ -80,14 +83,14 @@ const ofOne: Attacks = [
   ],
   [
     'one connection with 60 requests at once that never reads',
+    1,
     (scope, port, [key = '']) => {
       readSlowly(scope, { port, request: requestOf('/payouts?limit=200', key).repeat(60), bytesPerSecond: 0 })
     },
   ],
-]
-const ofMany: Attacks = [
   [
     'eight organizations whose 160 connections read everything there is at 16 KiB/s',
+    LARGE_ORGS,
     (scope, port, keys) => {
       const paths = ['/payouts?limit=200', '/changes?limit=200', '/payouts/payout_21', '/payouts/payout_21/history']
       for (const key of keys) {
@@ -98,30 +101,27 @@ const ofMany: Attacks = [
       }
     },
   ],
-  [
-    'eight organizations whose 80 connections read as fast as they can',
-    (scope, port, keys) => {
-      const paths = ['/payouts?limit=200', '/changes?limit=200', '/statements/payout_21', '/payouts/payout_21/history']
-      let going = true
-      scope.onTestFinished(async () => {
-        going = false
-      })
-      for (const key of keys) {
-        for (let n = 0; n < 10; n++) {
-          const url = `http://127.0.0.1:${port}/api/v1${paths[n % paths.length]}`
-          const read = async () => {
-            while (going) {
-              const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } }).catch(() => undefined)
-              for await (const _ of answer?.body ?? []);
-              if (answer?.status !== 200) await pause(500)
-            }
-          }
-          read().catch(() => undefined)
+]
+const fast: Attack = (scope, port, keys) => {
+  const paths = ['/payouts?limit=200', '/changes?limit=200', '/statements/payout_21', '/payouts/payout_21/history']
+  let going = true
+  scope.onTestFinished(async () => {
+    going = false
+  })
+  for (const key of keys) {
+    for (let n = 0; n < 10; n++) {
+      const url = `http://127.0.0.1:${port}/api/v1${paths[n % paths.length]}`
+      const read = async () => {
+        while (going) {
+          const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } }).catch(() => undefined)
+          for await (const _ of answer?.body ?? []);
+          if (answer?.status !== 200) await pause(500)
         }
       }
-    },
-  ],
-]
+      read().catch(() => undefined)
+    }
+  }
+}
 
 const underAttack = async (scope: Scope, name: string, attack: Attack) => {
   const { store, keys, bystander } = await shared
@@ -130,7 +130,7 @@ const underAttack = async (scope: Scope, name: string, attack: Attack) => {
   const before = residentMiB(api.pid)
   const most = watchMemory(scope, api.pid)
   attack(scope, portOf(api), keys)
-  const [attacked, alone] = await readPages([api, quiet], bystander, 12)
+  const [attacked, alone] = await readPages([api, quiet], bystander, SECONDS)
   if (!attacked || !alone) throw new Error('nothing was read')
   const figures = `${name}: ${before} → ${most()} MiB; p99 ${alone.p99.toFixed(1)} → ${attacked.p99.toFixed(1)} ms; refused ${alone.refused} → ${attacked.refused}`
   console.log(figures)
@@ -145,19 +145,21 @@ const metricOf = async (api: Api, name: string): Promise<number> => {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
 }
 
-describe('an API process stays under 500 MiB', () => {
-  test.each(ofOne)('and another organization hardly notices: %s', async (name, attack) => {
+describe('an API process stays under 500 MiB, and another organization hardly notices', () => {
+  test.each(slowly)('%s', async (name, organizations, attack) => {
     const { onTestFinished } = await import('vitest')
     const { api, attacked, alone, figures } = await underAttack({ onTestFinished }, name, attack)
+    expect(await metricOf(api, 'api_answer_bytes'), figures).toBeGreaterThan(0)
     // What one organization takes refuses nobody else.
-    expect(await metricOf(api, 'api_answers_refused_total{by="process"}'), figures).toBe(0)
+    if (organizations === 1) {
+      expect(await metricOf(api, 'api_answers_refused_total{by="process"}'), figures).toBe(0)
+      expect(attacked.refused, figures).toBe(0)
+    } else expect(await metricOf(api, 'api_answers_refused_total'), figures).toBeGreaterThan(0)
     expect(attacked.p99, figures).toBeLessThan(Math.max(SLOWDOWN_MAX * alone.p99, UNNOTICED_MS))
   })
 
-  test.each(ofMany)('%s', async (name, attack) => {
-    const { onTestFinished } = await import('vitest')
-    const { api } = await underAttack({ onTestFinished }, name, attack)
-    expect(await metricOf(api, 'api_answers_refused_total')).toBeGreaterThan(0)
-    expect(await metricOf(api, 'api_answer_bytes')).toBeGreaterThan(0)
+  test('eight organizations whose 80 connections read as fast as they can', async ({ task, onTestFinished }) => {
+    const { attacked, alone, figures } = await underAttack({ onTestFinished }, task.name, fast)
+    expect(attacked.p99, figures).toBeLessThan(SLOWDOWN_UNDER_LOAD_MAX * alone.p99)
   })
 })
