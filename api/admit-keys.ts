@@ -6,13 +6,13 @@
  *   before that lane is full.
  * Can go wrong: keys cannot be looked up, or too many are being looked up → `unavailable`, which counts nothing.
  */
+
 import { unavailable } from './failures.ts'
-import type { Later } from './gather.ts'
 import type { KeyHolder, Keys } from './keys.ts'
 import type { Failures } from './limit-failures.ts'
 import { READ_TIME_MAX } from './limits.ts'
 import type { Shares } from './shares.ts'
-import { untilOver, withTimeLimit } from './until-over.ts'
+import { type Later, untilOver, withTimeLimit } from './time-limits.ts'
 
 type Lanes = Pick<Shares, 'keyLookUps' | 'keyLookUpsExhausted'>
 export type Admission = KeyHolder | 'unknown' | 'refused'

@@ -1,4 +1,5 @@
 /** The flow of a request: one step a line, in order. What is looked at first answers first. */
+
 import Koa from 'koa'
 import { openapi } from '../schemas/openapi.ts'
 import { createAdmitKey } from './admit-keys.ts'
@@ -11,7 +12,7 @@ import type { Rate, RequestCounter } from './count-requests.ts'
 import { deliverAnswer, reserveReads } from './deliver-answer.ts'
 import { describe } from './describe.ts'
 import type { Elasticsearch } from './elasticsearch.ts'
-import { gather, type Later, timer } from './gather.ts'
+import { gather } from './gather.ts'
 import { createHoldings, holdReads } from './hold-reads.ts'
 import { identifyRequest } from './identify-request.ts'
 import { createKeyLookUp } from './keys.ts'
@@ -28,6 +29,7 @@ import { createRoutes, findRoute, requireRoute } from './routes.ts'
 import type { RequestListener } from './server.ts'
 import { shareReads } from './share-reads.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './shares.ts'
+import { type Later, timer } from './time-limits.ts'
 
 export type ApiParts = {
   readonly elasticsearch: Elasticsearch

@@ -4,6 +4,7 @@
  *   no revoked key, no position. The ids are looked at again while requests are served, at most INDICES_BELIEVED_FOR apart.
  * Can go wrong: the ids differ, were never recorded, or cannot be read → `unavailable`, never 401 or a short list.
  */
+
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -16,11 +17,10 @@ import {
 import { cutMultiGet, type DocumentName, smallDocument } from './cut-documents.ts'
 import type { IndexIds, MultiGet } from './elasticsearch.ts'
 import { Refusal, unavailable } from './failures.ts'
-import type { Later } from './gather.ts'
 import type { Keys } from './keys.ts'
 import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL, INDICES_LOOK_TRIES, READY_TIME_MAX } from './limits.ts'
 import type { PositionReader } from './position.ts'
-import { withTimeLimit } from './until-over.ts'
+import { type Later, withTimeLimit } from './time-limits.ts'
 
 /** Undefined where it was looked at a moment ago: a request waits only after a pause. */
 export type CheckIndices = (generation: string) => Promise<void> | undefined

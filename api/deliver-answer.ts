@@ -4,10 +4,10 @@
  *   an encrypted connection holds one piece of the answer besides.
  * Can go wrong: the budget is used up → `unavailable`; a client that reads too slowly → its connection is closed.
  */
+
 import { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { AnswerBudget, Reservation } from './answer-budget.ts'
-import type { Later } from './gather.ts'
 import { compact, heldBy } from './held-bytes.ts'
 import type { Holdings } from './hold-reads.ts'
 import { createTurn, largeFrom } from './large-answers.ts'
@@ -15,6 +15,7 @@ import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from './limit
 import { onceDelivered } from './once-delivered.ts'
 import type { Context, Step } from './request.ts'
 import type { Semaphores } from './semaphore.ts'
+import type { Later } from './time-limits.ts'
 
 /** Opens the reservation of an authenticated request, for what it reads and for its answer. */
 export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): Step => {

@@ -14,14 +14,7 @@ import type { MultiGet } from './elasticsearch.ts'
 import { Refusal, unavailable } from './failures.ts'
 import { compact } from './held-bytes.ts'
 import { GATHER_TIME_MAX, GATHERED_NAMES, RECORDS_SURE } from './limits.ts'
-
-/** Runs something after so many milliseconds, unless it is cancelled before. */
-export type Later = (milliseconds: number, run: () => void) => () => void
-
-export const timer: Later = (milliseconds, run) => {
-  const timeout = setTimeout(run, milliseconds)
-  return () => clearTimeout(timeout)
-}
+import type { Later } from './time-limits.ts'
 
 type Waiting = {
   readonly names: readonly DocumentName[]

@@ -2,9 +2,10 @@
  * In: a request. Out: the same with an id of ours, which every answer has as `X-Request-Id`, its target read, and a signal that ends it.
  * Promises: the id is never one the client chose; when the client goes away or the time is up, what was asked of Elasticsearch ends.
  */
-import type { Later } from './gather.ts'
+
 import { READ_TIME_MAX } from './limits.ts'
-import { endingBecause, readTarget, type Step } from './request.ts'
+import { readTarget, type Step } from './request.ts'
+import { endingBecause, type Later } from './time-limits.ts'
 
 export const identifyRequest = (newRequestId: () => string, later: Later): Step => {
   return async (ctx, next) => {

@@ -8,6 +8,7 @@
  * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of the
  * event that replaced it, and everything at an offset below `publishedTo` is searchable.
  */
+
 import {
   controlIndexOf,
   type GenerationDocument,
@@ -21,9 +22,8 @@ import { partitionOf } from '../schemas/partition.ts'
 import { type Cut, cutMultiGet, type DocumentName, smallDocument } from './cut-documents.ts'
 import type { MultiGet } from './elasticsearch.ts'
 import { unavailable } from './failures.ts'
-import type { Later } from './gather.ts'
 import { SWAP_WAIT, SWAP_WAITS } from './limits.ts'
-import { untilOver } from './until-over.ts'
+import { type Later, untilOver } from './time-limits.ts'
 
 /** Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds. */
 export type Position = {

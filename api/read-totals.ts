@@ -7,6 +7,7 @@
  * organization's records: so what was once summed is remembered until something of the organization changes, all who ask for the same
  * share one summing, and who cannot wait for it finds it done when it asks again.
  */
+
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../schemas/documents.ts'
 import { Exact, textOfSum } from '../schemas/money.ts'
@@ -28,8 +29,7 @@ import { notReplacedRange, type Position, visibleRange } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
 import { createReadAtMoment } from './read-record.ts'
-import { endingBecause } from './request.ts'
-import { untilOver } from './until-over.ts'
+import { endingBecause, untilOver } from './time-limits.ts'
 
 export type TotalsRead = { readonly position: Position; readonly totals: Totals; readonly last: LastChange | undefined }
 /** `at` in milliseconds. */

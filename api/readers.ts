@@ -1,7 +1,7 @@
 /** What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and moments. */
+
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
 import type { MultiGet, Search } from './elasticsearch.ts'
-import type { Later } from './gather.ts'
 import { createPositionAt } from './moments.ts'
 import { createPlaces } from './places.ts'
 import { createPositionReader, type PositionReader } from './position.ts'
@@ -11,6 +11,7 @@ import { createReadList, type ReadList } from './read-list.ts'
 import { createReadPage } from './read-page.ts'
 import { createReadRecords, type ReadRecords } from './read-record.ts'
 import { createReadTotals, type ReadTotals } from './read-totals.ts'
+import type { Later } from './time-limits.ts'
 
 export type Readers = {
   readonly list: ReadList

@@ -8,7 +8,7 @@ import { Refusal } from './failures.ts'
 import { READY_INTERVAL, READY_TIME_MAX } from './limits.ts'
 import type { Log } from './log.ts'
 import type { LivePositions } from './position.ts'
-import { endingBecause } from './request.ts'
+import { endingBecause } from './time-limits.ts'
 
 /** A look that fails with `unavailable` when what it looks at is not there. */
 export type Look<Seen> = (signal: AbortSignal) => Promise<Seen>

@@ -25,9 +25,6 @@ export type State = {
 export type Step = Koa.Middleware<State>
 export type Context = Koa.ParameterizedContext<State>
 
-/** Why reads are ended, as the reason of a signal. An AbortError: of any other the client would think that the node has failed. */
-export const endingBecause = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
-
 export const BASE_PATH = '/api/v1'
 
 /**

@@ -4,8 +4,9 @@
  * Promises: never more permits out than there are; a permit is given back once, however often its function is called; who waits longest
  *   is next; nobody waits longer than `waitMax` or than its signal.
  */
+
 import { unavailable } from './failures.ts'
-import type { Later } from './gather.ts'
+import type { Later } from './time-limits.ts'
 
 export type Release = () => void
 export type Semaphore = {

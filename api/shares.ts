@@ -1,5 +1,5 @@
 /** All semaphores of the API, and how much of each is in use: what one client, one organization or one kind of work may take of a process at once. */
-import type { Later } from './gather.ts'
+
 import {
   KEY_LOOK_UPS,
   KEY_LOOK_UPS_EXHAUSTED,
@@ -17,6 +17,7 @@ import {
   type Semaphores,
   within,
 } from './semaphore.ts'
+import type { Later } from './time-limits.ts'
 
 /** By key, by organization, and of the whole process. */
 export type Shares = {

@@ -3,8 +3,8 @@ import { createAdmitKey } from '../../api/admit-keys.ts'
 import { unavailable } from '../../api/failures.ts'
 import type { KeyHolder, Keys } from '../../api/keys.ts'
 import { createFailures } from '../../api/limit-failures.ts'
-import { endingBecause } from '../../api/request.ts'
 import { createSemaphore } from '../../api/semaphore.ts'
+import { endingBecause } from '../../api/time-limits.ts'
 
 const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', mayRead: true }
 const never = new AbortController().signal

@@ -1,10 +1,11 @@
 /** What the API believes of indices that a test replaces, of an Elasticsearch that a test lets fail. */
+
 import { describe, expect, test } from 'vitest'
 import { createCheckIndices, keysChecked } from '../../api/check-indices.ts'
 import { unavailable } from '../../api/failures.ts'
-import { timer } from '../../api/gather.ts'
 import type { Keys } from '../../api/keys.ts'
 import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL } from '../../api/limits.ts'
+import { timer } from '../../api/time-limits.ts'
 
 const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
 const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))

@@ -4,7 +4,7 @@ import { differenceParts, readPayout } from '../../api/compare-payouts.ts'
 import type { Cut } from '../../api/cut-documents.ts'
 import { SLICE } from '../../api/limits.ts'
 import { createPace, joinParts, type Pace } from '../../api/pace.ts'
-import { endingBecause } from '../../api/request.ts'
+import { endingBecause } from '../../api/time-limits.ts'
 import { differenceBetween } from '../support/differences.ts'
 
 const never = new AbortController().signal

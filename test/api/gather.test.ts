@@ -3,7 +3,7 @@ import { cutMultiGet, type DocumentName, smallDocument } from '../../api/cut-doc
 import { unavailable } from '../../api/failures.ts'
 import { gather } from '../../api/gather.ts'
 import { GATHERED_NAMES, RECORDS_SURE } from '../../api/limits.ts'
-import { endingBecause } from '../../api/request.ts'
+import { endingBecause } from '../../api/time-limits.ts'
 import { multiGetAnswer } from './answers.ts'
 
 const named = (id: string): DocumentName => ({ index: 'c', id, form: 'small' })

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type DocumentName, numberOf } from '../../api/cut-documents.ts'
 import { Refusal } from '../../api/failures.ts'
-import { timer } from '../../api/gather.ts'
 import { createPositionReader, isReplaced, isVisible } from '../../api/position.ts'
-import { endingBecause } from '../../api/request.ts'
+import { endingBecause, timer } from '../../api/time-limits.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from './answers.ts'
 
 const signal = new AbortController().signal

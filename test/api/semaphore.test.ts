@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { endingBecause } from '../../api/request.ts'
 import { createSemaphore, createSemaphores, type Release, within } from '../../api/semaphore.ts'
+import { endingBecause } from '../../api/time-limits.ts'
 
 const never = new AbortController().signal
 const turn = () => new Promise(resolve => setImmediate(resolve))

@@ -1,7 +1,16 @@
-/** Work that no single request ends: several requests may wait for it, and it has a time limit of its own. */
+/** Timers, and work that ends when its time is up or its client has gone. */
 import { unavailable } from './failures.ts'
-import type { Later } from './gather.ts'
-import { endingBecause } from './request.ts'
+
+/** Runs something after so many milliseconds, unless it is cancelled before. */
+export type Later = (milliseconds: number, run: () => void) => () => void
+
+export const timer: Later = (milliseconds, run) => {
+  const timeout = setTimeout(run, milliseconds)
+  return () => clearTimeout(timeout)
+}
+
+/** Why reads are ended, as the reason of a signal. An AbortError: of any other the client would think that the node has failed. */
+export const endingBecause = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
 
 /** The result of the task, unless the signal ends the wait first: then `unavailable`. */
 export const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
