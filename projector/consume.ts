@@ -15,7 +15,6 @@
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { startAgainWhenSick } from './crashes.ts'
-import type { RawRecord } from './decode.ts'
 import { assignerOf, type Installation } from './group.ts'
 import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from './headers.ts'
 import {
@@ -29,6 +28,7 @@ import {
   SESSION_TIMEOUT_MS,
 } from './limits.ts'
 import { type Batch, bytesOfAll } from './queue.ts'
+import type { RawRecord } from './raw-record.ts'
 import { handOverEveryBatch, repairAbortedFilter } from './transactions.ts'
 
 export type Handlers = {

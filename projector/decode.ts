@@ -6,18 +6,9 @@
 import { isUtf8 } from 'node:buffer'
 import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 import { isCalendarDate } from '../schemas/values.ts'
-import type { EncodedHeaders } from './headers.ts'
 import { parseStrictJson } from './json.ts'
 import { type PlainPayout, readPlainPayout } from './plain-payout.ts'
-
-/** A record as it was read. `timestamp` is in milliseconds since 1970; the offset is the record's own. */
-export type RawRecord = {
-  readonly offset: number
-  readonly timestamp: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: EncodedHeaders
-}
+import type { RawRecord } from './raw-record.ts'
 
 /**
  * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON, and of a plain payout

@@ -17,9 +17,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { createRequire } from 'node:module'
-
-/** `rawName`: the bytes of a name that is not UTF-8; its text then has replacement characters. Absent for any other. */
-export type Header = readonly [name: string, value: Buffer | null, rawName?: Buffer]
+import type { Header, RecordHeaders } from './raw-record.ts'
 
 /** The client's reader of numbers and bytes. */
 type Decoder = {
@@ -38,7 +36,7 @@ const Decoder = load('kafkajs/src/protocol/decoder') as { new (buffer: Buffer): 
 const Encoder = load('kafkajs/src/protocol/encoder') as { new (): { writeVarInt(value: number): { buffer: Buffer } } }
 
 /** The headers of a record in its own bytes, read anew by whoever goes through them. */
-export class EncodedHeaders {
+export class EncodedHeaders implements RecordHeaders {
   readonly bytes: Buffer
   constructor(bytes: Buffer) {
     this.bytes = bytes

@@ -3,8 +3,9 @@
  * by which rules, and which documents these may look at.
  */
 import type { ParkCode } from '../schemas/errors.ts'
-import type { Envelope, RawRecord } from './decode.ts'
+import type { Envelope } from './decode.ts'
 import { type Judged, orgOf, type PassedOver } from './project.ts'
+import type { RawRecord } from './raw-record.ts'
 import type { Names } from './rules/decision.ts'
 import type { RulesTable } from './rules/rules.ts'
 import { type Source, validate } from './validate.ts'

@@ -2,8 +2,9 @@
  * What was read of one partition and is not yet decided, in order. In: batches as they were fetched. Out: batches as they
  * are decided: several small ones together, a large one in parts, by the limits of `limits.ts`; of bytes at least one record.
  */
-import type { RawRecord } from './decode.ts'
+
 import { BATCH_BYTES, BATCH_RECORDS } from './limits.ts'
+import type { RawRecord } from './raw-record.ts'
 
 /** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
 export type Batch = {

@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto'
 import kafkajs, { type Admin } from 'kafkajs'
 import type { GenerationDocument } from '../schemas/documents.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
-import type { RawRecord } from './decode.ts'
 import { StopError } from './failures.ts'
+import type { RawRecord } from './raw-record.ts'
 
 export type SourceAdmin = Pick<
   Admin,

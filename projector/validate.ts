@@ -17,10 +17,11 @@ import { partitionOf } from '../schemas/partition.ts'
 import { isEventType, matchesSchema } from '../schemas/validate.ts'
 import { instantToNanoseconds } from '../schemas/values.ts'
 import { canonical } from './canonical.ts'
-import type { Envelope, RawRecord } from './decode.ts'
+import type { Envelope } from './decode.ts'
 import { JsonText } from './json-text.ts'
 import { addUpTo } from './money.ts'
 import type { PlainPayout } from './plain-payout.ts'
+import type { RawRecord } from './raw-record.ts'
 
 /** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
 export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../projector/cache.ts'
-import type { RawRecord } from '../../projector/decode.ts'
+import type { RawRecord } from '../../projector/raw-record.ts'
 import type { Change, Key } from '../../projector/state.ts'
 import type { CommissionEvent } from '../../schemas/events.ts'
 import * as examples from '../schemas/examples.ts'

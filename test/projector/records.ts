@@ -1,10 +1,10 @@
 /** Records as the consumer hands them over, in binary mode unless said otherwise. */
 
-import type { RawRecord } from '../../projector/decode.ts'
 import { decode } from '../../projector/decode.ts'
 import { encodeHeaders } from '../../projector/headers.ts'
 import { judge as judgeRecord } from '../../projector/judge.ts'
 import type { Judged } from '../../projector/project.ts'
+import type { RawRecord } from '../../projector/raw-record.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
 import type { Source } from '../../projector/validate.ts'
 import type { EventType } from '../../schemas/events.ts'

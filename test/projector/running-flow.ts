@@ -1,11 +1,12 @@
 /** A flow of one partition whose steps are held: what each is asked, and when. */
 
-import { decode, type RawRecord } from '../../projector/decode.ts'
+import { decode } from '../../projector/decode.ts'
 import { PartitionFlow, type Steps } from '../../projector/flow.ts'
 import { NO_HEADERS } from '../../projector/headers.ts'
 import { load } from '../../projector/load.ts'
 import type { Position } from '../../projector/publish.ts'
 import type { Batch } from '../../projector/queue.ts'
+import type { RawRecord } from '../../projector/raw-record.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
 import type { Change, Key } from '../../projector/state.ts'
 import { listKinds } from '../../schemas/documents.ts'
