@@ -12,12 +12,16 @@ import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
-import { createAdminServer } from './admin.ts'
-import { createAnswerBudget } from './answer-budget.ts'
+import { countAlone, countTogether } from './access/rate-counter.ts'
+import { createAdminServer } from './admin/admin.ts'
+import { createMetrics } from './admin/metrics.ts'
+import { sayWhenReady } from './admin/ready.ts'
 import { createApi } from './app.ts'
-import { clientOptions } from './client-options.ts'
-import { countAlone, countTogether } from './count-requests.ts'
-import { createElasticsearch, type Transport } from './elasticsearch.ts'
+import { createAnswerBudget } from './capacity/answer-budget.ts'
+import { createElasticsearch, type Transport } from './elasticsearch/client.ts'
+import { clientOptions } from './elasticsearch/client-options.ts'
+import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
+import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
 import {
   ADMIN_STOP_TIME,
   CERTIFICATE_LOOK_INTERVAL,
@@ -27,10 +31,6 @@ import {
   STOP_TIMEOUT,
 } from './limits.ts'
 import { createLog } from './log.ts'
-import { createMetrics } from './metrics.ts'
-import { sayWhenReady } from './ready.ts'
-import { renewCertificate, whyUnfit } from './renew-certificate.ts'
-import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './server.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**

@@ -1,14 +1,14 @@
 /** The paths of the API and what answers each. A path that is none, and a method that is not offered, are refused here. */
 import Router from '@koa/router'
 import { type ListKind, listKinds } from '../schemas/documents.ts'
-import { answerChanges, answerHistory, answerTotals } from './answer-changes.ts'
-import { answerList, answerPayout, answerRecord, answerStatement } from './answer-page.ts'
+import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
+import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'
+import { BASE_PATH, type Context, type State, type Step } from './http/request.ts'
 import { usualPace } from './pace.ts'
-import { idPrefixOf, readAsOf, readId, readListParameters } from './read-parameters.ts'
-import type { RecordAsked } from './read-record.ts'
-import type { Readers } from './readers.ts'
-import { BASE_PATH, type Context, type State, type Step } from './request.ts'
+import { idPrefixOf, readAsOf, readId, readListParameters } from './read/read-parameters.ts'
+import type { RecordAsked } from './read/read-record.ts'
+import type { Readers } from './read/readers.ts'
 
 export const createRoutes = ({ list, records, history, totals }: Readers): Router<State> => {
   // Without these two options the router takes any case and a slash at the end.

@@ -1,6 +1,6 @@
 /** The command line of the bench. */
 import { parseArgs } from 'node:util'
-import { type FigureName, figureNames } from './bench.ts'
+import { type FigureName, figureNames } from './rig/bench.ts'
 
 export const help = `npm run bench -- [options]
 

@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { FIRST_GENERATION, generationIndices, indexOf } from '../schemas/documents.ts'
-import type { Bench } from './bench.ts'
-import { newPrefix } from './elasticsearch.ts'
-import { type Running, startProcess } from './process.ts'
-import { LOOK_MS } from './projection.ts'
-import type { Topics } from './publish.ts'
-import { type Cpu, peakMebibytes, watchCpu } from './usage.ts'
+import { LOOK_MS } from './processes/projection.ts'
+import type { Topics } from './processes/publish.ts'
+import type { Bench } from './rig/bench.ts'
+import { newPrefix } from './rig/elasticsearch.ts'
+import { type Running, startProcess } from './rig/process.ts'
+import { type Cpu, peakMebibytes, watchCpu } from './rig/usage.ts'
 
 export type Peer = {
   readonly name: string

@@ -1,11 +1,11 @@
 /** What may stand behind an option or a command, and how it is read; what may not is a mistake in the command line. */
 
 import { InvalidArgumentError, Option } from 'commander'
-import { type Moment, momentOf } from '../api/read-parameters.ts'
+import { type Moment, momentOf } from '../api/read/read-parameters.ts'
 import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
 import { instantToNanoseconds, isId } from '../schemas/values.ts'
+import type { UntilOffset } from './analysis/replay-bounds.ts'
 import type { Position } from './parked/find.ts'
-import type { UntilOffset } from './projection/until.ts'
 
 /** An instant, or the id of a change: what `as_of` of the API takes. */
 export const moment = (text: string): Moment => {

@@ -1,6 +1,6 @@
 /** What a command is given, once its options and settings are read. */
 import type { Kafka } from 'kafkajs'
-import type { Elasticsearch } from '../projector/elasticsearch.ts'
+import type { Elasticsearch } from '../projector/elasticsearch/client.ts'
 import type { Stream } from '../schemas/events.ts'
 
 export type CommandContext = {

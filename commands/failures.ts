@@ -1,6 +1,6 @@
 /** What ends a command, and with which exit code. Messages are our own words: a record's content is shown on request only. */
 import kafkajs from 'kafkajs'
-import { Unavailable } from '../projector/elasticsearch.ts'
+import { Unavailable } from '../projector/elasticsearch/client.ts'
 import { nameOf, StopError } from '../projector/failures.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 import { SettingsError } from '../schemas/settings.ts'

@@ -3,11 +3,11 @@
  * from the control index, as the projector left it.
  */
 import type { Admin } from 'kafkajs'
-import { type Elasticsearch, multiGet } from '../projector/elasticsearch.ts'
+import { type Elasticsearch, multiGet } from '../projector/elasticsearch/client.ts'
 import { StopError } from '../projector/failures.ts'
+import { assertSameSource, describeSource, type Identity } from '../projector/kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../projector/rules/rules.ts'
-import { assertSameSource, describeSource, type Identity } from '../projector/source.ts'
-import type { Place } from '../projector/state.ts'
+import type { Place } from '../projector/rules/state.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,

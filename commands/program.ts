@@ -4,7 +4,7 @@
  */
 import { Command, CommanderError, Option } from 'commander'
 import { parkCodes } from '../schemas/errors.ts'
-import { type AnalysisActions, addAnalysis, type Does } from './analysis.ts'
+import { type AnalysisActions, addAnalysis, type Does } from './analysis-commands.ts'
 import {
   generation,
   generationOrSandbox,
@@ -16,15 +16,15 @@ import {
   wholeNumber,
 } from './arguments.ts'
 import { type ExitCode, exitCodes } from './failures.ts'
+import type { RebuildOptions } from './generations/rebuild.ts'
+import { sandboxIn } from './generations/sandboxes.ts'
+import type { StatusOptions } from './generations/status.ts'
+import type { SwapOptions } from './generations/swap.ts'
+import type { VerifyOptions } from './generations/verify.ts'
 import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
 import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
 import type { Filter, Position } from './parked/find.ts'
 import type { again, count, list, show } from './parked/parked.ts'
-import type { RebuildOptions } from './projection/rebuild.ts'
-import { sandboxIn } from './projection/sandboxes.ts'
-import type { StatusOptions } from './projection/status.ts'
-import type { SwapOptions } from './projection/swap.ts'
-import type { VerifyOptions } from './projection/verify.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 

@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
-import { elasticsearchConfig, kafkaConfig } from '../projector/config.ts'
+import { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts'
 import { elasticsearchSettings, kafkaSettings, readSettings } from '../schemas/settings.ts'
 import { untilInterrupted } from '../services/interruption.ts'
 import { progressBar } from '../services/progress-bar.ts'
 import type { Progress } from '../services/service.ts'
+import { expectedOf } from './data/expected.ts'
 import { type DemoOptions, Interrupted, runDemo } from './demo.ts'
-import { expectedOf } from './expected.ts'
 
 const help = `npm run demo [-- --once] [-- --seed N]
 

@@ -1,9 +1,9 @@
 /** What the demo prints at its end: a short table, and what to try next. */
-import type { Difference } from './compare.ts'
-import { sumByCurrency } from './expected.ts'
-import type { Installation } from './installation.ts'
-import { percentile } from './pulse.ts'
-import type { Shown } from './show.ts'
+import type { Difference } from './check/compare.ts'
+import { sumByCurrency } from './data/expected.ts'
+import type { Installation } from './run/installation.ts'
+import { percentile } from './run/latency-probe.ts'
+import type { Shown } from './run/scenario.ts'
 
 export const tableOf = ({ figures, cases }: Shown): string[] => {
   const { counts, latencies } = figures

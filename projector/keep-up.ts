@@ -8,7 +8,7 @@ import { API_KEYS_GENERATION } from '../schemas/documents.ts'
 import { nameOf, StopError, type Where } from './failures.ts'
 import type { Health } from './health.ts'
 import { SPARE_RETRY_MS } from './limits.ts'
-import type { RunningStream, StreamOptions } from './stream.ts'
+import type { RunningStream, StreamOptions } from './stream/stream.ts'
 
 export type Wanted = {
   /** The generation that readers see. */

@@ -2,15 +2,16 @@
  * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has caught up. It can be
  * stopped at any time and goes on where its positions are; several at once share the partitions.
  */
-import { type Bounds, endWithin } from './bounds.ts'
-import { clockSays, createClocks } from './clocks.ts'
-import type { Elasticsearch, Patience } from './elasticsearch.ts'
-import type { Positions } from './generations.ts'
+
+import type { Elasticsearch, Patience } from './elasticsearch/client.ts'
+import { clockSays, createClocks } from './elasticsearch/clocks.ts'
+import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
+import { type Ends, fetchEnds, type SourceAdmin } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
 import { createMetrics } from './metrics.ts'
-import { type Ends, fetchEnds, type SourceAdmin } from './source.ts'
-import { type StreamContext, type StreamOptions, startStream, type Tampering } from './stream.ts'
+import { type Bounds, endWithin } from './stream/stop-at.ts'
+import { type StreamContext, type StreamOptions, startStream, type Tampering } from './stream/stream.ts'
 
 export type RebuildContext = {
   readonly kafkaHeard: StreamContext['kafkaHeard']

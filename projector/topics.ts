@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../schemas/settings.ts'
-import { kafkaConfig } from './config.ts'
+import { kafkaConfig } from './client-options.ts'
 import { nameOf, StopError } from './failures.ts'
-import { checkTopicConfiguration, isUnknownTopic } from './source.ts'
+import { checkTopicConfiguration, isUnknownTopic } from './kafka/source.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
 const main = async (): Promise<void> => {

@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto'
 import { globSync } from 'node:fs'
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
+import { isAlive, runTool } from './run-program.ts'
 import type { Environment, Progress } from './service.ts'
-import { isAlive, runTool } from './tools.ts'
 
 /** Where the poms, the Java sources and the logging configurations are. */
 export const sources = join(import.meta.dirname, 'jvm')

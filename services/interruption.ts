@@ -1,5 +1,5 @@
 /** When a process that runs until interrupted has to stop: at a signal, or when the npm that runs it is gone. */
-import { isAlive } from './tools.ts'
+import { isAlive } from './run-program.ts'
 
 /** How often is looked whether npm is still there. */
 const lookMs = 500

@@ -9,9 +9,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { leaveWill, unrefPipe, type Will } from './cleanup-on-exit.ts'
 import { temporaryFolder } from './folder.ts'
 import type { Environment, Service } from './service.ts'
-import { leaveWill, unrefPipe, type Will } from './will.ts'
 
 /** How long a server may take until it serves, cold disks and busy cores included. */
 const startMs = 120_000

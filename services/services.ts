@@ -1,5 +1,5 @@
 /**
- * Real Kafka and Elasticsearch for development, tests and benchmarks: found or started (ways.ts says from where).
+ * Real Kafka and Elasticsearch for development, tests and benchmarks: found or started (locate.ts says from where).
  * What is started here ends with this process, however it ends, and leaves nothing behind.
  */
 import { join } from 'node:path'
@@ -7,8 +7,8 @@ import { assemble, findAssembly } from './assembly.ts'
 import { startElasticsearchContainer, startKafkaContainer } from './docker.ts'
 import { startElasticsearch } from './elasticsearch.ts'
 import { startKafka } from './kafka.ts'
+import { findWay, type Way } from './locate.ts'
 import type { Environment, Progress, Say, Service, ServiceOptions } from './service.ts'
-import { findWay, type Way } from './ways.ts'
 
 /** Finds or starts both, and waits until they serve. Throws one message when it cannot, with nothing left half-started. */
 export const startServices = async (options: StartOptions): Promise<Services> => {

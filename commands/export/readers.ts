@@ -1,12 +1,12 @@
 /** What an organization's records are read with: the API's own readers, so that what is exported is what is answered. */
 
 import type { Client } from '@elastic/elasticsearch'
-import { createCheckIndices } from '../../api/check-indices.ts'
-import { smallSearch } from '../../api/cut-documents.ts'
-import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch.ts'
+import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch/client.ts'
+import { smallSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../../api/failures.ts'
-import { notReplacedRange, type Position, visibleRange } from '../../api/position.ts'
-import { createReaders, type Readers } from '../../api/readers.ts'
+import { createCheckIndices } from '../../api/read/check-indices.ts'
+import { notReplacedRange, type Position, visibleRange } from '../../api/read/position.ts'
+import { createReaders, type Readers } from '../../api/read/readers.ts'
 import { timer } from '../../api/time-limits.ts'
 import { indexOf } from '../../schemas/documents.ts'
 import { CommandError } from '../failures.ts'

@@ -1,8 +1,8 @@
 /** `npm run projection -- totals`: what is owed and what has left, by period and currency, at one moment: as a table, as JSON, and as a picture. */
 import { writeFile } from 'node:fs/promises'
-import { bodyOf } from '../../api/cut-documents.ts'
-import { recordIdOf } from '../../api/read-list.ts'
-import { type Moment, momentOf } from '../../api/read-parameters.ts'
+import { bodyOf } from '../../api/elasticsearch/slice-documents.ts'
+import { recordIdOf } from '../../api/read/read-list.ts'
+import { type Moment, momentOf } from '../../api/read/read-parameters.ts'
 import { differenceOf } from '../../schemas/money.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'

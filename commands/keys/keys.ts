@@ -4,7 +4,7 @@
  * Promises: the text of a key is shown once and stored nowhere; what is said to be done was seen in the projection.
  */
 import { randomUUID } from 'node:crypto'
-import { multiGet } from '../../projector/elasticsearch.ts'
+import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import { type ApiKeyDocument, type ApiKeyHeadDocument, apiKeysIndexOf, recordId } from '../../schemas/documents.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'

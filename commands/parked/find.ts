@@ -1,9 +1,9 @@
 /** Finds parked records: by what is indexed of them, or one by its position. Asks for their bytes only where they are wanted. */
 
-import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
+import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
+import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { StopError } from '../../projector/failures.ts'
-import { encodeHeaders } from '../../projector/headers.ts'
-import type { RawRecord } from '../../projector/raw-record.ts'
+import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/documents.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { SEARCH_HITS } from '../limits.ts'

@@ -3,15 +3,15 @@
  * as they are, and after the records that were foreseen before it. Reads, and changes nothing.
  */
 
-import { Cache } from '../../projector/cache.ts'
-import { decode } from '../../projector/decode.ts'
-import { judge } from '../../projector/judge.ts'
-import { load, type ReadDocuments } from '../../projector/load.ts'
-import { project } from '../../projector/project.ts'
-import { render } from '../../projector/render.ts'
+import { decode } from '../../projector/event/decode.ts'
+import type { ValidEvent } from '../../projector/event/validate.ts'
+import { judge } from '../../projector/flow/assess.ts'
+import { Cache } from '../../projector/flow/cache.ts'
+import { load, type ReadDocuments } from '../../projector/flow/load.ts'
+import { project } from '../../projector/flow/project.ts'
+import { render } from '../../projector/flow/serialize.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
-import { nameOf, type State, versionsBefore } from '../../projector/state.ts'
-import type { ValidEvent } from '../../projector/validate.ts'
+import { nameOf, type State, versionsBefore } from '../../projector/rules/state.ts'
 import { recordId, versionId } from '../../schemas/documents.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'

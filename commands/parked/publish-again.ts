@@ -10,15 +10,15 @@
  * command between, it can be run again.
  */
 import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
-import { type Elasticsearch, multiGet } from '../../projector/elasticsearch.ts'
-import { readDocuments } from '../../projector/read.ts'
-import { fetchEnds } from '../../projector/source.ts'
+import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
+import { readDocuments } from '../../projector/flow/read-documents.ts'
+import { fetchEnds } from '../../projector/kafka/source.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
+import { portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError } from '../failures.ts'
 import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
 import { assertRightPlace, assertStillDecides, type Live, type LiveStream, untilPublished } from '../live.ts'
-import { portionsOf, sizesOf } from '../projection/sizes.ts'
 import { type Parked, type ParkedFields, type Position, positionOf, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 

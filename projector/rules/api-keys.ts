@@ -1,8 +1,8 @@
 /** API keys: created once, revoked for ever. Only the hash of a key's text is ever seen here. */
 import { recordId } from '../../schemas/documents.ts'
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../schemas/events.ts'
-import { type Change, changeOf, type Name, nameOf, type State } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+import { type Change, changeOf, type Name, nameOf, type State } from './state.ts'
 
 type CreatedNames = { readonly head: Name; readonly secret: Name }
 type RevokedNames = { readonly head: Name }

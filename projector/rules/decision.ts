@@ -1,6 +1,6 @@
 /** What the rules of an event type say, and what they are given. */
 import type { ParkCode } from '../../schemas/errors.ts'
-import type { Change, Name, State } from '../state.ts'
+import type { Change, Name, State } from './state.ts'
 
 export type Decision =
   | { readonly outcome: 'applied'; readonly changes: readonly Change[] }

@@ -2,7 +2,9 @@
 import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { withLists } from '../json-text.ts'
+import { withLists } from '../event/raw-json.ts'
+import type { PayoutData } from '../event/validate.ts'
+import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import {
   type Change,
   chainBefore,
@@ -12,9 +14,7 @@ import {
   recordBefore,
   type State,
   versionsBefore,
-} from '../state.ts'
-import type { PayoutData } from '../validate.ts'
-import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+} from './state.ts'
 
 type Data = PayoutData<PayoutCalculatedData> | PayoutData<PayoutRecordedData>
 

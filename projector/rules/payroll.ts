@@ -4,19 +4,10 @@ import type { PayrollDocument } from '../../schemas/documents.ts'
 import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayrollRecordedData, PayrollVoidedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
-import { addUpTo } from '../money.ts'
-import {
-  type Change,
-  chainBefore,
-  changeOf,
-  type Draft,
-  type Name,
-  nameOf,
-  recordBefore,
-  type State,
-} from '../state.ts'
+import { addUpTo } from '../event/money.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { isKnown } from './payouts.ts'
+import { type Change, chainBefore, changeOf, type Draft, type Name, nameOf, recordBefore, type State } from './state.ts'
 
 type PaymentNames = Readonly<Record<'payroll' | 'rep' | 'period' | 'chain', Name>>
 type VoidNames = Readonly<Record<'payroll' | 'reversed', Name>>

@@ -1,6 +1,6 @@
 /** The rules of every event type, and the version of them all. */
 import type { EventType } from '../../schemas/events.ts'
-import type { ValidEvent } from '../validate.ts'
+import type { ValidEvent } from '../event/validate.ts'
 import { keyCreatedRules, keyRevokedRules } from './api-keys.ts'
 import type { Rules } from './decision.ts'
 import { payoutRules } from './payouts.ts'

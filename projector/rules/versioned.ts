@@ -2,8 +2,8 @@
 import { recordId, versionId } from '../../schemas/documents.ts'
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { type Change, changeOf, type Name, nameOf, type State, versionsBefore } from '../state.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+import { type Change, changeOf, type Name, nameOf, type State, versionsBefore } from './state.ts'
 
 type Data = RepData | PeriodData
 type Versioned = 'reps' | 'periods'

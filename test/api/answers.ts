@@ -1,5 +1,5 @@
 /** Answers of Elasticsearch as bytes, in the form it gives them, for tests that need no server. */
-import type { DocumentName } from '../../api/cut-documents.ts'
+import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
 import { documentText } from '../support/bodies.ts'
 
 export type Stored = { readonly id: string; readonly text: string; readonly place?: number }

@@ -1,7 +1,7 @@
 /** The command line of the bench. */
 import { expect, test } from 'vitest'
-import { figureNames } from '../../bench/bench.ts'
 import { readOptions } from '../../bench/options.ts'
+import { figureNames } from '../../bench/rig/bench.ts'
 
 test('without options everything is measured, and nothing compared', () => {
   expect(readOptions([])).toEqual({

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { cutSearch } from '../../api/cut-documents.ts'
+import { cutSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
 import { runningProcesses } from '../../commands/export/lock.ts'
 

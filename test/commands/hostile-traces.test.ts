@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { firstDifference } from '../../commands/projection/find-differences.ts'
-import { stepOf } from '../../commands/projection/reckoning.ts'
+import { stepOf } from '../../commands/analysis/payout-changes.ts'
+import { firstDifference } from '../../commands/documents/find-differences.ts'
 import { aligned } from '../../commands/terminal.ts'
 
 const payout = {

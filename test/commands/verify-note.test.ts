@@ -1,8 +1,8 @@
 /** The note that a comparison leaves, on a live document and positions that a test changes. */
 import { expect, test } from 'vitest'
-import { commonPositions, noteComparison } from '../../commands/projection/compared.ts'
-import type { Request } from '../../projector/elasticsearch.ts'
-import { generationsIn } from '../../projector/generations.ts'
+import { commonPositions, noteComparison } from '../../commands/generations/compared.ts'
+import type { Request } from '../../projector/elasticsearch/client.ts'
+import { generationsIn } from '../../projector/generations/generations.ts'
 
 const identityOf = (generation: string, rules_version = 1) => {
   return { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { percentile } from '../../demo/pulse.ts'
+import type { Case } from '../../demo/check/verify.ts'
 import { linesOf, tableOf } from '../../demo/report.ts'
-import type { Case } from '../../demo/verify.ts'
+import { percentile } from '../../demo/run/latency-probe.ts'
 
 test('amounts are shown whole, in groups, with at least two decimals', () => {
   const payouts = [

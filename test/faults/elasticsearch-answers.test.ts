@@ -3,7 +3,7 @@
  * indices that are read-only, gone or other than they were; and one that nobody reaches for two minutes.
  */
 import { beforeAll, expect, test } from 'vitest'
-import { createSlots } from '../../projector/slots.ts'
+import { createSlots } from '../../projector/flow/semaphore.ts'
 import { foldAll } from '../support/agreement.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
 import {

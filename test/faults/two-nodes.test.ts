@@ -3,9 +3,9 @@
  * both be master no loss of either would be survived, so the first alone may be.
  */
 import { beforeAll, expect, test } from 'vitest'
+import { findWay } from '../../services/locate.ts'
 import { freePort } from '../../services/ports.ts'
 import type { Service } from '../../services/service.ts'
-import { findWay } from '../../services/ways.ts'
 import { foldAll } from '../support/agreement.ts'
 import { expectGoesOn, expectNothingHappened, type Installation, startInstallation } from '../support/installation.ts'
 import { keepPublishing } from '../support/load.ts'

@@ -1,7 +1,7 @@
 /** `npm run projection -- diff` and `explain`, as an analyst runs them, on a story of which every figure is known. */
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { columns } from '../../commands/projection/rows.ts'
+import { columns } from '../../commands/documents/rows.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import {
   line,

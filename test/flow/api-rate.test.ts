@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Elasticsearch } from '../../api/elasticsearch.ts'
+import type { Elasticsearch } from '../../api/elasticsearch/client.ts'
 import { READS_IN_FLIGHT_MAX } from '../../api/limits.ts'
 import { newKeyText } from '../../commands/keys/key-text.ts'
 import { listed, refusedWith, serveApi, useStore } from '../support/api.ts'

@@ -1,6 +1,6 @@
 /** The rate limit of several API processes, counted in a real Redis. */
 import { describe, expect, test } from 'vitest'
-import { countTogether, type Rate } from '../../api/count-requests.ts'
+import { countTogether, type Rate } from '../../api/access/rate-counter.ts'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
 import { startApi } from '../support/processes.ts'
 import { redisProgram } from '../support/programs.ts'

@@ -1,9 +1,9 @@
 /** How much of an API one key, and one organization, may take at once: what is left for the others. */
 import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
-import type { Elasticsearch } from '../../api/elasticsearch.ts'
+import { usualShares } from '../../api/capacity/shares.ts'
+import type { Elasticsearch } from '../../api/elasticsearch/client.ts'
 import { READS_OF_ORGANIZATION, UNDER_WAY_OF_KEY } from '../../api/limits.ts'
-import { usualShares } from '../../api/shares.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'

@@ -4,7 +4,7 @@
  */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { registerCodecs } from '../../projector/codecs.ts'
+import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import { FIRST_GENERATION } from '../../schemas/documents.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'

@@ -1,12 +1,12 @@
 /** The real Elasticsearch answers bulk requests in just the form that is read off the text: any other would be read too, at ten times the cost. */
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
-import { BulkAnswer } from '../../projector/bulk-answer.ts'
-import { elasticsearchConfig } from '../../projector/config.ts'
-import { createElasticsearch } from '../../projector/elasticsearch.ts'
-import { pack, render } from '../../projector/render.ts'
-import { changeOf, nameOf } from '../../projector/state.ts'
-import { write } from '../../projector/write.ts'
+import { elasticsearchConfig } from '../../projector/client-options.ts'
+import { BulkAnswer } from '../../projector/elasticsearch/bulk-responses.ts'
+import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
+import { pack, render } from '../../projector/flow/serialize.ts'
+import { write } from '../../projector/flow/write.ts'
+import { changeOf, nameOf } from '../../projector/rules/state.ts'
 import { useStore } from '../support/api.ts'
 
 test('a bulk request of which all is written, created and replaced, is read off the text of its answer', async t => {

@@ -4,26 +4,26 @@ import type { Mutant } from './mutant.ts'
 export const commandMutants: readonly Mutant[] = [
   {
     name: 'as many documents are asked for at once as there are, however large',
-    file: 'commands/projection/sizes.ts',
+    file: 'commands/documents/sizes.ts',
     find: '    if (count > 0 && bytes > most) break\n',
     replace: '',
   },
   {
     name: 'an answer that is too long ends the command',
-    file: 'commands/projection/scan.ts',
+    file: 'commands/documents/scan.ts',
     find: '      if (error instanceof AnswerTooLong) continue\n',
     replace: '',
   },
   {
     name: 'the size of a body is no difference',
-    file: 'commands/projection/as-of.ts',
+    file: 'commands/documents/as-of.ts',
     find: 'export const asOf = (kind: Kind, { id, source: fields }: Document, position: number): Document | undefined => {\n',
     replace:
       'export const asOf = (kind: Kind, { id, source }: Document, position: number): Document | undefined => {\n  const { body_bytes: _, ...fields } = source\n',
   },
   {
     name: 'of many documents that differ none is looked at again',
-    file: 'commands/projection/find-differences.ts',
+    file: 'commands/documents/find-differences.ts',
     find: 'if (digest === other?.digest && count === other.count) continue',
     replace: 'if (count === other?.count) continue',
   },
@@ -35,7 +35,7 @@ export const commandMutants: readonly Mutant[] = [
   },
   {
     name: 'a replay goes up to a time of which records are yet to come',
-    file: 'commands/projection/until.ts',
+    file: 'commands/analysis/replay-bounds.ts',
     find: '    if (time <= settled || (firstLater',
     replace: '    if (time <= now || (firstLater',
   },

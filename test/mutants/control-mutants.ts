@@ -5,26 +5,26 @@ import type { Mutant } from './mutant.ts'
 export const controlMutants: readonly Mutant[] = [
   {
     name: 'a lost control index is made anew beside what was projected',
-    file: 'projector/prepare.ts',
+    file: 'projector/generations/prepare.ts',
     find: '    if (projected.length > 0) {\n',
     replace: '    if (projected.length < 0) {\n',
   },
   {
     name: 'only the first generation proves that something was projected',
-    file: 'projector/indices.ts',
+    file: 'projector/generations/indices.ts',
     find: '? generation : undefined\n',
     replace: "&& generation === 'g1' ? generation : undefined\n",
   },
   {
     name: 'the indices of another installation prove that something was projected',
-    file: 'projector/indices.ts',
+    file: 'projector/generations/indices.ts',
     find: "  const [generation, kind, ...others] = name.slice(prefix.length + 1).split('-')\n",
     replace:
       "  const [kind, generation, ...others] = name.slice(prefix.length + 1).split('-').reverse()\n  others.length = 0\n",
   },
   {
     name: 'the first generation is made live where nobody knows any more which one was',
-    file: 'projector/prepare.ts',
+    file: 'projector/generations/prepare.ts',
     find: 'if (others.length === 0 || (await',
     replace: 'if (others.length >= 0 || (await',
   },
@@ -36,7 +36,7 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a spare generation that cannot be opened stops the start',
-    file: 'projector/projector.ts',
+    file: 'projector/start.ts',
     find: 'if (generation === generations.live || !(error instanceof StopError)) throw error',
     replace: 'if (generation !== undefined || !(error instanceof StopError)) throw error',
     flow: 'test/flow/damaged-spare.test.ts',
@@ -55,13 +55,13 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a projector goes on with indices that were restored',
-    file: 'projector/indices.ts',
+    file: 'projector/generations/indices.ts',
     find: '  if (replaced === undefined) return\n',
     replace: '  if (replaced !== null) return\n',
   },
   {
     name: 'the ids of indices are recorded anew at every start',
-    file: 'projector/prepare.ts',
+    file: 'projector/generations/prepare.ts',
     find: '  if (identity.indices !== undefined) return identity\n',
     replace:
       '  identity = { ...identity, indices: await readIndexIds(names, { request, prefix }) }\n  if (identity.indices !== undefined) return identity\n',
@@ -74,25 +74,25 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'the API believes restored indices',
-    file: 'api/check-indices.ts',
+    file: 'api/read/check-indices.ts',
     find: "if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')",
     replace: "if (ids.get(index) === undefined) throw unavailable('indices_replaced')",
   },
   {
     name: 'the API believes indices that nobody has recorded',
-    file: 'api/check-indices.ts',
+    file: 'api/read/check-indices.ts',
     find: "if (body.indices === undefined) throw unavailable('indices_not_recorded')",
     replace: 'if (body.indices === undefined) return',
   },
   {
     name: 'a key that is remembered is served although its index was not looked at',
-    file: 'api/check-indices.ts',
+    file: 'api/read/check-indices.ts',
     find: '    if (looking === undefined) return keys.remembered(key)\n',
     replace: '    if (looking !== null) return keys.remembered(key)\n',
   },
   {
     name: 'what is read again after a restore is served before that is done',
-    file: 'api/position.ts',
+    file: 'api/read/position.ts',
     find: "  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')\n",
     replace: '',
   },

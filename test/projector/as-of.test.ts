@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Cache } from '../../projector/cache.ts'
-import type { RawRecord } from '../../projector/raw-record.ts'
-import type { Change, Key } from '../../projector/state.ts'
+import type { RawRecord } from '../../projector/event/raw-record.ts'
+import { Cache } from '../../projector/flow/cache.ts'
+import type { Change, Key } from '../../projector/rules/state.ts'
 import type { CommissionEvent } from '../../schemas/events.ts'
 import * as examples from '../schemas/examples.ts'
 import { type Decided, Documents, decideOneByOne, projectBatch } from './given.ts'

@@ -1,8 +1,9 @@
 /** An assignment whose positions and identifications are held, and what the Kafka client is told. */
-import { Assignment } from '../../projector/assign.ts'
-import { PartitionFlow } from '../../projector/flow.ts'
-import type { Position, PublishedPosition } from '../../projector/publish.ts'
-import { hashOf } from '../../projector/source.ts'
+
+import { PartitionFlow } from '../../projector/flow/flow.ts'
+import type { Position, PublishedPosition } from '../../projector/flow/publish.ts'
+import { hashOf } from '../../projector/kafka/source.ts'
+import { Assignment } from '../../projector/stream/assign.ts'
 import { Held } from './held.ts'
 import { eventRecord } from './records.ts'
 import { startFlow } from './running-flow.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { StopError } from '../../projector/failures.ts'
 import { createKeepUp } from '../../projector/keep-up.ts'
 import { SPARE_RETRY_MS } from '../../projector/limits.ts'
-import type { StreamOptions } from '../../projector/stream.ts'
+import type { StreamOptions } from '../../projector/stream/stream.ts'
 import { everythingRuns } from './held.ts'
 
 const setUp = () => {

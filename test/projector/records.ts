@@ -1,12 +1,12 @@
 /** Records as the consumer hands them over, in binary mode unless said otherwise. */
 
-import { decode } from '../../projector/decode.ts'
-import { encodeHeaders } from '../../projector/headers.ts'
-import { judge as judgeRecord } from '../../projector/judge.ts'
-import type { Judged } from '../../projector/project.ts'
-import type { RawRecord } from '../../projector/raw-record.ts'
+import { decode } from '../../projector/event/decode.ts'
+import type { RawRecord } from '../../projector/event/raw-record.ts'
+import type { Source } from '../../projector/event/validate.ts'
+import { judge as judgeRecord } from '../../projector/flow/assess.ts'
+import type { Judged } from '../../projector/flow/project.ts'
+import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
-import type { Source } from '../../projector/validate.ts'
 import type { EventType } from '../../schemas/events.ts'
 
 export type Headers = readonly (readonly [name: string, value: string | Buffer | null])[]

@@ -1,11 +1,11 @@
 /**
  * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away, and had but to wait.
  * Cause: the client starts its consumer again after a lost connection; if then no broker says who coordinates the group, that is an
- * error it holds to be for good, see projector/crashes.ts. Found by the rig with seed 318175561.
+ * error it holds to be for good, see projector/kafka/patch-retries.ts. Found by the rig with seed 318175561.
  */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { consume } from '../../projector/consume.ts'
+import { consume } from '../../projector/stream/consume.ts'
 import { kafkaThrough } from '../support/kafka-through.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually } from '../support/scope.ts'

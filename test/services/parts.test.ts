@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { elasticsearchImage, kafkaImage, kafkaVariable } from '../../services/docker.ts'
 import { freePort } from '../../services/ports.ts'
 import { progressBar } from '../../services/progress-bar.ts'
-import { isAlive } from '../../services/tools.ts'
+import { isAlive } from '../../services/run-program.ts'
 
 const sources = join(import.meta.dirname, '..', '..', 'services', 'jvm')
 

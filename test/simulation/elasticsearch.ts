@@ -4,8 +4,8 @@
  * arrival of the request and its answer. What an API asks of it is in `searches.ts`, how requests get here in `link.ts`.
  */
 
-import { AnswerReader } from '../../projector/bulk-answer.ts'
-import type { Answer, Request } from '../../projector/elasticsearch.ts'
+import { AnswerReader } from '../../projector/elasticsearch/bulk-responses.ts'
+import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
 import type { IndexDefinition } from '../../schemas/documents.ts'
 import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'

@@ -2,7 +2,7 @@
  * The Kafka client of one process, as far as the projector uses it: consumers and admin clients.
  */
 import type { Kafka } from 'kafkajs'
-import { encodeHeaders } from '../../projector/headers.ts'
+import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Broker } from './broker.ts'
 import { type Call, createCall } from './call.ts'

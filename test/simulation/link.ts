@@ -1,5 +1,5 @@
 /**
- * The way from a projector to Elasticsearch and back, as `projector/elasticsearch.ts` has it: a request is tried once, and
+ * The way from a projector to Elasticsearch and back, as `projector/elasticsearch/client.ts` has it: a request is tried once, and
  * fails as `Unavailable` when it is lost, refused, given up or not answered in time. What happens to the request and what
  * the projector hears of it are two things here.
  */
@@ -9,7 +9,7 @@ import {
   type Elasticsearch,
   type Request,
   Unavailable,
-} from '../../projector/elasticsearch.ts'
+} from '../../projector/elasticsearch/client.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
 import type { Host } from './clock.ts'
 import type { Coverage } from './coverage.ts'

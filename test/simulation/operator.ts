@@ -4,10 +4,10 @@
  * which is the same stream, and the comparison of two generations.
  */
 import { CommandError } from '../../commands/failures.ts'
-import { rollback, swap } from '../../commands/projection/swap.ts'
-import { type Answer, keepTrying, type Request, Unavailable } from '../../projector/elasticsearch.ts'
-import { changeGenerations } from '../../projector/generations.ts'
-import { prepareGeneration } from '../../projector/prepare.ts'
+import { rollback, swap } from '../../commands/generations/swap.ts'
+import { type Answer, keepTrying, type Request, Unavailable } from '../../projector/elasticsearch/client.ts'
+import { changeGenerations } from '../../projector/generations/generations.ts'
+import { prepareGeneration } from '../../projector/generations/prepare.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/documents.ts'
 import type { Random } from '../support/random.ts'

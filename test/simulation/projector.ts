@@ -3,15 +3,15 @@
  * Kafka and Elasticsearch. Not simulated: the admin port, the report, and how a process ends after what stops it.
  */
 
-import { createClocks } from '../../projector/clocks.ts'
-import type { Steps } from '../../projector/flow.ts'
-import { readGenerations } from '../../projector/generations.ts'
+import { createClocks } from '../../projector/elasticsearch/clocks.ts'
+import type { Steps } from '../../projector/flow/flow.ts'
+import { readGenerations } from '../../projector/generations/generations.ts'
 import { createHealth } from '../../projector/health.ts'
 import { createKeepUp, type KeepUp } from '../../projector/keep-up.ts'
 import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
-import { prepare, type Settings } from '../../projector/projector.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
-import { type RunningStream, type StreamOptions, startStream, type Tampering } from '../../projector/stream.ts'
+import { prepare, type Settings } from '../../projector/start.ts'
+import { type RunningStream, type StreamOptions, startStream, type Tampering } from '../../projector/stream/stream.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../schemas/documents.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { rep } from '../schemas/examples.ts'

@@ -3,15 +3,15 @@
  * simulated Elasticsearch. Every page is compared with the model at the position it was read at, every walk with what the
  * contract says of walks. Not simulated: HTTP, the limit of the rate, a read that is cut after its time.
  */
-import { answerList, answerPayout, answerStatement } from '../../api/answer-page.ts'
+import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { Refusal } from '../../api/failures.ts'
-import { createKeyLookUp, type Keys } from '../../api/keys.ts'
+import type { Context } from '../../api/http/request.ts'
 import { KEY_BELIEVED_FOR } from '../../api/limits.ts'
-import type { Position } from '../../api/position.ts'
-import type { ReadList } from '../../api/read-list.ts'
-import type { ReadRecords } from '../../api/read-record.ts'
-import { createReaders } from '../../api/readers.ts'
-import type { Context } from '../../api/request.ts'
+import { createKeyLookUp, type Keys } from '../../api/read/api-keys.ts'
+import type { Position } from '../../api/read/position.ts'
+import type { ReadList } from '../../api/read/read-list.ts'
+import type { ReadRecords } from '../../api/read/read-record.ts'
+import { createReaders } from '../../api/read/readers.ts'
 import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { Clock } from './clock.ts'

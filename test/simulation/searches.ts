@@ -3,10 +3,11 @@
  * one. Each shard of a search is looked at when its moment comes, and so is each document of a multi-get. A read can be
  * late, lost, or answered in part.
  */
-import type { DocumentName } from '../../api/cut-documents.ts'
-import type { MultiGet, Search } from '../../api/elasticsearch.ts'
+
+import { gather } from '../../api/elasticsearch/batch-multi-gets.ts'
+import type { MultiGet, Search } from '../../api/elasticsearch/client.ts'
+import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../api/failures.ts'
-import { gather } from '../../api/gather.ts'
 import type { Clock } from './clock.ts'
 import type { Engine } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'

@@ -1,6 +1,6 @@
 /** Other rules, as an analyst writes them: every calculated payout in EUR gets a line of 10.00 more. */
-import { total } from '../../commands/projection/sums.ts'
-import { JsonText } from '../../projector/json-text.ts'
+import { total } from '../../commands/documents/sums.ts'
+import { JsonText } from '../../projector/event/raw-json.ts'
 import type { AnyRules, RulesTable } from '../../projector/rules/rules.ts'
 import type { LineItem, PayoutCalculatedData } from '../../schemas/events.ts'
 

@@ -12,7 +12,7 @@ import { readParked } from '../../commands/parked/find.ts'
 import { count, list, show } from '../../commands/parked/parked.ts'
 import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
 import { runProgram } from '../../commands/program.ts'
-import { createElasticsearch } from '../../projector/elasticsearch.ts'
+import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import type { Outgoing } from './events.ts'
 import type { Published, Topics } from './topics.ts'
 

@@ -3,7 +3,7 @@
  * Everything else goes through at once.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { listen, stop } from '../../api/server.ts'
+import { listen, stop } from '../../api/http/server.ts'
 import type { Scope } from './scope.ts'
 
 export type HeldMultiGet = {

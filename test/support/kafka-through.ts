@@ -1,7 +1,7 @@
 /** A Kafka client with the projector's own configuration, all of whose connections go through a proxy. */
 import kafkajs, { type ISocketFactoryArgs, type Kafka } from 'kafkajs'
-import { kafkaConfig } from '../../projector/config.ts'
-import { hearConnections } from '../../projector/connections.ts'
+import { kafkaConfig } from '../../projector/client-options.ts'
+import { hearConnections } from '../../projector/kafka/patch-connections.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import type { FaultProxy } from './proxy.ts'
 

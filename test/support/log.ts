@@ -1,5 +1,5 @@
 /** What lies in the topics, read by a client of the test's own: the truth, where sending was disturbed as well. */
-import { registerCodecs } from '../../projector/codecs.ts'
+import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import type { Published, Topics } from './topics.ts'
 
 /** Every record of both topics, partition by partition in order. */

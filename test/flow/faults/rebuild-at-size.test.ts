@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createDataset } from '../../../bench/dataset.ts'
+import { createDataset } from '../../../bench/rig/dataset.ts'
 import { indexOf, kinds, LIVE_ID, positionId } from '../../../schemas/documents.ts'
 import type { CommissionEvent } from '../../../schemas/events.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../../support/commands.ts'

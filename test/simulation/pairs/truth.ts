@@ -1,8 +1,8 @@
 /** What must be so after two commands: that what each said is true, and that whatever was cut short can be brought to its end. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { asOf } from '../../../commands/documents/as-of.ts'
 import { CommandError } from '../../../commands/failures.ts'
-import { asOf } from '../../../commands/projection/as-of.ts'
 import { controlIndexOf, indexOf, type Kind, kinds, parkedId } from '../../../schemas/documents.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 import { sandboxPrefixOf } from '../../../schemas/sandboxes.ts'

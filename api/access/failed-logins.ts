@@ -1,0 +1,53 @@
+/**
+ * How often an address came with a key that was looked up and is none. In: addresses. Out: whether one may try another key.
+ * Promises: bounded memory, whoever comes; addresses that only differ where one network hands them out are one. A try is counted before
+ *   its look-up, so that many at once are not all under way before the first is counted.
+ */
+import { isIPv6 } from 'node:net'
+import { LRUCache } from 'lru-cache'
+import type { Release } from '../capacity/semaphore.ts'
+import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
+
+export type Failures = {
+  /** Counts a try, and returns what takes it back: it was no failure. Undefined where the address has no try left in its window. */
+  readonly reserve: (address: string | undefined) => Release | undefined
+}
+
+/** @param now milliseconds of a clock that never goes back */
+export const createFailures = (now: () => number, most = FAILURES_PER_ADDRESS): Failures => {
+  const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
+  const windowOf = (network: string) => {
+    const known = windows.get(network)
+    if (known !== undefined && known.ends > now()) return known
+    const window = { count: 0, ends: now() + FAILURES_WINDOW_SECONDS * 1_000 }
+    windows.set(network, window)
+    return window
+  }
+  return {
+    reserve: address => {
+      const window = windowOf(networkOf(address))
+      if (window.count >= most) return undefined
+      window.count++
+      let taken = false
+      return () => {
+        if (!taken) window.count--
+        taken = true
+      }
+    },
+  }
+}
+
+/** Who is counted as one: an IPv4 address, or the 64 bits of an IPv6 address that a network is known by. */
+export const networkOf = (address = ''): string => {
+  const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
+  if (v4 !== undefined) return v4
+  if (!isIPv6(address)) return address
+  const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? []
+  const groups = before === '' ? [] : before.split(':')
+  const missing = after === undefined ? 0 : 8 - groups.length - (after === '' ? 0 : after.split(':').length)
+  const whole = [...groups, ...Array.from({ length: missing }, () => '0'), ...(after ? after.split(':') : [])]
+  return whole
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')
+}

@@ -1,0 +1,57 @@
+/**
+ * The admin port, never the public one: `/` (a short status page for people), `/livez` (this process runs), `/readyz` (it can
+ * answer; else the reasons), `/metrics`, and `/reference` (the OpenAPI document as a page).
+ */
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import { ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
+import type { Readiness } from './ready.ts'
+import { type Page, referencePages } from './reference.ts'
+import { statusPage } from './status-page.ts'
+
+type Parts = {
+  /** Whether the API can answer now, and how far what it answers from is. */
+  readonly readiness: () => Promise<Readiness>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly metrics: () => Promise<string>
+  readonly metricsType: string
+}
+
+export const createAdminServer = ({ readiness, now, metrics, metricsType }: Parts): Server => {
+  const pages: Readonly<Record<string, () => Promise<Page & { readonly status?: number }>>> = {
+    '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),
+    '/livez': async () => json({ live: true }),
+    '/readyz': async () => {
+      const { notReady } = await readiness()
+      const ready = notReady.length === 0
+      return { ...json({ ready, reasons: notReady }), status: ready ? OK : NOT_READY }
+    },
+    '/metrics': async () => ({ type: metricsType, body: await metrics() }),
+    ...referencePages,
+  }
+  return createServer((req, res) => {
+    const page = pages[(req.url ?? '').split('?')[0] ?? '']
+    if (!page) return send(res, ADMIN_NOT_FOUND, json({ paths: Object.keys(pages) }))
+    if (req.method !== 'GET' && req.method !== 'HEAD') return send(res, ADMIN_METHOD_REFUSED, json({ allow: 'GET' }))
+    page()
+      .then(answer => send(res, answer.status ?? OK, answer))
+      .catch(() => res.destroy())
+  })
+}
+
+const json = (value: unknown): Page => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(value) })
+
+/** Pages ask nothing of any other address. Styles within the page are the renderer's way. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; connect-src 'self'; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const send = (res: ServerResponse, status: number, { type, body }: Page): void => {
+  res.writeHead(status, {
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+    'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-cache',
+  })
+  res.end(body)
+}

@@ -1,0 +1,138 @@
+/** What the API counts and measures, for Prometheus. Labels are route patterns, methods, statuses and words of ours only. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ObserveRequest } from '../answer/answer-errors.ts'
+import type { Limit } from '../capacity/answer-budget.ts'
+import type { Usage } from '../capacity/shares.ts'
+import type { Observe } from '../elasticsearch/client.ts'
+
+export type Metrics = {
+  readonly registry: Registry
+  readonly request: ObserveRequest
+  readonly elasticsearch: Observe
+  readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
+  /** Whether Redis counts requests, and every request that this process counted for itself meanwhile. */
+  readonly countedTogether: (counts: boolean) => void
+  readonly countedAlone: () => void
+  readonly refusedBytes: (code: string) => void
+  readonly connectionTurnedAway: () => void
+  readonly unhandledRejection: () => void
+  /** Where to look what is in use, each time the metrics are read. */
+  readonly watchUsage: (usage: () => Usage) => void
+  readonly answerRefused: (by: Limit) => void
+  readonly answerCutOff: () => void
+  /** Shows how many bytes of answers are held, each time somebody asks. */
+  readonly watchAnswers: (held: () => number) => void
+}
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+export const createMetrics = (): Metrics => {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const requests = new Histogram({
+    name: 'api_request_seconds',
+    help: 'Requests by method, route pattern and status, and how long they took.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS,
+    registers,
+  })
+  const reads = new Histogram({
+    name: 'api_elasticsearch_seconds',
+    help: 'Requests to Elasticsearch by operation and outcome, and how long they took.',
+    labelNames: ['operation', 'outcome'],
+    buckets: SECONDS,
+    registers,
+  })
+  const limited = new Counter({
+    name: 'api_rate_limited_total',
+    help: 'Requests over the limit of their key, too many under way, or of an address that tried too many keys that are none.',
+    labelNames: ['by'],
+    registers,
+  })
+  const together = new Gauge({
+    name: 'api_rate_shared',
+    help: '1 while Redis counts the requests of each key for all processes; 0 while each counts for itself.',
+    registers,
+  })
+  const alone = new Counter({
+    name: 'api_rate_alone_total',
+    help: 'Requests counted by this process for itself although REDIS_URL is set.',
+    registers,
+  })
+  const refused = new Counter({
+    name: 'api_refused_bytes_total',
+    help: 'Connections whose bytes were no request, by code.',
+    labelNames: ['code'],
+    registers,
+  })
+  const turnedAway = new Counter({
+    name: 'api_connections_turned_away_total',
+    help: 'New connections that were closed because there are too many, and none of them is idle.',
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'api_refusals_total',
+    help: 'Requests that were refused, by status and reason.',
+    labelNames: ['status', 'reason'],
+    registers,
+  })
+  const watchUsage = (usage: () => Usage): void => {
+    const inUse = new Gauge({
+      name: 'api_in_use',
+      help: 'Requests under way, requests that read, and look-ups of keys: those that hold a permit now, and those that wait for one.',
+      labelNames: ['use', 'state'],
+      registers,
+      collect: () => {
+        for (const [use, { held, waiting }] of Object.entries(usage())) {
+          inUse.set({ use, state: 'held' }, held)
+          inUse.set({ use, state: 'waiting' }, waiting)
+        }
+      },
+    })
+  }
+  const unhandled = new Counter({
+    name: 'api_unhandled_rejections_total',
+    help: 'Promises that were rejected and that nothing listened to: each is a defect, and its place is in the log.',
+    registers,
+  })
+  const answersRefused = new Counter({
+    name: 'api_answers_refused_total',
+    help: 'Answers refused because too many bytes of answers were held: by the process, an organization or a key.',
+    labelNames: ['by'],
+    registers,
+  })
+  const answersCutOff = new Counter({
+    name: 'api_answers_cut_off_total',
+    help: 'Answers whose connection was closed because the client read too slowly.',
+    registers,
+  })
+  const watchAnswers: Metrics['watchAnswers'] = held => {
+    new Gauge({
+      name: 'api_answer_bytes',
+      help: 'Bytes of answers that are held: asked for, being made, or not yet delivered.',
+      registers,
+      collect() {
+        this.set(held())
+      },
+    })
+  }
+  return {
+    registry,
+    request: (method, route, status, milliseconds, because) => {
+      requests.observe({ method, route: route ?? 'none', status }, milliseconds / 1000)
+      if (because !== undefined) refusals.inc({ status, reason: because })
+    },
+    elasticsearch: (operation, outcome, milliseconds) => reads.observe({ operation, outcome }, milliseconds / 1000),
+    rateLimited: by => limited.inc({ by }),
+    countedTogether: counts => together.set(counts ? 1 : 0),
+    countedAlone: () => alone.inc(),
+    connectionTurnedAway: () => turnedAway.inc(),
+    refusedBytes: code => refused.inc({ code }),
+    unhandledRejection: () => unhandled.inc(),
+    watchUsage,
+    answerRefused: by => answersRefused.inc({ by }),
+    answerCutOff: () => answersCutOff.inc(),
+    watchAnswers,
+  }
+}

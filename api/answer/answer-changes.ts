@@ -1,0 +1,130 @@
+/**
+ * In: a page of changes, a page of a payout's history, or totals. Out: the answer: bytes, entity tag, projection time; or 304.
+ * Promises: records are copied byte for byte, as they were just after their change; nothing gives an offset away. A page of history ends
+ *   early when it is full, as any page does. Long work is divided into slices: see pace.ts.
+ */
+import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import { instantOf } from '../../schemas/values.ts'
+import { type Cut, type Hit, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import type { Context } from '../http/request.ts'
+import { joinParts, lengthOf, type Pace, type Part, partOf } from '../pace.ts'
+import type { HistoryPage } from '../read/read-history.ts'
+import { changeOf, type Page, recordIdOf } from '../read/read-list.ts'
+import { type RecordName, textOfName } from '../read/read-parameters.ts'
+import type { TotalsRead } from '../read/read-totals.ts'
+import { answerLater, contentHash, entityTag } from './answer-page.ts'
+import { type Compared, differenceParts, readPayout } from './compare-payouts.ts'
+import { replacementOf } from './record-json.ts'
+
+export const answerChanges = (
+  ctx: Context,
+  page: Page,
+  startingAfter: RecordName | undefined,
+  pace: Pace,
+): Promise<void> => {
+  const names = page.hits.map(changeOf)
+  const last = names.at(-1) ?? startingAfter
+  const nextCursor = last ? textOfName(last) : ''
+  const hashes = page.hits.map((hit, place) => `${names[place]?.id} ${contentHash(hit)}`).join()
+  const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
+  return answerLater(ctx, page.position, etag, () => {
+    const items = page.hits.map((hit, place) => changeParts(hit, names[place] as RecordName))
+    return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
+  })
+}
+
+export const answerHistory = (
+  ctx: Context,
+  page: HistoryPage,
+  startingAfter: RecordName | undefined,
+  pace: Pace,
+): Promise<void> => {
+  const { position, before } = page
+  const hashes = page.hits.map(hit => `${contentHash(hit)} ${replacementOf(hit, position)}`).join()
+  // Of all that was read: where the page ends follows from it.
+  const last = page.hits.at(-1)
+  const nextCursor = last ? recordIdOf(last) : (startingAfter?.id ?? '')
+  const content = `${before && contentHash(before)} ${hashes} ${page.hasMore} ${nextCursor}`
+  return answerLater(ctx, position, entityTag('history', position, content), async () => {
+    const items = await stepsOf(page, pace)
+    const end = page.hits[items.length - 1]
+    const hasMore = page.hasMore || items.length < page.hits.length
+    return joinParts(reserved(ctx, listOf(items, hasMore, end ? recordIdOf(end) : nextCursor)), pace)
+  })
+}
+
+/** Each payout with its difference to the one before, until the page is full; one at least. */
+const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Promise<Part[][]> => {
+  const items: Part[][] = []
+  let bytes = 0
+  let previous: Compared | undefined = before && (await readPayout(before, pace))
+  for (const hit of hits) {
+    const payout = await readPayout(hit, pace)
+    const difference = previous ? await differenceParts(previous, payout, pace) : [partOf('null')]
+    const more = `,"superseded_by_id":${replacementOf(hit, position)},"difference":`
+    const item = [withoutBrace(hit), partOf(more), ...difference, END]
+    bytes += lengthOf(item)
+    if (bytes > PAGE_BYTES_MAX && items.length > 0) return items
+    items.push(item)
+    previous = payout
+    if (pace.isDue(item.length, 0)) await pace.rest()
+  }
+  return items
+}
+
+export const answerTotals = async (ctx: Context, { position, totals }: TotalsRead, pace: Pace): Promise<void> => {
+  const { totals: rows, ...rest } = totals
+  const parts: Part[] = []
+  for (const row of rows) {
+    parts.push(partOf(`${parts.length > 0 ? ',' : ''}${JSON.stringify(row)}`))
+    if (pace.isDue(1, 0)) await pace.rest()
+  }
+  const head = partOf(`{"data":${JSON.stringify(rest).slice(0, -1)},"totals":[`)
+  const body = await joinParts([head, ...parts, partOf(']}}')], pace)
+  await answerLater(ctx, position, entityTag('totals', position, body.toString('latin1')), async () => body)
+}
+
+/** The same parts, once the budget has the bytes of the answer that they make. */
+const reserved = (ctx: Context, parts: readonly Part[]): readonly Part[] => {
+  ctx.state.reservation?.add(lengthOf(parts))
+  return parts
+}
+
+const listOf = (items: readonly (readonly Part[])[], hasMore: boolean, nextCursor: string): Part[] => {
+  const parts = [LIST]
+  for (const item of items) {
+    if (parts.length > 1) parts.push(COMMA)
+    for (const part of item) parts.push(part)
+  }
+  parts.push(partOf(`],"has_more":${hasMore},"next_cursor":"${nextCursor}"}`))
+  return parts
+}
+const LIST = partOf('{"data":[')
+const COMMA = partOf(',')
+const END = partOf('}')
+
+/** A body without its closing brace: something follows. */
+const withoutBrace = ({ bytes, bodyStart, bodyEnd }: Cut): Part => ({ bytes, from: bodyStart, to: bodyEnd - 1 })
+
+const changeParts = (hit: Hit, name: RecordName): Part[] => {
+  const { kind, id, ordinal = 1 } = name
+  const superseded = kind === 'payouts' ? supersededBy(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
+  const reversed = kind === 'payroll_files' ? JSON.stringify(textOf(hit, 'reverses_id')) : 'null'
+  const at = instantOf(numberOf(hit, 'at'))
+  const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
+  // Just then nothing had replaced it.
+  return [partOf(head), withoutBrace(hit), kind === 'payouts' ? NOT_REPLACED : END, END]
+}
+
+const NOT_REPLACED = partOf(',"superseded_by_id":null}')
+const SUPERSEDES = Buffer.from('"supersedes_id":')
+
+/** What a payout replaced, as JSON. In front of it in the body are ids and amounts only: what is found first is the field. */
+const supersededBy = ({ bytes, bodyStart, bodyEnd }: Cut): string => {
+  const from = bytes.indexOf(SUPERSEDES, bodyStart) + SUPERSEDES.length
+  const [value] =
+    /^(?:null|"payout_[0-9A-Za-z]{1,64}")(?=,)/.exec(bytes.toString('latin1', from, Math.min(from + 80, bodyEnd))) ?? []
+  if (value === undefined) throw unavailable('elasticsearch_malformed_record')
+  return value
+}

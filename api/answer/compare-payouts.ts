@@ -1,0 +1,106 @@
+/**
+ * In: a payout and the one that it replaced, as they are stored. Out: what changed, as JSON: amounts, and lines by their ids.
+ * Promises: a line that is the same is the same to the letter; what is shown of a line are its bytes. Nothing but a payout's head is
+ *   parsed, whatever its size: both are stored in the one form that JSON.stringify gives their fields, so that equal lines are equal bytes.
+ * Can go wrong: a payout that has not this form is `unavailable`.
+ */
+import { differenceOf } from '../../schemas/money.ts'
+import type { Cut } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import { type Pace, type Part, partOf } from '../pace.ts'
+
+type Head = { readonly net_amount: string; readonly earned_amount: string; readonly currency: string }
+/** A payout as it is compared: `lines` by their ids, in order. */
+export type Compared = { readonly head: Head; readonly lines: ReadonlyMap<string, Part> }
+
+const LINES = Buffer.from(',"line_items":[')
+const BETWEEN = Buffer.from('},{"id":"line_')
+const ID = '{"id":"'.length
+const QUOTE = 0x22
+/** Bytes in which an id ends: `{"id":"line_`, 64 characters and the quote. */
+const ID_ROOM = 80
+
+export const readPayout = async ({ bytes, bodyStart, bodyEnd }: Cut, pace: Pace): Promise<Compared> => {
+  const body = bytes.subarray(bodyStart, bodyEnd)
+  const at = body.indexOf(LINES)
+  const from = at + LINES.length
+  const to = body.length - ']}'.length
+  if (at === -1 || to < from || body.toString('latin1', to) !== ']}') throw malformed()
+  return { head: headOf(body.toString('utf8', 0, at)), lines: await linesOf(body.subarray(0, to), from, pace) }
+}
+
+const headOf = (text: string): Head => {
+  try {
+    return JSON.parse(`${text}}`) as Head
+  } catch {
+    throw malformed()
+  }
+}
+
+/**
+ * Within a line these bytes stand nowhere: a quote in a text is escaped, and behind the text of a line comes another field than its id.
+ */
+const linesOf = async (bytes: Buffer, from: number, pace: Pace): Promise<Map<string, Part>> => {
+  const lines = new Map<string, Part>()
+  for (let start = from; start < bytes.length; ) {
+    const between = bytes.indexOf(BETWEEN, start)
+    const to = between === -1 ? bytes.length : between + 1
+    const idEnd = bytes.subarray(start, Math.min(start + ID_ROOM, to)).indexOf(QUOTE, ID)
+    const id = bytes.toString('latin1', start + ID, start + idEnd)
+    if (idEnd === -1 || !id.startsWith('line_')) throw malformed()
+    lines.set(id, { bytes, from: start, to })
+    if (pace.isDue(1, to - start)) await pace.rest()
+    start = to + 1
+  }
+  return lines
+}
+
+/** The difference as parts of JSON. */
+export const differenceParts = async (before: Compared, after: Compared, pace: Pace): Promise<Part[]> => {
+  const added: Part[][] = []
+  const changed: Part[][] = []
+  for (const [id, line] of after.lines) {
+    const same = before.lines.get(id)
+    if (same === undefined) added.push([line])
+    else if (!isEqual(same, line)) changed.push([BEFORE, same, AFTER, line, END])
+    if (pace.isDue(1, line.to - line.from)) await pace.rest()
+  }
+  const removed: Part[][] = []
+  for (const [id, line] of before.lines) {
+    if (!after.lines.has(id)) removed.push([line])
+    if (pace.isDue(1, 0)) await pace.rest()
+  }
+  const amounts = `"net_amount":${amountOf('net_amount', before, after)},"earned_amount":${amountOf('earned_amount', before, after)}`
+  return [
+    partOf(`{${amounts},"line_items_added":[`),
+    ...(await separated(added, pace)),
+    partOf('],"line_items_removed":['),
+    ...(await separated(removed, pace)),
+    partOf('],"line_items_changed":['),
+    ...(await separated(changed, pace)),
+    partOf(']}'),
+  ]
+}
+
+const BEFORE = partOf('{"before":')
+const AFTER = partOf(',"after":')
+const END = partOf('}')
+const COMMA = partOf(',')
+
+const separated = async (items: readonly Part[][], pace: Pace): Promise<Part[]> => {
+  const parts: Part[] = []
+  for (const item of items) {
+    if (parts.length > 0) parts.push(COMMA)
+    for (const part of item) parts.push(part)
+    if (pace.isDue(1, 0)) await pace.rest()
+  }
+  return parts
+}
+
+const amountOf = (field: 'net_amount' | 'earned_amount', before: Compared, after: Compared): string =>
+  before.head.currency === after.head.currency ? `"${differenceOf(before.head[field], after.head[field])}"` : 'null'
+
+const isEqual = (a: Part, b: Part): boolean =>
+  a.to - a.from === b.to - b.from && a.bytes.compare(b.bytes, b.from, b.to, a.from, a.to) === 0
+
+const malformed = () => unavailable('elasticsearch_malformed_record')

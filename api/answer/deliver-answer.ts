@@ -1,0 +1,77 @@
+/**
+ * In: a request. Out: its answer, with a reservation of the budget that lasts until the client has it or its connection is gone.
+ * Promises: what is held is what is counted, also where an answer is a part of a larger buffer; an answer is delivered in a bounded time;
+ *   an encrypted connection holds one piece of the answer besides.
+ * Can go wrong: the budget is used up → `unavailable`; a client that reads too slowly → its connection is closed.
+ */
+
+import { Readable } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import type { AnswerBudget, Reservation } from '../capacity/answer-budget.ts'
+import { compact, heldBy } from '../capacity/held-bytes.ts'
+import { createTurn, largeFrom } from '../capacity/large-answers.ts'
+import type { Semaphores } from '../capacity/semaphore.ts'
+import type { Holdings } from '../elasticsearch/hold-reads.ts'
+import { onceDelivered } from '../http/once-delivered.ts'
+import type { Context, Step } from '../http/request.ts'
+import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
+import type { Later } from '../time-limits.ts'
+
+/** Opens the reservation of an authenticated request, for what it reads and for its answer. */
+export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): Step => {
+  return async (ctx, next) => {
+    const { key, route, signal } = ctx.state
+    if (!key) throw new Error('reserveReads needs an authenticated request')
+    const turn = createTurn(turns, key.org, largeFrom(route), signal)
+    const reservation = budget.open(key, turn.isMine)
+    ctx.state.reservation = reservation
+    ctx.state.turn = turn
+    holdings.set(signal, { reservation, turn, org: key.org })
+    await next()
+  }
+}
+
+/** @param cutOff told of every answer that was not delivered in time */
+export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => void): Step => {
+  return async (ctx, next) => {
+    try {
+      await next()
+      const body: unknown = ctx.body
+      if (Buffer.isBuffer(body)) deliver(ctx, compact(body), ctx.state.reservation ?? budget.open(undefined))
+      else ctx.state.reservation?.close()
+    } catch (error) {
+      ctx.state.reservation?.close()
+      throw error
+    } finally {
+      // Only now its reads are given back.
+      ctx.state.turn?.end()
+    }
+  }
+
+  function deliver(ctx: Context, body: Buffer, reservation: Reservation): void {
+    const { req, res } = ctx
+    if (ctx.method === 'HEAD' || res.closed || res.destroyed) {
+      reservation.close()
+      return
+    }
+    reservation.settle(heldBy(body))
+    const cancel = later(deliveryTime(body.length), () => {
+      cutOff()
+      req.socket.destroy()
+    })
+    onceDelivered(req, res, () => {
+      cancel()
+      reservation.close()
+    })
+    const isEncrypted = (req.socket as Partial<TLSSocket>).encrypted === true
+    ctx.body = isEncrypted && body.length > ENCRYPTED_AT_ONCE ? Readable.from(piecesOf(body)) : body
+    ctx.length = body.length
+  }
+}
+
+/** Milliseconds in which an answer must be delivered, in whole seconds: Node keeps a list of timers for each duration. */
+export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000
+
+const piecesOf = function* (body: Buffer): Generator<Buffer> {
+  for (let from = 0; from < body.length; from += ENCRYPTED_AT_ONCE) yield body.subarray(from, from + ENCRYPTED_AT_ONCE)
+}

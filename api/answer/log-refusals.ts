@@ -1,0 +1,36 @@
+/**
+ * Which refusals of an address get a line in the log. In: the address of a request that was answered 401 or 429. Out: how many of its
+ * refusals got no line since the last one that did; undefined where this one gets none.
+ * Promises: a flood does not fill the log: REFUSALS_LOGGED lines of one address in a window, and REFUSALS_LOGGED_IN_ALL of all. What gets no
+ *   line is counted by the metrics, as every refusal is.
+ */
+import { LRUCache } from 'lru-cache'
+import { networkOf } from '../access/failed-logins.ts'
+import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS_LOGGED_SECONDS } from '../limits.ts'
+
+export type AdmitLine = (address: string | undefined) => { readonly unlogged: number } | undefined
+type Window = { readonly ends: number; lines: number }
+
+/** @param now milliseconds of a clock that never goes back */
+export const createRefusalLog = (now: () => number): AdmitLine => {
+  const windows = new LRUCache<string, Window & { unlogged: number }>({ max: ADDRESSES_REMEMBERED })
+  const newWindow = (): Window => ({ ends: now() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
+  let all = newWindow()
+
+  return address => {
+    const network = networkOf(address)
+    if (now() >= all.ends) all = newWindow()
+    const before = windows.get(network)
+    const window = before && now() < before.ends ? before : { ...newWindow(), unlogged: before?.unlogged ?? 0 }
+    windows.set(network, window)
+    if (window.lines >= REFUSALS_LOGGED || all.lines >= REFUSALS_LOGGED_IN_ALL) {
+      window.unlogged++
+      return undefined
+    }
+    window.lines++
+    all.lines++
+    const { unlogged } = window
+    window.unlogged = 0
+    return { unlogged }
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Bytes of answers that this process holds: from the moment Elasticsearch is asked until a client has them.
+ * In: who reads, and how many bytes. Out: a reservation, to be closed when the answer is delivered or its connection is gone.
+ * Promises: the process, each organization and each key stay within their budgets. One exception: a key may exceed its own by the large
+ *   answer that its organization makes in its turn (see large-answers.ts). Small answers have a reserve, so that a few large ones do not
+ *   refuse everyone else.
+ * Can go wrong: more than there is left → `unavailable`. Nothing waits: a client that waits here would hold memory, too.
+ */
+import { unavailable } from '../failures.ts'
+import {
+  ANSWERS_HELD_MAX,
+  ANSWERS_HELD_OF_KEY,
+  ANSWERS_HELD_OF_ORGANIZATION,
+  MUCH_IS_HELD,
+  SMALL_ANSWER_BYTES,
+  SMALL_ANSWERS_RESERVE,
+} from '../limits.ts'
+
+/** The holder of an API key; undefined for reads of the process itself and answers without a key. */
+export type Owner = { readonly org: string; readonly id: string } | undefined
+export type Limit = 'process' | 'organization' | 'key'
+
+export type Reservation = {
+  /** Reserves more bytes. @throws Refusal `unavailable` when the budget has too few left; the reservation then stays as it was */
+  readonly add: (bytes: number) => void
+  readonly held: () => number
+  /** Sets the reservation to exactly this number of bytes. @throws Refusal as `add` does */
+  readonly settle: (bytes: number) => void
+  /** Gives everything back, and counts nothing from now on. */
+  readonly close: () => void
+}
+
+export type AnswerBudget = {
+  /**
+   * Holds nothing yet.
+   * @param hasTurn whether it is the one large answer of its organization that is being made: then what it read itself does not count against
+   *   its key. So it always fits, unless others are being delivered.
+   */
+  readonly open: (owner: Owner, hasTurn?: () => boolean) => Reservation
+  readonly held: () => number
+}
+
+type Told = {
+  /** Of every refusal, with the limit that was reached. */
+  readonly refused: (by: Limit) => void
+  /** Called when the held bytes cross MUCH_IS_HELD, in either direction: above it the garbage collector must run earlier. */
+  readonly holdsMuch?: (holds: boolean) => void
+}
+
+export const createAnswerBudget = ({ refused, holdsMuch }: Told): AnswerBudget => {
+  let held = 0
+  const shares = new Map<string, number>()
+
+  const count = (bytes: number): void => {
+    const heldMuch = held > MUCH_IS_HELD
+    held += bytes
+    if (held > MUCH_IS_HELD !== heldMuch) holdsMuch?.(!heldMuch)
+  }
+  const change = (share: string, bytes: number): void => {
+    const left = (shares.get(share) ?? 0) + bytes
+    if (left > 0) shares.set(share, left)
+    else shares.delete(share)
+  }
+
+  const open: AnswerBudget['open'] = (owner, hasTurn = () => false) => {
+    const organization = owner === undefined ? 'nobody' : `organization:${owner.org}`
+    const key = owner === undefined ? 'nobody' : `key:${owner.org}:${owner.id}`
+    let mine = 0
+    let closed = false
+
+    /** Returns the narrowest limit that these bytes would exceed. Only small answers may use the reserve of the process. */
+    const exceeds = (bytes: number): Limit | undefined => {
+      if (owner !== undefined) {
+        const notCounted = hasTurn() ? mine : 0
+        if ((shares.get(key) ?? 0) - notCounted + bytes > ANSWERS_HELD_OF_KEY) return 'key'
+        if ((shares.get(organization) ?? 0) + bytes > ANSWERS_HELD_OF_ORGANIZATION) return 'organization'
+      }
+      const reserve = mine + bytes > SMALL_ANSWER_BYTES ? SMALL_ANSWERS_RESERVE : 0
+      return held + bytes > ANSWERS_HELD_MAX - reserve ? 'process' : undefined
+    }
+    const add: Reservation['add'] = bytes => {
+      if (closed || bytes === 0) return
+      const limit = bytes > 0 ? exceeds(bytes) : undefined
+      if (limit !== undefined) {
+        refused(limit)
+        throw unavailable(`answer_bytes_of_${limit}`)
+      }
+      mine += bytes
+      count(bytes)
+      change(organization, bytes)
+      change(key, bytes)
+    }
+    const settle: Reservation['settle'] = bytes => add(bytes - mine)
+    const close = (): void => {
+      settle(0)
+      closed = true
+    }
+    return { add, held: () => mine, settle, close }
+  }
+  return { open, held: () => held }
+}

@@ -1,0 +1,154 @@
+/**
+ * A number of permits, and a short line of those who wait for one. In: who asks. Out: a function that gives the permit back, or undefined
+ * where there is none.
+ * Promises: never more permits out than there are; a permit is given back once, however often its function is called; who waits longest
+ *   is next; nobody waits longer than `waitMax` or than its signal.
+ */
+
+import { unavailable } from '../failures.ts'
+import type { Later } from '../time-limits.ts'
+
+export type Release = () => void
+export type Semaphore = {
+  /** A permit now, or undefined. */
+  readonly tryAcquire: () => Release | undefined
+  /** A permit now or after waiting; undefined where the line is full, or the wait was too long. Fails with `unavailable` when the signal ends it. */
+  readonly acquire: (signal: AbortSignal) => Promise<Release | undefined>
+  readonly held: () => number
+  readonly waiting: () => number
+}
+export type SemaphoreLimits = {
+  readonly permits: number
+  /** How many may wait. */
+  readonly queue: number
+  /** Milliseconds that each may wait. */
+  readonly waitMax: number
+}
+
+export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, later: Later): Semaphore => {
+  let held = 0
+  const line = new Set<(permit: Release) => void>()
+
+  const permit = (): Release => {
+    held++
+    let given = false
+    return () => {
+      if (given) return
+      given = true
+      held--
+      const [next] = line
+      if (next) next(permit())
+    }
+  }
+  const tryAcquire = (): Release | undefined => (held < permits && line.size === 0 ? permit() : undefined)
+
+  const wait = (signal: AbortSignal): Promise<Release | undefined> =>
+    new Promise((resolve, reject) => {
+      const leave = (): void => {
+        line.delete(take)
+        signal.removeEventListener('abort', end)
+        cancel()
+      }
+      const take = (given: Release): void => {
+        leave()
+        resolve(given)
+      }
+      const end = (): void => {
+        leave()
+        reject(endOf(signal))
+      }
+      const cancel = later(waitMax, () => {
+        leave()
+        resolve(undefined)
+      })
+      line.add(take)
+      signal.addEventListener('abort', end)
+    })
+
+  return {
+    tryAcquire,
+    acquire: async signal => {
+      if (signal.aborted) throw endOf(signal)
+      const now = tryAcquire()
+      if (now || line.size >= queue) return now
+      return wait(signal)
+    },
+    held: () => held,
+    waiting: () => line.size,
+  }
+}
+
+/** A semaphore for each name, there while it is in use: as many as are asked for at once, whatever the number of names. */
+export type Semaphores = {
+  readonly tryAcquire: (name: string) => Release | undefined
+  readonly acquire: (name: string, signal: AbortSignal) => Promise<Release | undefined>
+  /** Of all names together. */
+  readonly held: () => number
+  readonly waiting: () => number
+}
+
+export const createSemaphores = (limits: SemaphoreLimits, later: Later): Semaphores => {
+  const used = new Map<string, Semaphore>()
+  const sum = (count: (one: Semaphore) => number): number =>
+    [...used.values()].reduce((all, one) => all + count(one), 0)
+  const of = (name: string): Semaphore => {
+    const semaphore = used.get(name) ?? createSemaphore(limits, later)
+    used.set(name, semaphore)
+    return semaphore
+  }
+  const forget = (name: string): void => {
+    const semaphore = used.get(name)
+    if (semaphore && semaphore.held() + semaphore.waiting() === 0) used.delete(name)
+  }
+  const forgetting = (name: string, release: Release | undefined): Release | undefined =>
+    release &&
+    (() => {
+      release()
+      forget(name)
+    })
+
+  return {
+    tryAcquire: name => forgetting(name, of(name).tryAcquire()),
+    acquire: async (name, signal) => {
+      try {
+        return forgetting(name, await of(name).acquire(signal))
+      } catch (error) {
+        forget(name)
+        throw error
+      }
+    },
+    held: () => sum(one => one.held()),
+    waiting: () => sum(one => one.waiting()),
+  }
+}
+
+/** Permits of a name that each need a permit of all names, too. Who waits for that one keeps the permit of the name. */
+export const within = (all: Semaphore, each: Semaphores): Semaphores => {
+  const releaseBoth = (one: Release, ofAll: Release) => () => {
+    ofAll()
+    one()
+  }
+  return {
+    ...each,
+    tryAcquire: name => {
+      const one = each.tryAcquire(name)
+      const ofAll = one && all.tryAcquire()
+      if (one && ofAll) return releaseBoth(one, ofAll)
+      one?.()
+      return undefined
+    },
+    acquire: async (name, signal) => {
+      const one = await each.acquire(name, signal)
+      if (one === undefined) return undefined
+      let ofAll: Release | undefined
+      try {
+        ofAll = await all.acquire(signal)
+        return ofAll && releaseBoth(one, ofAll)
+      } finally {
+        if (ofAll === undefined) one()
+      }
+    },
+  }
+}
+
+const endOf = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)

@@ -1,0 +1,74 @@
+/** All semaphores of the API, and how much of each is in use: what one client, one organization or one kind of work may take of a process at once. */
+
+import {
+  KEY_LOOK_UPS,
+  KEY_LOOK_UPS_EXHAUSTED,
+  LARGE_ANSWERS,
+  LARGE_ANSWERS_OF_ORGANIZATION,
+  READS_OF_ORGANIZATION,
+  UNDER_WAY_OF_KEY,
+  UNDER_WAY_OF_ORGANIZATION,
+} from '../limits.ts'
+import type { Later } from '../time-limits.ts'
+import {
+  createSemaphore,
+  createSemaphores,
+  type Semaphore,
+  type SemaphoreLimits,
+  type Semaphores,
+  within,
+} from './semaphore.ts'
+
+/** By key, by organization, and of the whole process. */
+export type Shares = {
+  /** Requests from their authentication until their answer is delivered or their connection closed. */
+  readonly underWayOfKey: Semaphores
+  readonly underWayOfOrganization: Semaphores
+  /** Requests that read: each asks one thing of Elasticsearch at a time. */
+  readonly readsOfOrganization: Semaphores
+  /** Requests that read and make a large answer: of an organization, within those of the process. */
+  readonly largeAnswers: Semaphores
+  readonly keyLookUps: Semaphore
+  /** For addresses that tried too many keys that are none. */
+  readonly keyLookUpsExhausted: Semaphore
+}
+export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
+
+export const usualShares: ShareLimits = {
+  underWayOfKey: UNDER_WAY_OF_KEY,
+  underWayOfOrganization: UNDER_WAY_OF_ORGANIZATION,
+  readsOfOrganization: READS_OF_ORGANIZATION,
+  largeAnswers: LARGE_ANSWERS_OF_ORGANIZATION,
+  largeAnswersOfProcess: LARGE_ANSWERS,
+  keyLookUps: KEY_LOOK_UPS,
+  keyLookUpsExhausted: KEY_LOOK_UPS_EXHAUSTED,
+}
+
+export const createShares = (limits: ShareLimits, later: Later): Shares => ({
+  underWayOfKey: createSemaphores(limits.underWayOfKey, later),
+  underWayOfOrganization: createSemaphores(limits.underWayOfOrganization, later),
+  readsOfOrganization: createSemaphores(limits.readsOfOrganization, later),
+  largeAnswers: within(
+    createSemaphore(limits.largeAnswersOfProcess, later),
+    createSemaphores(limits.largeAnswers, later),
+  ),
+  keyLookUps: createSemaphore(limits.keyLookUps, later),
+  keyLookUpsExhausted: createSemaphore(limits.keyLookUpsExhausted, later),
+})
+
+/** What is in use now, for the metrics: by use, those who have a permit and those who wait for one. */
+export type Usage = Readonly<
+  Record<'requests' | 'reads' | 'large_answers' | 'key_look_ups' | 'limited_key_look_ups', InUse>
+>
+export type InUse = { readonly held: number; readonly waiting: number }
+
+export const usageOf = (shares: Shares): Usage => {
+  const inUse = ({ held, waiting }: Semaphore | Semaphores): InUse => ({ held: held(), waiting: waiting() })
+  return {
+    requests: inUse(shares.underWayOfOrganization),
+    reads: inUse(shares.readsOfOrganization),
+    large_answers: inUse(shares.largeAnswers),
+    key_look_ups: inUse(shares.keyLookUps),
+    limited_key_look_ups: inUse(shares.keyLookUpsExhausted),
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * In: a search of one index or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also the ids of indices.
+ * Promises: one request each within the signal's time, never more than READS_IN_FLIGHT_MAX at once; bytes that are being
+ *   collected count against the budget of answers.
+ * Can go wrong: away, slow, blocked, refusing or too much → `unavailable`. What Elasticsearch says about it is dropped
+ *   unread: its reasons quote values.
+ */
+import type { Readable } from 'node:stream'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/index-ids.ts'
+import type { AnswerBudget } from '../capacity/answer-budget.ts'
+import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../failures.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
+import type { DocumentName } from './slice-documents.ts'
+
+/** No answer: it is more than is collected here, or Elasticsearch has no memory or no place in its queue for it now. */
+type TooMuch = 'too_large' | 'overloaded'
+
+/** An answer; `too_large` where fewer records may be answered. */
+export type Search = (
+  index: string,
+  body: string,
+  signal: AbortSignal,
+  /** Bytes that the answer is expected to have, where the caller knows. */
+  expected?: number,
+  /** Counts the bytes of the answer as they come; by itself the process counts them. */
+  arrived?: CountBytes,
+) => Promise<Buffer | 'too_large'>
+/** @throws Refusal where these bytes may not be held: the rest of the answer is not awaited */
+export type CountBytes = (bytes: number) => void
+export type MultiGet = (names: readonly DocumentName[], signal: AbortSignal) => Promise<Buffer>
+/** The ids of these indices, by name, from the state of the cluster: no shard is asked. Without those there are not. */
+export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
+export type Elasticsearch = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
+
+/** The one call of the official client that gives an answer as it came. */
+export type Transport = (
+  request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
+  options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
+) => Promise<{ statusCode: number | null; body: Readable; meta: { connection: unknown } }>
+
+type Asked = Parameters<Transport>[0]
+type Operation = 'search' | 'multi_get' | 'index_ids'
+
+/** What is observed about a request to Elasticsearch: which, how it ended and how long it took. */
+export type Observe = (operation: Operation, outcome: string, milliseconds: number) => void
+
+type Parts = {
+  readonly transport: Transport
+  /** Told which node answered: the client's pool forgets nothing about a node that once failed when answers are streams. */
+  readonly answered: (connection: unknown) => void
+  /** Nodes there are besides the first: a read is tried again on another when one cannot be reached. */
+  readonly otherNodes: number
+  readonly observe: Observe
+  readonly now: () => number
+  /** Of the whole process. A command that reads one page after the other needs none. */
+  readonly budget?: AnswerBudget
+}
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
+
+export const createElasticsearch = (parts: Parts): Elasticsearch => {
+  const { transport, answered, otherNodes, observe, now, budget } = parts
+  let inFlight = 0
+
+  const ask = async (request: Asked, signal: AbortSignal, arrived?: CountBytes): Promise<Buffer | TooMuch> => {
+    const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
+    const answer = await transport(request, options)
+    answered(answer.meta.connection)
+    if (answer.statusCode === OK) {
+      if (arrived) return collect(answer.body, arrived)
+      const reservation = budget?.open(undefined)
+      return collect(answer.body, bytes => reservation?.add(bytes)).finally(() => reservation?.close())
+    }
+    // Read to its end and dropped: the connection can be used again.
+    answer.body.on('error', () => undefined).resume()
+    if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
+    throw unavailable(`elasticsearch_status_${answer.statusCode}`)
+  }
+
+  const read = async (operation: Operation, request: Asked, signal: AbortSignal, arrived?: CountBytes) => {
+    if (inFlight >= READS_IN_FLIGHT_MAX) throw unavailable('reads_in_flight')
+    const begun = now()
+    let outcome = 'ok'
+    inFlight++
+    try {
+      const answer = await ask(request, signal, arrived)
+      if (typeof answer === 'string') outcome = answer
+      return answer
+    } catch (error) {
+      const failure = signal.aborted ? unavailable((signal.reason as DOMException).message) : asRefusal(error)
+      outcome = failure.because ?? failure.code
+      throw failure
+    } finally {
+      inFlight--
+      observe(operation, outcome, now() - begun)
+    }
+  }
+
+  return {
+    search: async (index, body, signal, _expected, arrived) => {
+      const path = `/${index}/_search?allow_partial_search_results=false`
+      const answer = await read('search', { method: 'POST', path, body }, signal, arrived)
+      return typeof answer === 'string' ? 'too_large' : answer
+    },
+    multiGet: async (names, signal) => {
+      // One preference for all: a position is always read from the same copy, so that it is not seen going back.
+      const path = '/_mget?realtime=true&preference=published'
+      const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal)
+      if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+      return answer
+    },
+    indexIds: async (names, signal) => {
+      const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
+      const path = `/${names.join()}/_settings?${query}`
+      // A node that is cut off from the master does not know them: another one is asked.
+      for (let others = otherNodes; ; others--) {
+        try {
+          const answer = await read('index_ids', { method: 'GET', path }, signal)
+          if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+          return readIndexIds(answer)
+        } catch (error) {
+          if (others === 0 || signal.aborted) throw error
+        }
+      }
+    },
+  }
+}
+
+/** The parser's message would quote the answer. */
+const readIndexIds = (answer: Buffer): Map<string, string> => {
+  try {
+    return indexIdsIn(JSON.parse(answer.toString('utf8')))
+  } catch {
+    throw unavailable('elasticsearch_malformed_index_ids')
+  }
+}
+
+const multiGetBody = (names: readonly DocumentName[]): string =>
+  JSON.stringify({ docs: names.map(({ index, id }) => ({ _index: index, _id: id })) })
+
+/** The client's errors carry what was asked and answered; only the kind of error goes on from here. */
+const asRefusal = (error: unknown): Refusal => {
+  if (error instanceof Refusal) return error
+  const name = error instanceof Error ? error.name : 'unknown'
+  return unavailable(`elasticsearch_${name.replace(/Error$/, '').toLowerCase()}`)
+}
+
+const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_large'> =>
+  new Promise((resolve, reject) => {
+    const whole = createCollector()
+    let bytes = 0
+    body.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      try {
+        arrived(chunk.length)
+        if (bytes <= ANSWER_BYTES_MAX) whole.add(chunk)
+      } catch (error) {
+        reject(error)
+        body.destroy()
+      }
+      if (bytes <= ANSWER_BYTES_MAX) return
+      resolve('too_large')
+      body.destroy()
+    })
+    let ended = false
+    body.on('end', () => {
+      ended = true
+      resolve(whole.end())
+    })
+    body.on('error', reject)
+    body.on('close', () => {
+      // An answer that broke off has no end.
+      if (!ended) reject(unavailable('elasticsearch_answer_broke_off'))
+    })
+  })
+
+/**
+ * Puts an answer together as its parts come. A long one grows in place: parts that are kept until the end and then copied take twice its
+ * bytes, and the garbage collector frees them late. 80 fast readers of large answers: 550 MiB resident with parts, 430 MiB so.
+ */
+const createCollector = () => {
+  let parts: Buffer[] = []
+  let bytes = 0
+  let memory: ArrayBuffer | undefined
+
+  const append = (part: Buffer): void => {
+    memory ??= new ArrayBuffer(0, { maxByteLength: ANSWER_BYTES_MAX })
+    const end = bytes + part.length
+    if (end > memory.byteLength) memory.resize(Math.min(Math.ceil(end / SLICE.bytes) * SLICE.bytes, ANSWER_BYTES_MAX))
+    part.copy(Buffer.from(memory), bytes)
+    bytes = end
+  }
+  return {
+    add: (part: Buffer): void => {
+      const length = parts.reduce((sum, one) => sum + one.length, part.length)
+      if (memory === undefined && length <= SLICE.bytes) {
+        parts.push(part)
+        return
+      }
+      for (const one of parts) append(one)
+      parts = []
+      append(part)
+    },
+    end: (): Buffer => {
+      const [first] = parts
+      if (first && parts.length === 1) return first
+      if (memory === undefined) return Buffer.concat(parts)
+      memory.resize(bytes)
+      return Buffer.from(memory, 0, bytes)
+    },
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of the request that asks.
+ * Promises: the bytes that are expected are reserved before Elasticsearch is asked, those beyond it as they come; afterwards exactly those
+ *   that came are held.
+ *   The expectation goes by what was last read of the organization. A request that is about to hold much waits for its turn first.
+ * Can go wrong: the budget is used up → `unavailable`. More comes than was expected, and the turn is another request's → the rest is not
+ *   awaited, what came is dropped, and all of it is read again in its turn.
+ */
+import { LRUCache } from 'lru-cache'
+import type { Reservation } from '../capacity/answer-budget.ts'
+import type { Turn } from '../capacity/large-answers.ts'
+import { unavailable } from '../failures.ts'
+import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
+import type { CountBytes, Elasticsearch, MultiGet, Search } from './client.ts'
+
+/** The reservation of a request, its turn for a large answer, and whose it is. */
+export type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
+
+/** What answers are made of. */
+type Reads = Pick<Elasticsearch, 'search' | 'multiGet'>
+
+/** Which request reads is known by the signal that ends its reads. */
+export type Holdings = {
+  readonly of: (signal: AbortSignal) => Holding | undefined
+  readonly set: (signal: AbortSignal, holding: Holding) => void
+}
+
+export const createHoldings = (): Holdings => {
+  const holdings = new WeakMap<AbortSignal, Holding>()
+  return { of: signal => holdings.get(signal), set: (signal, holding) => void holdings.set(signal, holding) }
+}
+
+export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Reads => {
+  const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
+
+  const heldSearch: Search = async (index, body, signal, expected = UNKNOWN_ANSWER_BYTES) => {
+    const holding = holdings.of(signal)
+    if (holding === undefined) return search(index, body, signal, expected)
+    return hold(holding, expected, arrived => search(index, body, signal, expected, arrived))
+  }
+  const heldMultiGet: MultiGet = async (names, signal) => {
+    const holding = holdings.of(signal)
+    if (holding === undefined || names.every(({ form }) => form === 'small')) return multiGet(names, signal)
+    const { org } = holding
+    const before = lastRead.get(org) ?? RECORD_BYTES_EXPECTED
+    const answer = await hold(holding, before, () => multiGet(names, signal))
+    // One small record says little about the next one: the expectation comes down slowly.
+    lastRead.set(org, Math.max(answer.length, RECORD_BYTES_EXPECTED, before / 2))
+    return answer
+  }
+  return { search: heldSearch, multiGet: heldMultiGet }
+}
+
+/** Asks Elasticsearch, and calls `arrived` with the bytes of each part of the answer as it comes. */
+type Ask<Answer> = (arrived: CountBytes) => Promise<Answer>
+
+const hold = async <Answer extends Buffer | 'too_large'>(
+  holding: Holding,
+  expected: number,
+  ask: Ask<Answer>,
+): Promise<Answer> => {
+  for (let bytes = expected; ; ) {
+    await holding.turn.wait(holding.reservation.held() + bytes)
+    const answer = await readOnce(holding, bytes, ask)
+    if (typeof answer !== 'number') return answer
+    bytes = answer
+  }
+}
+
+/** The answer; or only how many bytes came, where they may not be held without the turn. */
+const readOnce = async <Answer extends Buffer | 'too_large'>(
+  { reservation, turn }: Holding,
+  expected: number,
+  ask: Ask<Answer>,
+): Promise<Answer | number> => {
+  reservation.add(expected)
+  let reserved = expected
+  let arrived = 0
+  let needsTurn = false
+  const count: CountBytes = bytes => {
+    arrived += bytes
+    if (arrived <= reserved) return
+    needsTurn = !turn.tryNow(reservation.held() - reserved + arrived)
+    if (needsTurn) throw unavailable('large_answers')
+    reservation.add(arrived - reserved)
+    reserved = arrived
+  }
+  let answer: Answer
+  try {
+    answer = await ask(count)
+  } catch (error) {
+    if (needsTurn) return arrived
+    throw error
+  } finally {
+    reservation.add(-reserved)
+  }
+  if (answer === 'too_large') return answer
+  if (!turn.tryNow(reservation.held() + answer.length)) return answer.length
+  reservation.add(answer.length)
+  return answer
+}

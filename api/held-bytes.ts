@@ -1,8 +1,0 @@
-/** Memory behind buffers. A buffer that is a small part of a large one keeps all of it. */
-
-/** Bytes that stay in memory as long as this buffer does. Small buffers share a pool of Node. */
-export const heldBy = ({ buffer, length }: Buffer): number =>
-  buffer.byteLength <= Buffer.poolSize ? length : buffer.byteLength
-
-/** The same bytes, copied where they would keep more than twice as much. */
-export const compact = (bytes: Buffer): Buffer => (heldBy(bytes) > 2 * bytes.length ? Buffer.from(bytes) : bytes)

@@ -1,0 +1,36 @@
+/**
+ * In: the requests of a connection. Out: the same, one after the other: the next one begins when the answer before it is delivered.
+ * Promises: a connection holds one answer at a time, however many requests it sends ahead; while one waits, nothing more is read.
+ * Can go wrong: more than REQUESTS_AHEAD_MAX come in the bytes that were already read → the connection is closed.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { REQUESTS_AHEAD_MAX } from '../limits.ts'
+
+type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
+
+export const oneAtATime = (listener: RequestListener): RequestListener => {
+  const waitingOn = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
+
+  const answer = (req: IncomingMessage, res: ServerResponse): void => {
+    const { socket } = req
+    res.once('close', () => {
+      const waiting = waitingOn.get(socket) ?? []
+      const next = waiting.shift()
+      if (waiting.length === 0) socket.resume()
+      // An answer that said so ended the connection: nothing can be written to it any more.
+      if (next && socket.writable) answer(...next)
+      else waitingOn.delete(socket)
+    })
+    listener(req, res)
+  }
+  return (req, res) => {
+    const { socket } = req
+    const waiting = waitingOn.get(socket)
+    if (waiting === undefined) {
+      waitingOn.set(socket, [])
+      answer(req, res)
+    } else if (waiting.push([req, res]) > REQUESTS_AHEAD_MAX) socket.destroy()
+    else socket.pause()
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * In: connections. Out: requests for the app; for bytes that are none, for a connection that is silent, and for what HTTP has
+ *   besides requests (CONNECT, expectations), the refusal in the one shape, and the connection is closed.
+ * Promises: nothing is answered by Node itself: its own 400, 408, 413, 417 and 431 have no body and no request id.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import type { RefusalCode } from '../../schemas/errors.ts'
+import { Refusal, refusalAnswer } from '../failures.ts'
+import {
+  CONNECTIONS_MAX,
+  ENCRYPTED_CONNECTIONS_MAX,
+  HEADERS_TIME_MAX,
+  KEEP_ALIVE_TIME,
+  PARSER_BYTES_MAX,
+  REQUEST_TIME_MAX,
+  SOCKET_SILENCE_MAX,
+  TIMEOUT_CHECK_INTERVAL,
+} from '../limits.ts'
+import { limitConnections } from './limit-connections.ts'
+import { oneAtATime } from './one-at-a-time.ts'
+
+/** A certificate with its chain, and its key, as PEM. */
+export type Tls = { readonly cert: string; readonly key: string }
+
+export type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
+
+type Parts = {
+  readonly listener: RequestListener
+  /** Without it requests come unencrypted. */
+  readonly tls?: Tls | undefined
+  readonly newRequestId: () => string
+  /** Told of every refusal that never became a request of the app. */
+  readonly refused: (requestId: string, code: RefusalCode) => void
+  /** Connections at once; the usual limit where nothing is said. */
+  readonly connectionsMax?: number
+  /** Told of every connection that was closed because there are too many. */
+  readonly turnedAway?: () => void
+}
+
+const options: ServerOptions = {
+  maxHeaderSize: PARSER_BYTES_MAX,
+  headersTimeout: HEADERS_TIME_MAX,
+  requestTimeout: REQUEST_TIME_MAX,
+  connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+  keepAliveTimeout: KEEP_ALIVE_TIME,
+  // The app looks at Host itself and answers in its own shape.
+  requireHostHeader: false,
+  noDelay: true,
+}
+
+/** All connections of a server: Node forgets those without a handshake, and those that sent CONNECT. */
+const socketsOf = new WeakMap<Server, ReadonlySet<Socket>>()
+
+/** @throws Error when certificate and key are not what they must be */
+export const createApiServer = (parts: Parts): Server => {
+  const { listener: answer, tls, newRequestId, refused } = parts
+  const ordered = oneAtATime(answer)
+  const answering = new WeakMap<Duplex, ServerResponse>()
+  const listener: RequestListener = (req, res) => {
+    answering.set(req.socket, res)
+    requestBegins(res)
+    ordered(req, res)
+  }
+  // Of what is used here both kinds of server have all.
+  const server = tls
+    ? (createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener) as unknown as Server)
+    : createServer(options, listener)
+  const requestBegins = limitConnections(server, {
+    most: parts.connectionsMax ?? (tls ? ENCRYPTED_CONNECTIONS_MAX : CONNECTIONS_MAX),
+    turnedAway: parts.turnedAway ?? (() => undefined),
+  })
+  const sockets = new Set<Socket>()
+  socketsOf.set(server, sockets)
+  server.on('connection', (socket: Socket) => void sockets.add(socket.once('close', () => sockets.delete(socket))))
+  server.setTimeout(SOCKET_SILENCE_MAX)
+  // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app counts.
+  server.maxHeadersCount = 0
+
+  const refuse = (socket: Duplex, code: RefusalCode) => {
+    if (!socket.writable) return void socket.destroy()
+    const requestId = newRequestId()
+    refused(requestId, code)
+    closeWith(socket, code, requestId)
+  }
+
+  /** Refuses what is no request. The answer to a request before it comes first: the refusal would be taken for it. */
+  const refuseNext = (socket: Duplex, code: RefusalCode) => {
+    const current = answering.get(socket)
+    if (current && !current.writableFinished && !current.destroyed) current.once('close', () => refuse(socket, code))
+    else refuse(socket, code)
+  }
+
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
+    // Nothing can be written before the handshake: a refusal would wait for it, and its connection with it, for ever.
+    if ((socket as Partial<TLSSocket & { secureConnecting: boolean }>).secureConnecting) return void socket.destroy()
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    refuseNext(socket, codeOf(error))
+  })
+  server.on('connect', ({ socket }) => {
+    // HAZARD: Node takes its own listeners off this socket. Without one for `error` a reset connection would end the process;
+    // without a timeout a client that reads nothing would hold it for ever.
+    socket.on('error', () => socket.destroy())
+    socket.setTimeout(SOCKET_SILENCE_MAX, () => socket.destroy())
+    refuseNext(socket, 'invalid_request')
+  })
+  // A final answer at once is also the answer to `Expect: 100-continue`: no body is read. Any other expectation is refused by the app.
+  server.on('checkContinue', listener)
+  server.on('checkExpectation', listener)
+  return server
+}
+
+/** What the parser's error means. */
+const codeOf = (error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RefusalCode => {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
+  if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'request_too_large'
+  if (error.code !== 'HPE_HEADER_OVERFLOW') return 'invalid_request'
+  // The parser counts the target among the headers: where the first line alone did not end, it was the target.
+  const packet = error.rawPacket?.subarray(0, PARSER_BYTES_MAX) ?? Buffer.alloc(0)
+  return packet.includes('\n') ? 'headers_too_large' : 'uri_too_long'
+}
+
+/** Writes a refusal where there is no request to answer, and ends the connection. */
+const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void => {
+  const answer = refusalAnswer(new Refusal(code))
+  const lines = [
+    `HTTP/1.1 ${answer.status} ${code}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${answer.body.length}`,
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    ...Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`),
+    'Connection: close',
+  ]
+  socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), answer.body]), () => socket.destroy())
+}
+
+/** The address to listen on could not be had. */
+export class ListenError extends Error {
+  override name = 'ListenError'
+}
+
+export const listen = (server: Server, host: string, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? 'unknown error')
+      reject(new ListenError(`Cannot listen on ${host}:${port}: ${why}`))
+    })
+    server.listen(port, host, () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : port)
+    })
+  })
+
+/** Stops taking connections, lets requests under way be answered for `time` milliseconds, then ends what is left. */
+export const stop = async (server: Server, time: number): Promise<void> => {
+  const closed = new Promise<void>(resolve => void server.close(() => resolve()))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => {
+    server.closeAllConnections()
+    for (const socket of socketsOf.get(server) ?? []) socket.destroy()
+  }, time)
+  await closed
+  clearTimeout(timer)
+}
+
+/** While stopping, every answer says that its connection ends: a client that keeps it would hold the process. */
+export const closingConnections = (listener: RequestListener, stopping: () => boolean): RequestListener => {
+  return (req, res) => {
+    if (stopping()) res.setHeader('Connection', 'close')
+    listener(req, res)
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * In: the text of an API key. Out: whose it is and what it may, or that it is none.
+ * Promises: what is believed is at most KEY_BELIEVED_FOR old; an unknown and a revoked key are the same to a caller.
+ * Can go wrong: keys that are not read completely yet, or cannot be read → `unavailable`, never "unknown". That is not remembered.
+ */
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import {
+  API_KEYS_GENERATION,
+  type ApiKeyDocument,
+  apiKeysIndexOf,
+  controlIndexOf,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/documents.ts'
+import type { MultiGet } from '../elasticsearch/client.ts'
+import { type Cut, cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from '../limits.ts'
+
+/** Whose key it is. `id` is the key's id, unique within its organization only; `orgHash` stands for the organization in logs. */
+export type KeyHolder = {
+  readonly org: string
+  readonly orgHash: string
+  readonly id: string
+  readonly mayRead: boolean
+}
+export type Keys = {
+  /** What is believed of a key now; undefined where it must be looked up. */
+  readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
+  readonly lookUp: LookUpKey
+  /** Whether the key was valid when it was last looked up here, some time ago maybe. */
+  readonly wasValid: (key: string) => boolean
+  /** Fails with `unavailable` unless keys are served. */
+  readonly look: (signal: AbortSignal) => Promise<void>
+}
+export type LookUpKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
+
+export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => number): Keys => {
+  const options = { max: KEYS_REMEMBERED, ttl: KEY_BELIEVED_FOR, ttlResolution: 0, perf: { now } }
+  const known = new LRUCache<string, KeyHolder>(options)
+  const unknown = new LRUCache<string, true>(options)
+  const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
+  const position: DocumentName = {
+    index: controlIndexOf(prefix),
+    id: positionId(API_KEYS_GENERATION, 0),
+    form: 'small',
+  }
+
+  const rememberedOf = (digest: string) => known.get(digest) ?? (unknown.get(digest) ? 'unknown' : undefined)
+
+  const lookUp: LookUpKey = async (key, signal) => {
+    const digest = digestOf(key)
+    const remembered = rememberedOf(digest)
+    if (remembered !== undefined) return remembered
+
+    const asked = now()
+    const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
+    const [document, served] = cutMultiGet(await multiGet(names, signal), names)
+    requireServed(served)
+    const holder = document && holderOf(document)
+    // Counted from when it was asked: an answer that took long is old when it comes.
+    const ttl = Math.max(1, KEY_BELIEVED_FOR - (now() - asked))
+    if (holder === undefined) {
+      unknown.set(digest, true, { ttl })
+      valid.delete(digest)
+      return 'unknown'
+    }
+    known.set(digest, holder, { ttl })
+    valid.set(digest, true)
+    return holder
+  }
+
+  const look = async (signal: AbortSignal) => {
+    const [served] = cutMultiGet(await multiGet([position], signal), [position])
+    requireServed(served)
+  }
+
+  return { remembered: key => rememberedOf(digestOf(key)), lookUp, wasValid: key => valid.has(digestOf(key)), look }
+}
+
+const digestOf = (key: string): string => hash('sha256', key, 'hex')
+
+/** Keys read from an empty or restored index would refuse keys that exist, or serve revoked ones. */
+const requireServed = (document: Cut | undefined): void => {
+  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
+    throw unavailable('no_key_position')
+  }
+  if (body.position < body.serve_from) throw unavailable('keys_not_read_yet')
+}
+
+/** Hexadecimal digits: enough to tell the organizations of an installation apart. */
+const ORG_HASH_LENGTH = 16
+
+const holderOf = (document: Cut): KeyHolder | undefined => {
+  const key = smallDocument(document) as Partial<ApiKeyDocument>
+  const { org_id, key_id, permissions, revoked } = key
+  if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
+    throw unavailable('key_malformed')
+  }
+  // Whatever is not plainly in force is not.
+  if (revoked !== false) return undefined
+  const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
+  return { org: org_id, orgHash, id: key_id, mayRead: permissions.includes('read') }
+}

@@ -1,0 +1,98 @@
+/**
+ * In: an organization, where its partition is, and the moment that a client asks about. Out: where the partition was then.
+ * Promises: one answer for ever: what was asked about once is the same with the next page, tomorrow and in another process.
+ * Can go wrong: a moment that is not over, or a change that is none of this organization's, is `invalid_request`.
+ *
+ * An instant is over when everything that can bear its time, or an earlier one, is published: once a later event of the organization is, since
+ * `at` never goes back in a partition; without one a while after the projection has passed it: see AS_OF_SETTLED.
+ */
+import { LRUCache } from 'lru-cache'
+import { indexOf, listKinds } from '../../schemas/documents.ts'
+import type { Search } from '../elasticsearch/client.ts'
+import { smallSearch } from '../elasticsearch/slice-documents.ts'
+import { Refusal, unavailable } from '../failures.ts'
+import { AS_OF_SETTLED, MOMENTS_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
+import { isVisible, type Position, visibleRange } from './position.ts'
+import type { ProjectionTime } from './projection-time.ts'
+import { type Moment, notAMoment } from './read-parameters.ts'
+
+/** @param place of the change that the moment names, if it names one that there is */
+export type PositionAt = (
+  org: string,
+  position: Position,
+  moment: Moment | undefined,
+  place: number | undefined,
+  signal: AbortSignal,
+) => Promise<Position>
+
+export const createPositionAt = (
+  prefix: string,
+  search: Search,
+  projectionTime: ProjectionTime,
+  now: () => number,
+): PositionAt => {
+  const remembered = new LRUCache<string, number>({ max: MOMENTS_REMEMBERED })
+
+  /** The offset of the first event after an instant, if there is one. */
+  const firstAfter = async (
+    org: string,
+    position: Position,
+    instant: number,
+    signal: AbortSignal,
+  ): Promise<number | undefined> => {
+    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind)).join()
+    const answer = await search(indices, searchBody(org, position, instant), signal)
+    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+    const [hit] = smallSearch(answer).hits
+    if (!hit) return undefined
+    const [seq] = hit.sort as unknown[]
+    if (!Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
+    return seq as number
+  }
+
+  return async (org, position, moment, place, signal) => {
+    if (moment === undefined) return position
+    if (moment.kind === 'change') {
+      if (place === undefined || !isVisible(place, position)) throw notAMoment()
+      return { ...position, publishedTo: place + 1 }
+    }
+    const { milliseconds } = moment
+    // Found while a time was believed that was taken back since, it may be wrong.
+    const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
+    const known = remembered.get(key)
+    if (known !== undefined) return { ...position, publishedTo: known }
+    const after = await firstAfter(org, position, milliseconds, signal)
+    if (after === undefined) {
+      const time = await projectionTime(org, position, 'nothing', signal)
+      // Our own clock cannot make an instant over, but it can say that one is not.
+      const settled = Math.min(time, now()) - AS_OF_SETTLED
+      if (milliseconds > settled) throw notOver(settled)
+    }
+    const publishedTo = after ?? position.publishedTo
+    remembered.set(key, publishedTo)
+    return { ...position, publishedTo }
+  }
+}
+
+const notOver = (settled: number): Refusal =>
+  new Refusal('invalid_request', {
+    message: `\`as_of\` must not be later than ${new Date(settled).toISOString()}: what was published after that may not be known yet.`,
+  })
+
+const searchBody = (org: string, position: Position, instant: number): string =>
+  JSON.stringify({
+    size: 1,
+    _source: false,
+    track_total_hits: false,
+    timeout: `${SEARCH_TIME_MAX}ms`,
+    sort: [{ seq: 'asc' }],
+    query: {
+      bool: {
+        filter: [
+          { term: { org_id: org } },
+          { range: { at: { gt: instant } } },
+          { range: { seq: visibleRange(position) } },
+        ],
+      },
+    },
+  })

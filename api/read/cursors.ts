@@ -1,0 +1,66 @@
+/**
+ * In: what a client names: a record of a list (a cursor), or a change (a cursor of the feed, or a moment). Out: its place: of a record
+ *   where its list has it, of a change the offset of its event.
+ * Promises: one that was good is good for ever: a place never changes, whatever replaced the record since.
+ */
+import { LRUCache } from 'lru-cache'
+import { type HeadBody, indexOf, recordId } from '../../schemas/documents.ts'
+import { bodyOf, type Cut, numberOf } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import { CURSORS_REMEMBERED } from '../limits.ts'
+import type { DocumentsOf, Generation } from './position.ts'
+import { type RecordName, textOfName } from './read-parameters.ts'
+
+export type Places = {
+  /** @param names undefined where nothing is named */
+  readonly find: (org: string, names: readonly (RecordName | undefined)[]) => Finding
+  readonly remember: (org: string, generation: Generation, name: RecordName, place: number) => void
+}
+/** The documents to be read, and once they are, the place of each name; undefined where there is none. */
+export type Finding = {
+  readonly documents: DocumentsOf
+  readonly places: (found: readonly (Cut | undefined)[], generation: Generation) => (number | undefined)[]
+}
+
+export const createPlaces = (prefix: string): Places => {
+  const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
+  const keyOf = (org: string, { name }: Generation, named: RecordName) =>
+    `${name}:${named.kind}:${org}:${textOfName(named)}`
+
+  const find: Places['find'] = (org, names) => {
+    // Looked up once: what is forgotten while the position is read must not turn into a name of nothing.
+    let known: (number | undefined)[] = []
+    return {
+      documents: generation => {
+        known = names.map(name => name && remembered.get(keyOf(org, generation, name)))
+        return names.flatMap((name, place) => {
+          if (name === undefined || known[place] !== undefined) return []
+          return [{ index: indexOf(prefix, generation.name, name.kind), id: recordId(org, name.id), form: 'record' }]
+        })
+      },
+      places: (found, generation) => {
+        let next = 0
+        return names.map((name, place) => {
+          if (name === undefined || known[place] !== undefined) return known[place]
+          const document = found[next++]
+          const read = document && placeOf(name, document)
+          if (read !== undefined) remembered.set(keyOf(org, generation, name), read)
+          return read
+        })
+      },
+    }
+  }
+  return {
+    find,
+    remember: (org, generation, name, place) => void remembered.set(keyOf(org, generation, name), place),
+  }
+}
+
+const placeOf = ({ kind, ordinal = 1 }: RecordName, document: Cut): number | undefined => {
+  if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
+  const { versions } = bodyOf(document) as Partial<HeadBody>
+  if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {
+    throw unavailable('elasticsearch_malformed_record')
+  }
+  return versions[ordinal - 1]?.seq
+}

@@ -1,0 +1,233 @@
+/**
+ * In: an organization, and the documents of it that a request reads by name. Out: the position up to which it may see, and
+ *   these documents.
+ * Promises: a document was read no earlier than the position; within this process no position ever goes back, and no time but one
+ *   that the projector took back.
+ * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
+ *
+ * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of the
+ * event that replaced it, and everything at an offset below `publishedTo` is searchable.
+ */
+
+import {
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/documents.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { MultiGet } from '../elasticsearch/client.ts'
+import { type Cut, cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import { SWAP_WAIT, SWAP_WAITS } from '../limits.ts'
+import { type Later, untilOver } from '../time-limits.ts'
+
+/** Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds. */
+export type Position = {
+  readonly generation: Generation
+  readonly publishedTo: number
+  readonly time: number
+  /** How many times a time of the partition was taken back. */
+  readonly takenBack: number
+}
+export type Generation = {
+  readonly name: string
+  readonly source: string
+  readonly partitions: number
+  readonly rules: number
+}
+
+/** What is live, and what readers may have seen of the one before: undefined where there was none, null while it is found out. */
+type Live = { readonly name: string; readonly floor: readonly number[] | null | undefined }
+
+/** Made before `publishedTo`, whether replaced since or not. */
+export const isVisible = (seq: number, position: Position): boolean => seq < position.publishedTo
+
+/** Replaced as far as a reader at this position may know. */
+export const isReplaced = (untilSeq: number, position: Position): boolean => untilSeq < position.publishedTo
+
+/** The same two rules as ranges of a search. */
+export const visibleRange = (position: Position) => ({ lt: position.publishedTo })
+export const notReplacedRange = (position: Position) => ({ gte: position.publishedTo })
+
+/**
+ * How a request reads documents together with the position. `at-position`: no earlier than it. `known-before`: the client
+ * can only know of them from an earlier answer, so that they were there before this request began.
+ */
+export type Freshness = 'at-position' | 'known-before'
+
+export type PositionReader = {
+  readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
+  /** The oldest time of all partitions of the generation. */
+  readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
+  /** Fails with `unavailable` unless a generation is live and has a position for every partition. */
+  readonly lookAtPositions: (signal: AbortSignal) => Promise<LivePositions>
+}
+/** How far each partition of the live generation is, from the first. */
+export type LivePositions = { readonly generation: Generation; readonly partitions: readonly Reached[] }
+export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
+export type ReadAt = { readonly position: Position; readonly documents: readonly (Cut | undefined)[] }
+
+export type Reached = Pick<Position, 'publishedTo' | 'time' | 'takenBack'>
+/** The furthest that was read of a partition, and of which generation; and of which the time is. */
+type Furthest = Reached & { readonly by: string; readonly timeOf: string }
+const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, takenBack: 0, by: '', timeOf: '' }
+
+export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Later): PositionReader => {
+  const index = controlIndexOf(prefix)
+  const control = (id: string): DocumentName => ({ index, id, form: 'small' })
+  const generations = new Map<string, Generation>()
+  const reached = new Map<string, Furthest>()
+  let live: Generation | undefined
+
+  const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
+    cutMultiGet(await multiGet(names, signal), names)
+
+  const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
+    const known = generations.get(name)
+    if (known) return known
+    const [document] = await read([control(generationId(name))], signal)
+    const generation = asGeneration(name, document)
+    generations.set(name, generation)
+    return generation
+  }
+
+  const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
+    const [document] = await read([control(LIVE_ID)], signal)
+    return generationNamed(asLive(document).name, signal)
+  }
+
+  /** What has been read, unless it lies behind what this process had read before the request asked. */
+  const reach = (generation: Generation, partition: number, before: Furthest, now: Reached): Reached => {
+    if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
+    const place = placeOf(generation, partition)
+    const highest = reached.get(place) ?? NOTHING_REACHED
+    const shown = laterTime(before, { ...now, timeOf: generation.name })
+    const isFurther = now.publishedTo >= highest.publishedTo
+    reached.set(place, {
+      publishedTo: isFurther ? now.publishedTo : highest.publishedTo,
+      ...laterTime(highest, shown),
+      by: isFurther ? generation.name : highest.by,
+    })
+    return { publishedTo: now.publishedTo, time: shown.time, takenBack: shown.takenBack }
+  }
+
+  const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
+    let generation = live ?? (await liveGeneration(signal))
+    let waits = 0
+    for (let attempt = 0; attempt < 2; ) {
+      const partition = partitionOf(org, generation.partitions)
+      const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
+      const names = documents(generation)
+      // In this order: the documents of one shard are read one after the other, and what was live after a position was read was so before.
+      const [positionNow, liveNow, ...found] = await read(
+        [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],
+        signal,
+      )
+      const { name, floor } = asLive(liveNow)
+      if (name !== generation.name) {
+        generation = await generationNamed(name, signal)
+        attempt++
+        continue
+      }
+      live = generation
+      const published = asPosition(positionNow)
+      const isBelowFloor =
+        published.publishedTo < (floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))
+      if ((isBelowFloor || isYetBehind(generation, before, published)) && waits++ < SWAP_WAITS) {
+        await pause(later, signal)
+        continue
+      }
+      // Another process may have shown more of the one before.
+      if (isBelowFloor) throw unavailable('position_went_back')
+      const now = reach(generation, partition, before, published)
+      const position = { generation, ...now }
+      // One multi-get reads its documents in any order. Where the position has moved since this process last read it, or
+      // is another generation's, a document may have been read before what it covers was written: it is read again.
+      const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name
+      const again = moved && freshness === 'at-position' && names.length > 0
+      return { position, documents: again ? await read(names, signal) : found }
+    }
+    throw unavailable('live_generation_changes')
+  }
+
+  const readAll = async (generation: Generation, signal: AbortSignal): Promise<Reached[]> => {
+    const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
+    const names = partitions.map(partition => control(positionId(generation.name, partition)))
+    for (let waits = 0; ; waits++) {
+      const before = partitions.map(partition => reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED)
+      const published = (await read(names, signal)).map(asPosition)
+      const pairs = partitions.map(partition => {
+        return [before[partition] ?? NOTHING_REACHED, published[partition] ?? NOTHING_REACHED] as const
+      })
+      if (waits < SWAP_WAITS && pairs.some(([was, now]) => isYetBehind(generation, was, now)))
+        await pause(later, signal)
+      else return pairs.map(([was, now], partition) => reach(generation, partition, was, now))
+    }
+  }
+
+  const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
+    Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
+
+  const lookAtPositions: PositionReader['lookAtPositions'] = async signal => {
+    const generation = await liveGeneration(signal)
+    return { generation, partitions: await readAll(generation, signal) }
+  }
+
+  return { readAt, oldestTime, lookAtPositions }
+}
+
+type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeOf'>
+
+/** The later time of two. One that was taken back since was never true, however late it is: each generation counts that for itself. */
+const laterTime = (a: Time, b: Time): Time => {
+  const later = b.time > a.time ? b : a
+  const { time } = a.timeOf !== b.timeOf || a.takenBack === b.takenBack ? later : b.takenBack > a.takenBack ? b : a
+  const { takenBack, timeOf } = a.timeOf === b.timeOf && a.takenBack > b.takenBack ? a : b
+  return { time, takenBack, timeOf }
+}
+
+/** Made live a moment ago, it has yet to reach what was read of the one before: that takes milliseconds. */
+const isYetBehind = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
+  now.publishedTo < before.publishedTo && before.by !== name
+
+const pause = (later: Later, signal: AbortSignal): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const cancel = later(SWAP_WAIT, resolve)
+  return untilOver(promise, signal).finally(cancel)
+}
+
+/** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */
+const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
+
+const asLive = (document: Cut | undefined): Live => {
+  const body = document && (smallDocument(document) as Partial<LiveDocument>).body
+  if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
+  return { name: body.generation, floor: body.floor }
+}
+
+const asGeneration = (name: string, document: Cut | undefined): Generation => {
+  const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
+  if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
+    throw unavailable('no_generation')
+  }
+  return {
+    name,
+    source: `${body.cluster_id}/${body.topic}/${body.partitions}`,
+    partitions: body.partitions,
+    rules: body.rules_version,
+  }
+}
+
+const asPosition = (document: Cut | undefined): Reached => {
+  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
+    throw unavailable('no_position')
+  }
+  // Taken from a copy, it is read again from the first record on: until then documents may lack, or be missing.
+  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')
+  return { publishedTo: body.position, time: body.time, takenBack: body.taken_back ?? 0 }
+}

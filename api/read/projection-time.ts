@@ -1,0 +1,55 @@
+/**
+ * In: an organization, the position its page was read at, and whether the page holds records. Out: the instant up to which
+ *   everything published for it is included.
+ * Promises: the time of its partition; for an organization without any record the oldest of all partitions, so that nobody
+ *   can tell from it which partition is idle.
+ */
+import { LRUCache } from 'lru-cache'
+import { indexOf, listKinds } from '../../schemas/documents.ts'
+import type { Search } from '../elasticsearch/client.ts'
+import { anyHit } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import { ORGANIZATIONS_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
+import { type Position, type PositionReader, visibleRange } from './position.ts'
+
+export type ProjectionTime = (
+  org: string,
+  position: Position,
+  found: 'records' | 'nothing',
+  signal: AbortSignal,
+) => Promise<number>
+
+export const createProjectionTime = (
+  prefix: string,
+  search: Search,
+  oldestTime: PositionReader['oldestTime'],
+): ProjectionTime => {
+  const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
+
+  const hasRecords = async (org: string, position: Position, signal: AbortSignal): Promise<boolean> => {
+    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind)).join()
+    const answer = await search(indices, searchBody(org, position), signal)
+    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+    return anyHit(answer)
+  }
+
+  return async (org, position, found, signal) => {
+    if (found === 'records') withRecords.set(org, true)
+    if (withRecords.get(org)) return position.time
+    // Its own partition's as the page was read, too: the position can have passed its first records since.
+    if (!(await hasRecords(org, position, signal)))
+      return Math.min(position.time, await oldestTime(position.generation, signal))
+    withRecords.set(org, true)
+    return position.time
+  }
+}
+
+const searchBody = (org: string, position: Position): string =>
+  JSON.stringify({
+    size: 1,
+    _source: false,
+    track_total_hits: false,
+    terminate_after: 1,
+    timeout: `${SEARCH_TIME_MAX}ms`,
+    query: { bool: { filter: [{ term: { org_id: org } }, { range: { seq: visibleRange(position) } }] } },
+  })

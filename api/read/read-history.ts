@@ -1,0 +1,63 @@
+/**
+ * In: an organization, the id of a payout and the parameters of a list. Out: a page of the payouts of its rep for its period, the oldest
+ *   first, and the one before the page.
+ * Promises: every payout there was at the position, replaced or not, in the order in which each replaced the one before.
+ * Can go wrong: an unknown payout is `not_found`; a cursor that is none of these payouts is `invalid_cursor`.
+ */
+import { indexOf, recordId } from '../../schemas/documents.ts'
+import { type Cut, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { Refusal } from '../failures.ts'
+import { HISTORY_BYTES_MAX } from '../limits.ts'
+import { isVisible } from './position.ts'
+import type { Page, ReaderParts } from './read-list.ts'
+import type { ListParameters } from './read-parameters.ts'
+import { createReadAtMoment, requireVisible } from './read-record.ts'
+
+/** `before` is undefined where the page begins with the first payout of all. */
+export type HistoryPage = Page & { readonly before: Cut | undefined }
+export type ReadHistory = (
+  org: string,
+  id: string,
+  parameters: ListParameters,
+  signal: AbortSignal,
+) => Promise<HistoryPage>
+
+export const createReadHistory = (parts: ReaderParts): ReadHistory => {
+  const readAtMoment = createReadAtMoment(parts)
+  return async (org, id, { limit, startingAfter, asOf }, signal) => {
+    const ids = startingAfter === undefined ? [id] : [id, startingAfter.id]
+    const { position, documents } = await readAtMoment(
+      org,
+      ({ name }) =>
+        ids.map(id => ({ index: indexOf(parts.prefix, name, 'payouts'), id: recordId(org, id), form: 'record' })),
+      asOf,
+      signal,
+    )
+    const chain = chainOf(requireVisible(documents[0], position))
+    const before = documents[1]
+    if (startingAfter !== undefined) {
+      const isOfChain = before && isVisible(numberOf(before, 'seq'), position) && isSame(chainOf(before), chain)
+      if (!isOfChain) throw new Refusal('invalid_cursor')
+    }
+    const asked = {
+      org,
+      kind: 'payouts',
+      indices: [indexOf(parts.prefix, position.generation.name, 'payouts')],
+      chain,
+      after: before ? numberOf(before, 'seq') : -1,
+      limit,
+      position,
+      bytesMax: HISTORY_BYTES_MAX,
+    } as const
+    return { position, before, ...(await parts.readPage(asked, signal)) }
+  }
+}
+
+type Chain = { readonly rep_id: string; readonly period_id: string }
+
+const chainOf = (payout: Cut): Chain => ({
+  rep_id: textOf(payout, 'rep_id') ?? '',
+  period_id: textOf(payout, 'period_id') ?? '',
+})
+
+const isSame = (a: Chain, b: Chain): boolean => a.rep_id === b.rep_id && a.period_id === b.period_id

@@ -1,0 +1,71 @@
+/**
+ * In: an organization, a list and its parameters. Out: the documents of one page, in order, whether more follow, and the
+ *   position they were read at.
+ * Promises: exactly what is visible (payouts, reps, periods: current) at the position, after the cursor, in the list's order, without a gap.
+ * Can go wrong: a cursor that names nothing visible in this list is `invalid_cursor`, another organization's and an unknown one alike.
+ */
+import { indexOf, listKinds } from '../../schemas/documents.ts'
+import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'
+import { Refusal } from '../failures.ts'
+import type { PositionAt } from './as-of.ts'
+import type { Places } from './cursors.ts'
+import { isVisible, type Position, type PositionReader } from './position.ts'
+import type { ProjectionTime } from './projection-time.ts'
+import type { ListName, ReadPage } from './read-page.ts'
+import type { ListParameters, RecordName } from './read-parameters.ts'
+
+export type Page = { readonly position: Position; readonly hits: readonly Hit[]; readonly hasMore: boolean }
+export type ReadList = (org: string, list: ListName, parameters: ListParameters, signal: AbortSignal) => Promise<Page>
+
+/** What the readers of lists, records, histories and totals are made of. */
+export type ReaderParts = {
+  readonly prefix: string
+  readonly readAt: PositionReader['readAt']
+  readonly readPage: ReadPage
+  readonly projectionTime: ProjectionTime
+  readonly places: Places
+  readonly positionAt: PositionAt
+}
+
+export const createReadList = ({
+  prefix,
+  readAt,
+  readPage,
+  projectionTime,
+  places,
+  positionAt,
+}: ReaderParts): ReadList => {
+  return async (org, list, { limit, startingAfter, asOf }, signal) => {
+    const finding = places.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
+    const { position: now, documents } = await readAt(org, finding.documents, 'known-before', signal)
+    const { generation } = now
+    const [after, change] = finding.places(documents, generation)
+    const position = await positionAt(org, now, asOf, change, signal)
+    if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
+      throw new Refusal('invalid_cursor')
+    }
+    const kinds = list === 'changes' ? listKinds : [list]
+    const indices = kinds.map(kind => indexOf(prefix, generation.name, kind))
+    const { hits, hasMore } = await readPage({ org, kind: list, indices, after: after ?? -1, limit, position }, signal)
+
+    const last = hits.at(-1)
+    if (last) places.remember(org, generation, nameOf(last, list), last.place)
+    const time = await projectionTime(org, now, last || after !== undefined ? 'records' : 'nothing', signal)
+    return { position: { ...position, time }, hits, hasMore }
+  }
+}
+
+/** The record's id: a document's is `org:id`, or `org:id:offset` of a version. */
+export const recordIdOf = (hit: Hit): string => idOf(hit).split(':')[0] ?? ''
+
+/** What a client names a hit of a list by. */
+const nameOf = (hit: Hit, list: ListName): RecordName =>
+  list === 'changes' ? changeOf(hit) : { kind: list, id: recordIdOf(hit) }
+
+/** The change that a hit of the feed is. */
+export const changeOf = (hit: Hit): RecordName => {
+  const kind = listKinds.find(kind => hit.index.endsWith(`-${kind}`))
+  if (kind === undefined) throw new Error('a page has a hit of an index that was not searched')
+  const id = recordIdOf(hit)
+  return kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }
+}

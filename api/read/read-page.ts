@@ -1,0 +1,122 @@
+/**
+ * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and after which place. Out: at most `limit` of its documents, in order,
+ *   and whether more follow.
+ * Promises: what is visible there (of payouts, reps and periods: current there), without a gap; a page ends early where its
+ *   records are large, never before the first one.
+ * Can go wrong: what Elasticsearch cannot answer completely is `unavailable`.
+ *
+ * A record may have 8 MiB, and nothing that is searched says how large one is. So the number asked for at once goes by the
+ * records last seen of the organization: few at first, all that is left as soon as they are seen to be small. Where that was
+ * too much after all, what came is thrown away and few are asked for again.
+ */
+import { LRUCache } from 'lru-cache'
+import { type ListKind, listOrder } from '../../schemas/documents.ts'
+import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import type { Search } from '../elasticsearch/client.ts'
+import { type Cut, cutSearch, type Hit } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import {
+  ANSWER_BYTES_MAX,
+  BODY_STORED_MAX,
+  LARGE_RECORDS_ASKED,
+  ORGANIZATIONS_REMEMBERED,
+  PLAIN_RECORD_BYTES_MAX,
+  RECORD_FRAME_BYTES,
+  SEARCH_TIME_MAX,
+  UNKNOWN_ANSWER_BYTES,
+} from '../limits.ts'
+import { notReplacedRange, type Position, visibleRange } from './position.ts'
+
+export type PageAsked = {
+  readonly org: string
+  readonly kind: ListName
+  readonly indices: readonly string[]
+  /** Only those of this rep for this period, replaced ones too. */
+  readonly chain?: { readonly rep_id: string; readonly period_id: string }
+  /** The place in the list's order behind which the page begins; -1 for the first. */
+  readonly after: number
+  readonly limit: number
+  readonly position: Position
+  /** Bytes of records at which the page ends. */
+  readonly bytesMax?: number
+}
+/** A list of records, or the feed of changes: every record and version in the order in which they came. */
+export type ListName = ListKind | 'changes'
+export type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
+export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
+
+export const createReadPage = (search: Search): ReadPage => {
+  const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
+
+  return async (asked, signal) => {
+    const { org, kind, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
+    const place = `${kind}:${org}`
+    const hits: Hit[] = []
+    let bytes = 0
+    let after = asked.after
+    let growth = Number.POSITIVE_INFINITY
+    for (;;) {
+      const seen = lastSeen.get(place)
+      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
+      const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
+      const answer = await search(indices.join(), searchBody(asked, after, size), signal, expected)
+      if (answer === 'too_large') {
+        if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
+        lastSeen.set(place, BODY_STORED_MAX)
+        growth = LARGE_RECORDS_ASKED
+        continue
+      }
+      const found = cutSearch(answer, indices, org)
+      if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
+      for (const hit of found) {
+        bytes += lengthOf(hit)
+        if (bytes > bytesMax && hits.length > 0) return { hits: hits.slice(0, limit), hasMore: true }
+        hits.push(hit)
+      }
+      const last = found.at(-1)
+      if (last) lastSeen.set(place, Math.max(...found.map(lengthOf)))
+      if (!last || found.length < size || hits.length > limit) {
+        return { hits: hits.slice(0, limit), hasMore: hits.length > limit }
+      }
+      after = last.place
+      growth *= 2
+    }
+  }
+}
+
+/** The most bytes a record of each list can have. */
+const LARGEST = {
+  reps: PLAIN_RECORD_BYTES_MAX,
+  periods: PLAIN_RECORD_BYTES_MAX,
+  payouts: BODY_STORED_MAX,
+  payroll_files: PLAIN_RECORD_BYTES_MAX,
+  changes: BODY_STORED_MAX,
+} as const satisfies Record<ListName, number>
+
+const lengthOf = ({ bodyStart, bodyEnd }: Cut): number => bodyEnd - bodyStart
+
+/** How many records of a size fill the room that is left on a page, and the one after. */
+const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1
+
+/** Bytes of an answer with so many records of a size. */
+const expectedBytes = (largest: number, size: number): number =>
+  Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
+
+const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, size: number): string => {
+  const order = kind === 'changes' ? 'seq' : listOrder[kind]
+  const behind = { gt: after }
+  const visible = visibleRange(position)
+  const ranges: Record<string, object>[] =
+    order === 'seq' ? [{ seq: { ...behind, ...visible } }] : [{ [order]: behind }, { seq: visible }]
+  // Payroll records are never replaced: each stays, and a void is one more. What is replaced stays in the feed and in its chain.
+  if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
+  const terms = Object.entries({ org_id: org, ...chain }).map(([field, value]) => ({ term: { [field]: value } }))
+  return JSON.stringify({
+    size,
+    track_total_hits: false,
+    timeout: `${SEARCH_TIME_MAX}ms`,
+    // The index is sorted by organization and then by this field: what is behind a full page is skipped.
+    sort: [{ [order]: 'asc' }],
+    query: { bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } },
+  })
+}

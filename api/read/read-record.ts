@@ -1,0 +1,84 @@
+/**
+ * In: an organization, an id and maybe a moment. Out: the document of that record, and the position it was read at.
+ * Promises: visible at that position; a rep or period as its latest version there; a replaced payout too.
+ * Can go wrong: what is not there, not visible yet or another organization's is `not_found`, all alike.
+ */
+import { type HeadBody, indexOf, type Kind, recordId, versionId } from '../../schemas/documents.ts'
+import type { MultiGet } from '../elasticsearch/client.ts'
+import { bodyOf, type Cut, cutMultiGet, numberOf } from '../elasticsearch/slice-documents.ts'
+import { Refusal, unavailable } from '../failures.ts'
+import { type DocumentsOf, isVisible, type Position } from './position.ts'
+import type { ReaderParts } from './read-list.ts'
+import type { Moment } from './read-parameters.ts'
+
+export type Found = { readonly position: Position; readonly cut: Cut }
+export type FoundStatement = Found & { readonly trace: Cut }
+
+/** Which record: of this organization, with this id, at this moment. */
+export type RecordAsked = { readonly org: string; readonly id: string; readonly asOf: Moment | undefined }
+
+export type ReadRecords = {
+  readonly version: (asked: RecordAsked, kind: 'reps' | 'periods', signal: AbortSignal) => Promise<Found>
+  readonly record: (asked: RecordAsked, kind: 'payouts' | 'payroll_files', signal: AbortSignal) => Promise<Found>
+  readonly statement: (asked: RecordAsked, signal: AbortSignal) => Promise<FoundStatement>
+}
+
+type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'places' | 'positionAt'>
+
+export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords => {
+  const { prefix } = parts
+  const readAtMoment = createReadAtMoment(parts)
+  const read = ({ org, id, asOf }: RecordAsked, kinds: readonly Kind[], signal: AbortSignal) =>
+    readAtMoment(
+      org,
+      ({ name }) => kinds.map(kind => ({ index: indexOf(prefix, name, kind), id: recordId(org, id), form: 'record' })),
+      asOf,
+      signal,
+    )
+
+  return {
+    version: async (asked, kind, signal) => {
+      const { org, id } = asked
+      const { position, documents } = await read(asked, [kind], signal)
+      const versions = documents[0] && (bodyOf(documents[0]) as Partial<HeadBody>).versions
+      const version = versions?.findLast(({ seq }) => isVisible(seq, position))
+      if (!version) throw new Refusal('not_found')
+      const index = indexOf(prefix, position.generation.name, kind)
+      const name = { index, id: versionId(org, id, version.seq), form: 'record' } as const
+      const [cut] = cutMultiGet(await multiGet([name], signal), [name])
+      if (!cut) throw unavailable('version_missing')
+      return { position, cut }
+    },
+
+    record: async (asked, kind, signal) => {
+      const { position, documents } = await read(asked, [kind], signal)
+      return { position, cut: requireVisible(documents[0], position) }
+    },
+
+    statement: async (asked, signal) => {
+      const { position, documents } = await read(asked, ['payouts', 'statements'], signal)
+      const cut = requireVisible(documents[0], position)
+      const trace = documents[1]
+      if (!trace) throw unavailable('statement_missing')
+      return { position, cut, trace }
+    },
+  }
+}
+
+/** Reads documents no earlier than the position of the organization, and gives the position it had at a moment, besides the one it has now. */
+export const createReadAtMoment = ({ readAt, places, positionAt }: Parts) => {
+  return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
+    const finding = places.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
+    const all: DocumentsOf = generation => [...finding.documents(generation), ...documentsOf(generation)]
+    const { position: now, documents } = await readAt(org, all, 'at-position', signal)
+    const before = documents.length - documentsOf(now.generation).length
+    const [change] = finding.places(documents, now.generation)
+    const position = await positionAt(org, now, asOf, change, signal)
+    return { now, position, documents: documents.slice(before) }
+  }
+}
+
+export const requireVisible = (cut: Cut | undefined, position: Position): Cut => {
+  if (!cut || !isVisible(numberOf(cut, 'seq'), position)) throw new Refusal('not_found')
+  return cut
+}

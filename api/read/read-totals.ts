@@ -1,0 +1,226 @@
+/**
+ * In: an organization and maybe a moment. Out: by period and currency what is owed and what has left, and how many records say so.
+ * Promises: of exactly the records that the lists hold at that position, summed exactly.
+ * Can go wrong: what Elasticsearch cannot answer completely, or in time, is `unavailable`.
+ *
+ * Elasticsearch counts how often each amount occurs, as text; only here it becomes a number. That takes a time that grows with the
+ * organization's records: so what was once summed is remembered until something of the organization changes, all who ask for the same
+ * share one summing, and who cannot wait for it finds it done when it asks again.
+ */
+
+import { LRUCache } from 'lru-cache'
+import { indexOf, listKinds } from '../../schemas/documents.ts'
+import { Exact, textOfSum } from '../../schemas/money.ts'
+import type { Totals } from '../../schemas/resources.ts'
+import type { Search } from '../elasticsearch/client.ts'
+import { smallSearch } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import {
+  SEARCH_TIME_MAX,
+  TOTALS_AMOUNTS,
+  TOTALS_AT_ONCE,
+  TOTALS_OF_ORGANIZATION,
+  TOTALS_RECORDS,
+  TOTALS_ROWS_REMEMBERED,
+  TOTALS_TIME_MAX,
+} from '../limits.ts'
+import { type Pace, usualPace } from '../pace.ts'
+import { endingBecause, untilOver } from '../time-limits.ts'
+import { notReplacedRange, type Position, visibleRange } from './position.ts'
+import type { ReaderParts } from './read-list.ts'
+import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
+import { createReadAtMoment } from './read-record.ts'
+
+export type TotalsRead = { readonly position: Position; readonly totals: Totals; readonly last: LastChange | undefined }
+/** `at` in milliseconds. */
+type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
+export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
+type Row = Totals['totals'][number]
+
+export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
+  const readAtMoment = createReadAtMoment(parts)
+  // By rows: there are as many moments to ask about as there are changes.
+  const summed = new LRUCache<string, readonly Row[]>({
+    maxSize: TOTALS_ROWS_REMEMBERED,
+    sizeCalculation: rows => rows.length + 1,
+  })
+  const summing = new Map<string, Promise<readonly Row[]>>()
+
+  const ask = async (indices: readonly string[], body: object, signal: AbortSignal) => {
+    const answer = await search(indices.join(), JSON.stringify({ ...always, ...body }), signal)
+    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+    return smallSearch(answer)
+  }
+
+  /** How often each combination of these fields occurs. */
+  const count = async <Field extends string>(
+    fields: readonly Field[],
+    index: string,
+    query: object,
+    signal: AbortSignal,
+  ) => {
+    let counted: Counted<Field>[] = []
+    for (let after: object | undefined; ; ) {
+      const sources = fields.map(field => ({ [field]: { terms: { field } } }))
+      const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
+      const { aggregations } = await ask([index], { size: 0, query, aggs: { all: { composite } } }, signal)
+      const { all } = aggregations as { all: { buckets: readonly Counted<Field>[]; after_key?: object } }
+      counted = counted.concat(all.buckets)
+      if (all.buckets.length < TOTALS_AMOUNTS) return counted
+      after = all.after_key
+    }
+  }
+
+  /** Some periods at a time: each time all records of the query are looked through. */
+  const countAmounts = async (
+    kind: 'payouts' | 'payroll_files',
+    org: string,
+    position: Position,
+    signal: AbortSignal,
+  ) => {
+    const index = indexOf(parts.prefix, position.generation.name, kind)
+    const periods = await count(['period_id'], index, queryOf(org, kind, position), signal)
+    let counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
+    for (const some of portionsOf(periods)) {
+      const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
+      // Never as arguments: one period alone can have more amounts than a call takes.
+      counted = counted.concat(await count(['period_id', 'currency', 'amount'], index, query, signal))
+    }
+    return counted
+  }
+
+  const sum = async (org: string, position: Position): Promise<readonly Row[]> => {
+    const over = new AbortController()
+    const timer = setTimeout(() => over.abort(endingBecause('time_is_up')), TOTALS_TIME_MAX)
+    try {
+      const owed = await countAmounts('payouts', org, position, over.signal)
+      const paid = await countAmounts('payroll_files', org, position, over.signal)
+      return await rowsOf(owed, paid, usualPace(over.signal))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  const isRoomFor = (org: string): boolean => {
+    const ofOrganization = [...summing.keys()].filter(key => key.split(':')[1] === org).length
+    return summing.size < TOTALS_AT_ONCE && ofOrganization < TOTALS_OF_ORGANIZATION
+  }
+
+  /** Waits for room, as long as the request may. */
+  const sumOnce = async (
+    org: string,
+    position: Position,
+    last: string,
+    signal: AbortSignal,
+  ): Promise<readonly Row[]> => {
+    const key = `${position.generation.name}:${org}:${last}`
+    for (;;) {
+      const known = summed.get(key)
+      if (known) return known
+      const running = summing.get(key)
+      if (running) return untilOver(running, signal)
+      if (isRoomFor(org)) break
+      const others = [...summing.values()].map(other => other.catch(() => undefined))
+      await untilOver(Promise.race(others), signal)
+    }
+    const began = sum(org, position).finally(() => summing.delete(key))
+    summing.set(key, began)
+    began.then(rows => summed.set(key, rows)).catch(() => undefined)
+    return untilOver(began, signal)
+  }
+
+  const lastChange = async (org: string, position: Position, signal: AbortSignal): Promise<LastChange | undefined> => {
+    const indices = listKinds.map(kind => indexOf(parts.prefix, position.generation.name, kind))
+    const body = {
+      size: 1,
+      _source: ['ordinal', 'seq', 'at'],
+      sort: [{ seq: 'desc' }],
+      query: queryOf(org, 'changes', position),
+    }
+    const [hit] = (await ask(indices, body, signal)).hits
+    if (!hit) return undefined
+    const kind = listKinds[indices.indexOf(hit._index)] ?? 'reps'
+    const id = hit._id.split(':')[1] ?? ''
+    const { ordinal, seq, at } = hit._source as { ordinal?: number; seq: number; at: number }
+    const name: RecordName = kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: ordinal ?? 0 } : { kind, id }
+    return { id: textOfName(name), seq, at }
+  }
+
+  return async (org, asOf, signal) => {
+    const { now, position } = await readAtMoment(org, () => [], asOf, signal)
+    const last = await lastChange(org, position, signal)
+    const time = await parts.projectionTime(org, now, last ? 'records' : 'nothing', signal)
+    const totals = last ? await sumOnce(org, position, last.id, signal) : []
+    return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
+  }
+}
+
+const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
+
+type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
+
+/** Neighbours together that have so many records in all, or one alone. */
+const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly Item[]): Item[][] => {
+  const portions: Item[][] = []
+  let room = 0
+  for (const item of items) {
+    if (item.doc_count > room || portions.length === 0) {
+      portions.push([])
+      room = TOTALS_RECORDS
+    }
+    portions.at(-1)?.push(item)
+    room -= item.doc_count
+  }
+  return portions
+}
+
+const queryOf = (
+  org: string,
+  what: 'payouts' | 'payroll_files' | 'changes',
+  position: Position,
+  more: readonly object[] = [],
+): object => ({
+  bool: {
+    filter: [
+      { term: { org_id: org } },
+      { range: { seq: visibleRange(position) } },
+      ...(what === 'payouts' ? [{ range: { until_seq: notReplacedRange(position) } }] : []),
+      ...more,
+    ],
+  },
+})
+
+type Amounts = readonly Counted<'period_id' | 'currency' | 'amount'>[]
+
+type Sum = { amount: Exact; count: number }
+type Group = { readonly owed: Sum; readonly paid: Sum }
+const nothing = (): Sum => ({ amount: new Exact(0), count: 0 })
+
+const rowsOf = async (owed: Amounts, paid: Amounts, pace: Pace): Promise<Row[]> => {
+  const groups = new Map<string, Group>()
+  const add = async (counted: Amounts, what: keyof Group): Promise<void> => {
+    for (const { key, doc_count } of counted) {
+      const name = `${key.period_id} ${key.currency}`
+      const group = groups.get(name) ?? { owed: nothing(), paid: nothing() }
+      groups.set(name, group)
+      group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
+      group[what].count += doc_count
+      if (pace.isDue(1, 0)) await pace.rest()
+    }
+  }
+  await add(owed, 'owed')
+  await add(paid, 'paid')
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, { owed, paid }]) => {
+      const [period_id = '', currency = ''] = name.split(' ')
+      return {
+        period_id,
+        currency,
+        owed_amount: textOfSum(owed.amount),
+        owed_count: owed.count,
+        paid_amount: textOfSum(paid.amount),
+        paid_count: paid.count,
+      }
+    })
+}

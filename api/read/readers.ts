@@ -1,0 +1,49 @@
+/** What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and moments. */
+
+import type { MultiGet, Search } from '../elasticsearch/client.ts'
+import type { Later } from '../time-limits.ts'
+import { createPositionAt } from './as-of.ts'
+import { type CheckIndices, positionsChecked } from './check-indices.ts'
+import { createPlaces } from './cursors.ts'
+import { createPositionReader, type PositionReader } from './position.ts'
+import { createProjectionTime } from './projection-time.ts'
+import { createReadHistory, type ReadHistory } from './read-history.ts'
+import { createReadList, type ReadList } from './read-list.ts'
+import { createReadPage } from './read-page.ts'
+import { createReadRecords, type ReadRecords } from './read-record.ts'
+import { createReadTotals, type ReadTotals } from './read-totals.ts'
+
+export type Readers = {
+  readonly list: ReadList
+  readonly records: ReadRecords
+  readonly history: ReadHistory
+  readonly totals: ReadTotals
+}
+
+export const createReaders = (
+  prefix: string,
+  search: Search,
+  multiGet: MultiGet,
+  checkIndices: CheckIndices,
+  /** Milliseconds since 1970. */
+  time: () => number,
+  later: Later,
+): { readonly positions: PositionReader; readonly readers: Readers } => {
+  const positions = positionsChecked(createPositionReader(prefix, multiGet, later), checkIndices)
+  const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
+  const parts = {
+    prefix,
+    readAt: positions.readAt,
+    readPage: createReadPage(search),
+    projectionTime,
+    places: createPlaces(prefix),
+    positionAt: createPositionAt(prefix, search, projectionTime, time),
+  }
+  const readers = {
+    list: createReadList(parts),
+    records: createReadRecords(parts, multiGet),
+    history: createReadHistory(parts),
+    totals: createReadTotals(parts, search),
+  }
+  return { positions, readers }
+}

@@ -1,0 +1,210 @@
+/** What is said of growing data: rows, pictures, and what one must know to read them. */
+import type { Bar, Figure, Picture, Row } from '../rig/bench.ts'
+import type { DatasetSize } from '../rig/dataset.ts'
+import type { Sizes } from '../rig/sizes.ts'
+import { percentile, spreadOf } from '../rig/statistics.ts'
+import { PAGE, type PageTimes, type Walk } from './pages.ts'
+import { MEMORY_MOST } from './replay-figure.ts'
+
+/** When so many payouts were seen decided. */
+export type Growth = {
+  readonly payouts: number
+  readonly seconds: number
+  readonly mebibytes: number | undefined
+}
+
+export type Stage = {
+  readonly payouts: number
+  readonly growth: readonly Growth[]
+  readonly peakMebibytes: number | undefined
+  readonly diskBytes: number
+  readonly walk: Walk
+  /** Milliseconds of each probe. */
+  readonly seen: readonly number[]
+  readonly restartSeconds: readonly number[]
+}
+
+export type Chains = readonly { readonly length: number; readonly seconds: readonly number[] }[]
+
+/** Of the largest, the first and the last of so many parts are compared. */
+const PARTS = 10
+const RATE_LEAST = 0.85
+const PAGE_MOST = 1.3
+const RESTART_MOST_SECONDS = 3
+/** How much more memory counts as flat: what the collector leaves lying about differs by as much. */
+const FLAT_MOST = 1.15
+
+export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[]): Figure => {
+  const largest = stages.at(-1)
+  if (largest === undefined) throw new Error('nothing was measured')
+  const step = largest.payouts / PARTS
+  const parts = partsOf(largest.growth, step)
+  const [first, last] = [parts[0], parts.at(-1)]
+  if (first === undefined || last === undefined) throw new Error('a projection was over before it was looked at')
+  const part = step.toLocaleString('en-US')
+  const all = largest.payouts.toLocaleString('en-US')
+  return {
+    name: 'growth',
+    title: `Growth: to ${all} payouts of one organization`,
+    rows: [
+      { what: `replay, first ${part}`, unit: 'payout events/s', value: first.rate },
+      { what: `replay, last ${part} of ${all}`, unit: 'payout events/s', value: last.rate },
+      {
+        key: 'last part / first part',
+        what: `last ${part} / first ${part}`,
+        unit: '',
+        value: last.rate / first.rate,
+        isRatio: true,
+        atLeast: RATE_LEAST,
+      },
+      ...memoryRows(largest, parts, part, all),
+      {
+        what: `restart with ${all} projected: start of the process → first record applied`,
+        unit: 's',
+        ...spreadOf(largest.restartSeconds),
+        atMost: RESTART_MOST_SECONDS,
+      },
+      ...stages.flatMap(stage => stageRows(stage, stage === largest)),
+    ],
+    notes: [
+      `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations, all of one organization: in one partition, whose order leaves less to be done at the same time than six do. Each size is projected into empty indices of its own, once. How far it is at a time is what the projector says that it has decided; the rate of a whole size is until all of it is visible.`,
+      `A page is one of ${PAGE} by one connection: after a whole walk, up to 20 pages from the beginning, the middle and the end of it are asked for in turn, for ${sizes.pages.secondsPerRound} s a place and round. What is seen is ${sizes.probes} payouts, published one after the other and asked for by their ids from their acknowledgement on.`,
+      `Memory is what is resident (RSS) when each part is published. Restarts find 200 unread records, and the first of them has to be searchable. On disk is what all indices take right after the projection, with what is not merged yet.`,
+    ],
+    pictures: [...progressPictures(parts), pagePicture(stages)],
+  }
+}
+
+type Part = { readonly payouts: number; readonly rate: number; readonly mebibytes: number | undefined }
+
+/** Rate of every part, and the memory at its end. Where a part ends between two looks, it went on evenly between them. */
+const partsOf = (growth: readonly Growth[], step: number): Part[] => {
+  const reached = (payouts: number): Growth | undefined => {
+    const place = growth.findIndex(look => look.payouts >= payouts)
+    const [before, after] = [growth[place - 1], growth[place]]
+    if (before === undefined || after === undefined) return after
+    const share = (payouts - before.payouts) / (after.payouts - before.payouts)
+    return { ...after, seconds: before.seconds + share * (after.seconds - before.seconds) }
+  }
+  return Array.from({ length: PARTS }, (_, place) => (place + 1) * step).flatMap(payouts => {
+    const [from, to] = [reached(payouts - step), reached(payouts)]
+    if (from === undefined || to === undefined) return []
+    return [{ payouts, rate: step / (to.seconds - from.seconds), mebibytes: to.mebibytes }]
+  })
+}
+
+const memoryRows = (largest: Stage, parts: readonly Part[], part: string, all: string): Row[] => {
+  const [first, last, peak] = [parts[0]?.mebibytes, parts.at(-1)?.mebibytes, largest.peakMebibytes]
+  if (first === undefined || last === undefined || peak === undefined) return []
+  return [
+    { what: `memory of the projector after the first ${part}`, unit: 'MiB', value: first },
+    { what: `memory of the projector after ${all}`, unit: 'MiB', value: last },
+    {
+      key: 'memory at the end / after the first part',
+      what: `memory after ${all} / after the first ${part}`,
+      unit: '',
+      value: last / first,
+      isRatio: true,
+      atMost: FLAT_MOST,
+    },
+    { what: 'peak memory of the projector', unit: 'MiB', value: peak, atMost: MEMORY_MOST },
+  ]
+}
+
+const stageRows = ({ payouts, growth, diskBytes, walk, seen }: Stage, isLargest: boolean): Row[] => {
+  const size = payouts.toLocaleString('en-US')
+  const of = (pick: (round: PageTimes) => number) => spreadOf(walk.rounds.map(pick))
+  const begun = growth.findLast(look => look.payouts <= 0)?.seconds ?? 0
+  const done = growth.at(-1)?.seconds ?? Number.NaN
+  return [
+    { what: `${size}: replay`, unit: 'payout events/s', value: payouts / (done - begun) },
+    { what: `${size}: on disk`, unit: 'bytes a payout', value: diskBytes / payouts },
+    { what: `${size}: whole walk`, unit: `pages of ${PAGE}/s`, value: walk.pages / walk.seconds },
+    { what: `${size}: page at the beginning`, unit: 'ms', ...of(({ beginning }) => beginning) },
+    { what: `${size}: page in the middle`, unit: 'ms', ...of(({ middle }) => middle) },
+    { what: `${size}: page at the end`, unit: 'ms', ...of(({ end }) => end) },
+    {
+      key: isLargest ? 'page at the end / at the beginning' : `${size}: page at the end / at the beginning`,
+      what: `${size}: page at the end / at the beginning`,
+      unit: '',
+      ...of(({ beginning, end }) => end / beginning),
+      isRatio: true,
+      ...(isLargest && { atMost: PAGE_MOST }),
+    },
+    { what: `${size}: publish → visible, p50`, unit: 'ms', value: percentile(seen, 50) },
+  ]
+}
+
+const progressPictures = (parts: readonly Part[]): Picture[] => {
+  const x = { title: 'payouts projected' }
+  const memory = parts.flatMap(({ payouts, mebibytes }) =>
+    mebibytes === undefined ? [] : [[payouts, mebibytes] as const],
+  )
+  return [
+    {
+      name: 'growth-rate',
+      title: 'Replay as the data grows',
+      unit: 'payout events/s',
+      x,
+      lines: [{ name: 'projector', points: parts.map(({ payouts, rate }) => [payouts, rate] as const) }],
+    },
+    ...(memory.length === 0
+      ? []
+      : [
+          {
+            name: 'growth-memory',
+            title: 'Memory of the projector as the data grows',
+            unit: 'MiB',
+            x,
+            lines: [{ name: 'projector', points: memory }],
+          },
+        ]),
+  ]
+}
+
+const pagePicture = (stages: readonly Stage[]): Picture => ({
+  name: 'growth-pages',
+  title: `A page of ${PAGE} as the data grows`,
+  unit: 'ms',
+  x: { title: 'payouts of the organization', isLog: true },
+  lines: (['beginning', 'middle', 'end'] as const).map(name => ({
+    name,
+    points: stages.map(
+      ({ payouts, walk }) =>
+        [
+          payouts,
+          percentile(
+            walk.rounds.map(round => round[name]),
+            50,
+          ),
+        ] as const,
+    ),
+  })),
+})
+
+export const figureOfChains = ({ payouts, organizations }: DatasetSize, chains: Chains): Figure => {
+  const [shortest] = chains
+  const bars: Bar[] = chains.map(({ length, seconds }) => ({
+    name: `chains of ${length}`,
+    ...spreadOf(seconds.map(taken => payouts / taken)),
+  }))
+  return {
+    name: 'growth',
+    title: 'Growth: longer chains',
+    rows: [
+      ...bars.map(({ name, ...rates }): Row => ({ what: `replay, ${name}`, unit: 'payout events/s', ...rates })),
+      ...chains.slice(1).map(
+        ({ length, seconds }): Row => ({
+          what: `chains of ${length} / of ${shortest?.length}`,
+          unit: '',
+          ...spreadOf(seconds.map((taken, round) => (shortest?.seconds[round] ?? Number.NaN) / taken)),
+          isRatio: true,
+        }),
+      ),
+    ],
+    notes: [
+      `${payouts} payout events of ${organizations} organizations each time, of as many reps and periods: the payouts of one rep and period, each of which replaces the one before, are a chain, and its document is written again with each of them.`,
+    ],
+    pictures: [{ name: 'growth-chains', title: 'Replay of longer chains', unit: 'payout events/s', bars }],
+  }
+}

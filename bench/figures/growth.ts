@@ -1,0 +1,156 @@
+/**
+ * What becomes slower as the data grows: the same organization with ten times as many payouts each time, projected and read;
+ * the largest also while it is projected, and when its projector starts again. And the same events in longer chains.
+ */
+import { startApi } from '../processes/api-process.ts'
+import {
+  outcomes,
+  type Projection,
+  project,
+  readMetrics,
+  requireAllApplied,
+  startProjector,
+  untilCaughtUp,
+} from '../processes/projection.ts'
+import { createKey, createTopics, type Topics } from '../processes/publish.ts'
+import type { Bench, Measure } from '../rig/bench.ts'
+import { createDataset, type Organization, payoutOf } from '../rig/dataset.ts'
+import { createRandom } from '../rig/random.ts'
+import { memoryMebibytes } from '../rig/usage.ts'
+import { type Chains, figureOfChains, figureOfGrowth, type Growth, type Stage } from './growth-figure.ts'
+import { measurePages, untilSeen } from './pages.ts'
+
+/** Records that a projector finds unread when it starts again. */
+const UNREAD = 200
+
+export const measureGrowth: Measure = async bench => {
+  const { payouts, chains } = bench.sizes.growth
+  const stages: Stage[] = []
+  for (const size of payouts) stages.push(await measureStage(bench, size, size === payouts.at(-1)))
+  const measured = await measureChains(bench)
+  return [figureOfGrowth(bench.sizes.growth, stages), figureOfChains(chains.data, measured)]
+}
+
+const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): Promise<Stage> => {
+  const { shape, recalculated, restarts } = bench.sizes.growth
+  const dataset = createDataset({ payouts, organizations: 1, recalculated, ...shape })
+  const [organization] = dataset.organizations
+  if (organization === undefined) throw new Error('there is no organization')
+  const key = createKey(organization.id)
+  await using topics = await createTopics(bench)
+  const recorded = [...dataset.peopleAndPeriods()]
+  await topics.publish(key.event)
+  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
+  await topics.publishAll(dataset.payouts(), payouts, `publishing ${payouts} payouts`)
+
+  const growth: Growth[] = []
+  await using projection = await project(bench, topics, {
+    what: `projecting ${payouts} payouts`,
+    onLook: async projector => {
+      // As it decides, not as it publishes: far behind that is done seconds apart, at the end at once.
+      const { applied = 0 } = outcomes(await readMetrics(projector), 'commission_records_total')
+      const seconds = (Date.now() - projector.ready.time) / 1000
+      // They are of one organization, in one partition, in order: when its payouts begin, reps and periods are done.
+      growth.push({ payouts: applied - recorded.length, seconds, mebibytes: memoryMebibytes(projector.pid) })
+    },
+  })
+  requireAllApplied(projection, recorded.length + payouts)
+  const next = newPayouts(organization, bench)
+  const stage = { payouts, growth, peakMebibytes: projection.peakMebibytes, diskBytes: await diskOf(bench, projection) }
+  const read = await measureReading(bench, topics, projection, key.text, next)
+  await projection.projector.stop()
+  const restartSeconds = isLargest ? await measureRestarts(bench, topics, projection.prefix, next, restarts) : []
+  return { ...stage, ...read, restartSeconds }
+}
+
+type NextPayout = () => ReturnType<typeof payoutOf>
+
+/** Payouts of pairs of rep and period that have none: recalculations left the last ones over. */
+const newPayouts = (organization: Organization, { sizes }: Bench): NextPayout => {
+  const random = createRandom('new payouts')
+  let pair = organization.reps.length * organization.periods.length
+  return () => payoutOf(organization, --pair, null, sizes.growth.shape, random)
+}
+
+const publishPayout = (topics: Topics, data: ReturnType<NextPayout>): Promise<void> =>
+  topics.publish({ type: 'commission.payout.calculated.v1', data })
+
+const measureReading = async (
+  bench: Bench,
+  topics: Topics,
+  projection: Projection,
+  key: string,
+  next: NextPayout,
+): Promise<Pick<Stage, 'walk' | 'seen'>> => {
+  await using api = await startApi(bench, projection.prefix, bench.elasticsearch.url)
+  const walk = await measurePages(bench, api, key)
+  const seen: number[] = []
+  for (let probe = 0; probe < bench.sizes.growth.probes; probe++) {
+    const payout = next()
+    const times = untilSeen(bench, api, key, payout.id, () => publishPayout(topics, payout))
+    seen.push(await Promise.race([times, projection.projector.died]))
+  }
+  return { walk, seen }
+}
+
+/** Bytes of all segments of the indices; what was only written to the log of an index is brought into one before. */
+const diskOf = async ({ elasticsearch }: Bench, { prefix }: Projection): Promise<number> => {
+  await elasticsearch.call('POST', `/${prefix}-*/_flush`)
+  const { indices } = (await elasticsearch.call('GET', `/${prefix}-*/_segments`)) as Segments
+  const shards = Object.values(indices).flatMap(index => Object.values(index.shards).flat())
+  const segments = shards.flatMap(shard => Object.values(shard.segments))
+  return segments.reduce((sum, { size_in_bytes }) => sum + size_in_bytes, 0)
+}
+
+type Shard = { readonly segments: Readonly<Record<string, { readonly size_in_bytes: number }>> }
+type Segments = {
+  readonly indices: Readonly<Record<string, { readonly shards: Readonly<Record<string, readonly Shard[]>> }>>
+}
+
+/** @returns seconds from starting the process until the first of the unread records is published */
+const measureRestarts = async (
+  bench: Bench,
+  topics: Topics,
+  prefix: string,
+  next: NextPayout,
+  times: number,
+): Promise<number[]> => {
+  const taken: number[] = []
+  for (let time = 0; time < times; time++) {
+    const before = await topics.ends()
+    for (let record = 0; record < UNREAD; record++) await publishPayout(topics, next())
+    const ends = await topics.ends()
+    const began = performance.now()
+    await using projector = await startProjector(bench, topics, prefix)
+    const first = before.map((end, partition) => Math.min(end + 1, ends[partition] ?? 0))
+    await Promise.race([untilCaughtUp(bench, prefix, first, { everyMilliseconds: 5 }), projector.died])
+    taken.push((performance.now() - began) / 1000)
+    await Promise.race([untilCaughtUp(bench, prefix, ends), projector.died])
+  }
+  return taken
+}
+
+/** Seconds of each round, by chain length; rounds of the lengths alternate. */
+const measureChains = async (bench: Bench): Promise<Chains> => {
+  const { lengths, data, rounds } = bench.sizes.growth.chains
+  await using stack = new AsyncDisposableStack()
+  const chains: { length: number; topics: Topics; events: number; seconds: number[] }[] = []
+  for (const length of lengths) {
+    const topics = stack.use(await createTopics(bench))
+    const dataset = createDataset({ ...data, chainLength: length })
+    const recorded = [...dataset.peopleAndPeriods()]
+    await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
+    await topics.publishAll(dataset.payouts(), data.payouts, `publishing payouts in chains of ${length}`)
+    chains.push({ length, topics, events: recorded.length + data.payouts, seconds: [] })
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const { length, topics, events, seconds } of chains) {
+      await using projection = await project(bench, topics)
+      requireAllApplied(projection, events)
+      await projection.projector.stop()
+      seconds.push(projection.seconds)
+      bench.say(`chains of ${length}: ${(data.payouts / projection.seconds).toFixed(0)} events/s`)
+    }
+  }
+  return chains
+}

@@ -1,0 +1,103 @@
+/**
+ * What a second projector in the group adds on one machine, and what six partitions give over one. Rounds of the three alternate,
+ * each from empty indices.
+ */
+
+import { forgetProjectors, outcomes, readMetrics, startProjector, untilCaughtUp } from '../processes/projection.ts'
+import { createTopics, type Topics } from '../processes/publish.ts'
+import type { Bench, Figure, Measure } from '../rig/bench.ts'
+import { createDataset } from '../rig/dataset.ts'
+import { newPrefix } from '../rig/elasticsearch.ts'
+import type { Running } from '../rig/process.ts'
+import { type Spread, spreadOf } from '../rig/statistics.ts'
+
+const PARTITIONS = 6
+
+/** Seconds of each arrangement. */
+type Round = { readonly one: number; readonly two: number; readonly onePartition: number }
+
+export const measurePartitions: Measure = async bench => {
+  const { data, rounds } = bench.sizes.partitions
+  const dataset = createDataset(data)
+  const recorded = [...dataset.peopleAndPeriods()]
+  const publish = async (topics: Topics, what: string): Promise<void> => {
+    await topics.publishAll(recorded, recorded.length, `publishing reps and periods, ${what}`)
+    await topics.publishAll(dataset.payouts(), data.payouts, `publishing payouts, ${what}`)
+  }
+  await using six = await createTopics(bench, PARTITIONS)
+  await publish(six, 'six partitions')
+  await using single = await createTopics(bench, 1)
+  await publish(single, 'one partition')
+
+  const events = recorded.length + data.payouts
+  const measured: Round[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const one = await projectBy(bench, six, 1, events)
+    const two = await projectBy(bench, six, 2, events)
+    const onePartition = await projectBy(bench, single, 1, events)
+    measured.push({ one, two, onePartition })
+    const rates = [one, two, onePartition].map(seconds => (data.payouts / seconds).toFixed(0))
+    bench.say(`round ${round} of ${rounds}: one ${rates[0]}, two ${rates[1]}, one partition ${rates[2]} events/s`)
+  }
+  return figureOf(bench, recorded.length, measured)
+}
+
+/** @returns seconds from the first log line "projecting" until all is visible; sharing out the partitions is part of it */
+const projectBy = async (bench: Bench, topics: Topics, projectors: number, events: number): Promise<number> => {
+  const prefix = newPrefix()
+  const ends = await topics.ends()
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => bench.elasticsearch.removeIndices(prefix))
+  stack.defer(() => forgetProjectors(topics, prefix))
+  // Also when one does not start: the other has to end.
+  const started = await Promise.allSettled(
+    Array.from({ length: projectors }, async () => stack.use(await startProjector(bench, topics, prefix))),
+  )
+  const running = started.map((start): Running => {
+    if (start.status === 'rejected') throw start.reason
+    return start.value
+  })
+  await Promise.race([untilCaughtUp(bench, prefix, ends), ...running.map(({ died }) => died)])
+  const seconds = (Date.now() - Math.min(...running.map(({ ready }) => ready.time))) / 1000
+  await requireAllApplied(running, events)
+  return seconds
+}
+
+/** Whoever loses a partition while it is projected leaves records to be applied again: at least once each. */
+const requireAllApplied = async (running: readonly Running[], events: number): Promise<void> => {
+  let applied = 0
+  for (const projector of running) {
+    const { applied: own = 0, ...others } = outcomes(await readMetrics(projector), 'commission_records_total')
+    if ((others.parked ?? 0) > 0) throw new Error(`records are parked: ${JSON.stringify(others)}`)
+    applied += own + (others.duplicate ?? 0)
+  }
+  if (applied < events) throw new Error(`of ${events} events published, ${applied} were projected`)
+}
+
+const figureOf = ({ sizes }: Bench, others: number, rounds: readonly Round[]): Figure => {
+  const { payouts, lines, steps, organizations } = sizes.partitions.data
+  const of = (pick: (round: Round) => number): Spread => spreadOf(rounds.map(pick))
+  const arrangements = [
+    { name: 'one projector, six partitions', ...of(({ one }) => payouts / one) },
+    { name: 'two projectors, six partitions', ...of(({ two }) => payouts / two) },
+    { name: 'one projector, one partition', ...of(({ onePartition }) => payouts / onePartition) },
+  ]
+  return {
+    name: 'partitions',
+    title: 'Two projectors against one, and six partitions against one',
+    rows: [
+      ...arrangements.map(({ name, ...rates }) => ({ what: name, unit: 'payout events/s', ...rates })),
+      { what: 'two projectors / one', unit: '', ...of(({ one, two }) => one / two), isRatio: true },
+      {
+        what: 'six partitions / one',
+        unit: '',
+        ...of(({ one, onePartition }) => onePartition / one),
+        isRatio: true,
+      },
+    ],
+    notes: [
+      `${payouts} payout events of ${lines} lines and ${steps} steps, of ${organizations} organizations, after ${others} reps and periods. Two projectors start at the same moment in one group and share out the partitions; the time begins with the first of them, and that they do is part of it. A second one is for the work that one core cannot do, and for going on when the first dies: on a machine whose cores are busy with one it adds nothing.`,
+    ],
+    pictures: [{ name: 'partitions', title: 'Projectors and partitions', unit: 'payout events/s', bars: arrangements }],
+  }
+}

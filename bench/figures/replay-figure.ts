@@ -1,0 +1,190 @@
+/** What is said of a replay: its rows, its picture, and what one must know to read them. */
+import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
+import type { Piped } from '../peers.ts'
+import type { BulkRequests } from '../processes/ceiling.ts'
+import { LOOK_MS, type Projection } from '../processes/projection.ts'
+import type { Topics } from '../processes/publish.ts'
+import type { Bar, Figure, Row } from '../rig/bench.ts'
+import type { DatasetSize } from '../rig/dataset.ts'
+import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
+import { type Cpu, EVERYTHING_ELSE } from '../rig/usage.ts'
+
+/** What is to be reached, of the ceiling and of the fastest plain pipe. */
+const OF_CEILING = 0.85
+const OF_PIPES = 1.2
+/** MiB of the projector. */
+export const MEMORY_MOST = 400
+
+/** A topic, and what a projection of it sends. */
+export type Mix = {
+  readonly topics: Topics
+  readonly payouts: number
+  /** Reps and periods. */
+  readonly others: number
+  readonly bulks: BulkRequests
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export type Ceiling = { readonly seconds: number; readonly cpu: Cpu }
+export type Pair = { readonly ceiling: Ceiling; readonly projection: Omit<Projection, 'projector'> }
+/** Pipes by name. */
+export type Round = Pair & { readonly pipes: Readonly<Record<string, Piped>> }
+
+export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds: readonly Round[]): Figure => {
+  const { payouts, lines, steps, organizations, recalculated } = data
+  const records = payouts + others
+  const projected = rounds.map(({ projection }) => (projection.documents.written ?? 0) / projection.seconds)
+  const ceiling = rounds.map(round => bulks.documents / round.ceiling.seconds)
+  const names = Object.keys(rounds[0]?.pipes ?? {})
+  const piped = (name: string): number[] => rounds.flatMap(({ pipes }) => rateOf(pipes[name]?.seconds, records))
+  const ofPipes = rounds.flatMap((round, place) => {
+    const rates = Object.values(round.pipes).map(({ seconds }) => records / seconds)
+    return rates.length === 0 ? [] : [(projected[place] ?? Number.NaN) / Math.max(...rates)]
+  })
+  return {
+    name: 'replay',
+    title: 'Replay: an existing topic into empty indices, until all is visible',
+    rows: [
+      ...ratesOf(payouts, rounds),
+      { ...ratioRow('projector / ceiling', rounds), atLeast: OF_CEILING },
+      { what: 'projector', unit: 'documents/s', ...spreadOf(projected) },
+      { what: 'bulk ceiling', unit: 'documents/s', ...spreadOf(ceiling) },
+      ...names.map((name): Row => ({ what: name, unit: 'documents/s', ...spreadOf(piped(name)) })),
+      ...optional('projector / the fastest plain pipe, documents/s', '', ofPipes).map(
+        (row): Row => ({ ...row, isRatio: true, atLeast: OF_PIPES }),
+      ),
+      ...optional(
+        'projector / the fastest plain pipe, events/s: a third of the documents',
+        '',
+        ofPipes.map(ratio => (ratio * records) / bulks.documents),
+      ).map((row): Row => ({ ...row, isRatio: true })),
+      ...cpuRows(rounds, payouts, names),
+      ...optional('CPU of everything else meanwhile', 'cores', rounds.flatMap(coresElsewhere)),
+      ...optional(
+        'peak memory of the projector',
+        'MiB',
+        rounds.flatMap(({ projection }) => projection.peakMebibytes ?? []),
+      ).map((row): Row => ({ ...row, atMost: MEMORY_MOST })),
+      ...names.flatMap(name =>
+        optional(
+          `peak memory of ${name}`,
+          'MiB',
+          rounds.flatMap(({ pipes }) => pipes[name]?.peakMebibytes ?? []),
+        ),
+      ),
+    ],
+    notes: [
+      `${payouts} payout events of ${lines} lines and ${steps} steps, ${100 * recalculated} % of them recalculations, of ${organizations} organizations in 6 partitions, after ${others} reps and periods, which take time and are not counted as events.`,
+      `The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every ${LOOK_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
+      `The ceiling is what one projection sent (${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies), recorded on the way in a round that was not measured and sent again to fresh indices of the same mappings, ${BULKS_IN_FLIGHT} requests in flight, and one refresh. Rounds alternate; ratios are of neighbours.`,
+      'The plain pipes read the same topic from its start and make of each record one document with the whole event, in an index with the mappings of the payouts, by the id of the record; then one refresh. They decide nothing, keep no chain and no trace, and lose what is refused.',
+      'CPU: milliseconds per event are seconds per 1,000 events.',
+      ...boundNote(rounds, payouts),
+    ],
+    pictures: [
+      {
+        name: 'replay',
+        title: 'Replay: documents a second',
+        unit: 'documents/s',
+        bars: [bar('bulk ceiling', ceiling), bar('projector', projected), ...names.map(name => bar(name, piped(name)))],
+      },
+    ],
+  }
+}
+
+/** Projector and ceiling alone, under other circumstances. @param key tells its ratio from the others */
+export const figureOfPairs = (
+  title: string,
+  key: string,
+  { payouts }: DatasetSize,
+  pairs: readonly Pair[],
+  notes: readonly string[],
+): Figure => ({
+  name: 'replay',
+  title,
+  rows: [
+    ...ratesOf(payouts, pairs),
+    { ...ratioRow('projector / ceiling', pairs), key: `projector / ceiling, ${key}`, atLeast: OF_CEILING },
+    ...cpuRows(pairs, payouts, []),
+    ...optional('CPU of everything else meanwhile', 'cores', pairs.flatMap(coresElsewhere)),
+  ],
+  notes,
+})
+
+const ratesOf = (payouts: number, pairs: readonly Pair[]): Row[] => [
+  {
+    what: 'projector',
+    unit: 'payout events/s',
+    ...spreadOf(pairs.map(({ projection }) => payouts / projection.seconds)),
+  },
+  {
+    what: 'bulk ceiling',
+    unit: 'payout events/s',
+    ...spreadOf(pairs.map(({ ceiling }) => payouts / ceiling.seconds)),
+  },
+]
+
+const ratioRow = (what: string, pairs: readonly Pair[]): Row => ({
+  what,
+  unit: '',
+  ...spreadOf(pairs.map(({ ceiling, projection }) => ceiling.seconds / projection.seconds)),
+  isRatio: true,
+})
+
+/** Of every process, by what it did. */
+const cpuRows = (rounds: readonly (Pair & Partial<Round>)[], payouts: number, pipes: readonly string[]): Row[] => {
+  const row = (process: string, doing: string, of: readonly (Cpu | undefined)[]): Row[] =>
+    optional(`CPU of ${process}, ${doing}`, 'ms per event', perEvent(of, process, payouts))
+  const servers = ['Elasticsearch', 'Kafka']
+  const projections = rounds.map(({ projection }) => projection.cpu)
+  const ceilings = rounds.map(({ ceiling }) => ceiling.cpu)
+  return [
+    ...['the projector', ...servers].flatMap(process => row(process, 'projecting', projections)),
+    ...row('Elasticsearch', 'ceiling', ceilings),
+    ...optional('CPU of the loop, ceiling', 'ms per event', perEvent(ceilings, 'bench', payouts)),
+    ...pipes.flatMap(name => {
+      const cpu = rounds.map(round => round.pipes?.[name]?.cpu)
+      return [
+        ...optional(`CPU of ${name}`, 'ms per event', perEvent(cpu, name, payouts)),
+        ...servers.flatMap(process => row(process, name, cpu)),
+      ]
+    }),
+  ]
+}
+
+/** Milliseconds. */
+const perEvent = (all: readonly (Cpu | undefined)[], process: string, payouts: number): number[] =>
+  all.map(cpu => (1_000 * (cpu?.[process] ?? Number.NaN)) / payouts).filter(Number.isFinite)
+
+/** How near to the ceiling one can come at all where the cores are shared. */
+const boundNote = (pairs: readonly Pair[], payouts: number): string[] => {
+  const of = (all: readonly Cpu[], process: string): number => percentile(perEvent(all, process, payouts), 50)
+  const projections = pairs.map(({ projection }) => projection.cpu)
+  const ceilings = pairs.map(({ ceiling }) => ceiling.cpu)
+  const [most, loop] = [of(ceilings, 'Elasticsearch'), of(ceilings, 'bench')]
+  const [elasticsearch, projector, kafka] = [
+    of(projections, 'Elasticsearch'),
+    of(projections, 'the projector'),
+    of(projections, 'Kafka'),
+  ]
+  const all = elasticsearch + projector + kafka
+  if (Number.isNaN(all + most + loop)) return []
+  const sum = [elasticsearch, projector, kafka].map(cpu => cpu.toFixed(3)).join(' + ')
+  return [
+    `The ceiling’s loop does next to nothing and leaves all cores to Elasticsearch; the projector works on the same cores, and so does Kafka. With E, N and K, the CPU of an event in Elasticsearch, the projector and Kafka, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum}) = ${(elasticsearch / all).toFixed(2)} where all cores are always busy; and (${most.toFixed(3)} + ${loop.toFixed(3)}) / ${all.toFixed(3)} = ${((most + loop) / all).toFixed(2)} with what Elasticsearch and the loop use for the ceiling. Each on a core of its own, below, the projector takes nothing from Elasticsearch; there Kafka does, and whatever Elasticsearch needs for an event beyond what it needs for the ceiling: realtime reads of what is replaced, refreshes, positions.`,
+  ]
+}
+
+/** Cores that others had while a projection was measured. */
+export const coresElsewhere = ({ projection: { cpu, seconds } }: Pair): number[] => {
+  const used = cpu[EVERYTHING_ELSE]
+  return used === undefined ? [] : [used / seconds]
+}
+
+const rateOf = (seconds: number | undefined, records: number): number[] =>
+  seconds === undefined ? [] : [records / seconds]
+
+const optional = (what: string, unit: string, values: readonly number[]): Row[] =>
+  values.length === 0 ? [] : [{ what, unit, ...spreadOf(values) }]
+
+const bar = (name: string, values: readonly number[]): Bar & Spread => ({ name, ...spreadOf(values) })

@@ -1,0 +1,55 @@
+/** The real API process on a projection, with one key for each organization that is asked about. */
+import type { Bench } from '../rig/bench.ts'
+import { type Running, startProcess } from '../rig/process.ts'
+
+export type RunningApi = { readonly url: string; readonly process: Running; [Symbol.asyncDispose](): Promise<void> }
+
+/** So high that it never limits. */
+const RATE_LIMIT = 100_000_000
+
+/** @param elasticsearchUrl where it finds Elasticsearch */
+export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchUrl: string): Promise<RunningApi> => {
+  const process = await startProcess({
+    script: 'api/main.ts',
+    ready: 'ready',
+    signal,
+    settings: {
+      ELASTICSEARCH_URL: elasticsearchUrl,
+      ELASTICSEARCH_INDEX_PREFIX: prefix,
+      API_PORT: '0',
+      API_ADMIN_PORT: '0',
+      RATE_LIMIT_REQUESTS: String(RATE_LIMIT),
+      API_DRAIN_SECONDS: '0',
+    },
+  })
+  const port = process.lines.find(line => line.port !== undefined)?.port
+  const url = `http://127.0.0.1:${port}/api/v1`
+  return { url, process, [Symbol.asyncDispose]: () => process.stop() }
+}
+
+export const authorization = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** The answer's JSON. @throws when it is not 200 */
+export const readApi = async (url: string, key: string): Promise<unknown> => {
+  const answer = await fetch(url, { headers: authorization(key) })
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`the API answers ${answer.status} to ${url}: ${text.slice(0, 500)}`)
+  return JSON.parse(text)
+}
+
+export type Page = { readonly path: string; readonly ids: readonly string[] }
+
+/** All pages of the list of payouts, one after the other. */
+export const walkPayouts = async (url: string, key: string, limit: number, signal: AbortSignal): Promise<Page[]> => {
+  const first = `/payouts?limit=${limit}`
+  const pages: Page[] = []
+  for (let path = first; ; ) {
+    signal.throwIfAborted()
+    const page = (await readApi(`${url}${path}`, key)) as PageRead
+    pages.push({ path, ids: page.data.map(({ id }) => id) })
+    if (!page.has_more) return pages
+    path = `${first}&starting_after=${page.next_cursor}`
+  }
+}
+
+type PageRead = { data: { id: string }[]; has_more: boolean; next_cursor: string }

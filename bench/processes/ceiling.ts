@@ -1,0 +1,98 @@
+/**
+ * What Elasticsearch can do at all: recorded bulk requests sent again to fresh indices, in the order they came, so many at
+ * a time, by a loop that does nothing else; then one refresh.
+ */
+import { Agent, request } from 'node:http'
+import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/documents.ts'
+import type { Elasticsearch } from '../rig/elasticsearch.ts'
+import type { Recorded } from './recording-proxy.ts'
+
+/** The prefix they were recorded with, put out of the way for another one of the same length. */
+export type BulkRequests = {
+  readonly documents: number
+  readonly bytes: number
+  /** Makes the requests write to indices of this prefix. */
+  readonly aimAt: (prefix: string) => void
+  /** Sends them all. @returns milliseconds, the refresh included */
+  readonly send: (
+    elasticsearch: Elasticsearch,
+    prefix: string,
+    inFlight: number,
+    signal: AbortSignal,
+  ) => Promise<number>
+}
+
+export const createBulkRequests = (recorded: readonly Recorded[], prefix: string): BulkRequests => {
+  const aimed = recorded.map(({ body }) => ({ body, places: placesOf(`"_index":"${prefix}-`, body) }))
+  return {
+    documents: aimed.reduce((sum, { places }) => sum + places.length, 0),
+    bytes: aimed.reduce((sum, { body }) => sum + body.length, 0),
+    aimAt: other => {
+      if (other.length !== prefix.length) throw new Error('prefixes must be of one length')
+      for (const { body, places } of aimed) for (const place of places) body.write(other, place, 'latin1')
+    },
+    send: (elasticsearch, other, inFlight, signal) => sendAll(recorded, elasticsearch, other, inFlight, signal),
+  }
+}
+
+/** Where the prefix stands that follows `"_index":"`. Within a document the quotes would be escaped: only action lines have it. */
+const placesOf = (text: string, body: Buffer): number[] => {
+  const sought = Buffer.from(text)
+  const places: number[] = []
+  for (let at = body.indexOf(sought); at !== -1; at = body.indexOf(sought, at + sought.length)) {
+    places.push(at + '"_index":"'.length)
+  }
+  return places
+}
+
+const sendAll = async (
+  requests: readonly Recorded[],
+  elasticsearch: Elasticsearch,
+  prefix: string,
+  inFlight: number,
+  signal: AbortSignal,
+): Promise<number> => {
+  const agent = new Agent({ keepAlive: true, maxSockets: inFlight })
+  const began = performance.now()
+  let next = 0
+  const sendSome = async (): Promise<void> => {
+    for (let bulk = requests[next++]; bulk; bulk = requests[next++]) {
+      signal.throwIfAborted()
+      await sendOne(bulk, elasticsearch.url, agent)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: inFlight }, sendSome))
+    const searched = listKinds.map(kind => indexOf(prefix, FIRST_GENERATION, kind))
+    await elasticsearch.call('POST', `/${searched.join(',')}/_refresh`)
+    return performance.now() - began
+  } finally {
+    agent.destroy()
+  }
+}
+
+const sendOne = ({ method, path, headers, body }: Recorded, url: string, agent: Agent): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const options = { agent, method, headers: { ...headers, 'content-length': body.length } }
+    const sent = request(`${url}${path}`, options, answer => {
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+      answer.on('error', reject)
+      answer.on('end', () => {
+        const refused = refusalIn(answer.statusCode, Buffer.concat(chunks))
+        if (refused === undefined) resolve()
+        else reject(refused)
+      })
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+
+/** A later version that overtook an earlier one of the same document is no refusal: the projector meets that too. */
+const refusalIn = (status: number | undefined, answer: Buffer): Error | undefined => {
+  if (status === 200 && !answer.includes('"error"')) return undefined
+  if (status !== 200) return new Error(`Elasticsearch answers ${status} to a recorded bulk request`)
+  const types = new Set(answer.toString().match(/"type":"[a-z_]+"/g))
+  types.delete('"type":"version_conflict_engine_exception"')
+  return types.size === 0 ? undefined : new Error(`Elasticsearch refuses recorded documents: ${[...types].join(', ')}`)
+}

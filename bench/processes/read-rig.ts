@@ -1,0 +1,51 @@
+/** What is read from: published data, its projection by a real projector process, a key of every organization, and an API. */
+
+import type { Bench } from '../rig/bench.ts'
+import { createDataset, type DatasetSize, type Organization } from '../rig/dataset.ts'
+import { type RunningApi, startApi } from './api-process.ts'
+import { type Projection, project } from './projection.ts'
+import { createKey, createTopics, type Topics } from './publish.ts'
+
+export type Served = {
+  readonly topics: Topics
+  readonly holders: readonly Holder[]
+  readonly projection: Projection
+  readonly api: RunningApi
+  /** Rejects when a process ends without having been asked to. */
+  readonly died: Promise<never>
+  /** Ends the processes, and removes what they and we created. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** An organization and a key that reads it. */
+export type Holder = { readonly organization: Organization; readonly key: string }
+
+/** Publishes a dataset and waits until all of it is projected. Projector and API go on until disposed of. */
+export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> => {
+  await using stack = new AsyncDisposableStack()
+  const topics = stack.use(await createTopics(bench))
+  const { organizations, peopleAndPeriods, payouts } = createDataset(size)
+  const keys = organizations.map(({ id }) => createKey(id))
+  await topics.publishAll(
+    keys.map(({ event }) => event),
+    keys.length,
+    'publishing API keys',
+  )
+  const recorded = [...peopleAndPeriods()]
+  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
+  if (size.payouts > 0) await topics.publishAll(payouts(), size.payouts, 'publishing payouts')
+  const projection = stack.use(await project(bench, topics, { what: 'projecting' }))
+  const api = stack.use(await startApi(bench, projection.prefix, bench.elasticsearch.url))
+
+  const died = Promise.race([projection.projector.died, api.process.died])
+  died.catch(() => undefined)
+  const kept = stack.move()
+  return {
+    topics,
+    holders: organizations.map((organization, place) => ({ organization, key: keys[place]?.text ?? '' })),
+    projection,
+    api,
+    died,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}

@@ -1,0 +1,80 @@
+/** The result as text: for the terminal and, the same, for docs/performance.md. */
+import { type Figure, type FigureName, figureNames, type Picture, type Row } from '../rig/bench.ts'
+import type { Machine } from '../rig/machine.ts'
+import type { Compared } from './compare.ts'
+
+export const reportMachine = (machine: Machine): string => table([['', ''], ...Object.entries(machine)])
+
+export const reportFigure = ({ title, rows, notes }: Figure): string =>
+  [`## ${title}`, tableOf(rows), ...notes].join('\n\n')
+
+export const reportCompared = (compared: readonly Compared[]): string =>
+  table([
+    ['ratio', 'kept', 'now', 'worse by'],
+    ...compared.map(({ key, before, now, worsePercent, isTooMuch }) => [
+      key,
+      amount(before),
+      now === undefined ? 'not measured' : amount(now),
+      worsePercent === undefined ? '' : `${worsePercent.toFixed(1)} %${isTooMuch ? ': too much' : ''}`,
+    ]),
+  ])
+
+/** Where a picture stands, seen from docs/. */
+export const pictureFile = ({ name }: Picture): string => `pictures/bench-${name}.svg`
+
+/**
+ * The template with `{{machine}}` and the name of every figure, as `{{replay}}`, replaced by what was measured.
+ * @throws Error when a figure has no place in it, or a place no figure
+ */
+export const renderPage = (template: string, machine: Machine, figures: readonly Figure[]): string => {
+  for (const name of ['machine', ...figureNames]) {
+    if (!template.includes(`{{${name}}}`)) throw new Error(`the template has no {{${name}}}`)
+  }
+  return template.replace(/\{\{(\w*)\}\}/g, (place, name: string) => {
+    if (name === 'machine') return reportMachine(machine)
+    if (!isFigure(name)) throw new Error(`the template has ${place}, and there is no such figure`)
+    const measured = figures.filter(figure => figure.name === name)
+    return measured.length === 0 ? 'Not measured in this run.' : measured.map(renderFigure).join('\n\n')
+  })
+}
+
+const isFigure = (name: string): name is FigureName => figureNames.some(figure => figure === name)
+
+const renderFigure = ({ title, rows, notes, pictures = [] }: Figure): string =>
+  [
+    `### ${title}`,
+    ...pictures.map(picture => `![${picture.title}](${pictureFile(picture)})`),
+    tableOf(rows),
+    ...notes,
+  ].join('\n\n')
+
+const tableOf = (rows: readonly Row[]): string =>
+  table([
+    ['', 'figure', 'lowest to highest', '', 'to reach'],
+    ...rows.map(row => [
+      row.isRatio ? `**${row.what}**` : row.what,
+      row.isRatio ? `**${amount(row.value)}**` : amount(row.value),
+      row.lowest === undefined || row.highest === undefined ? '' : `${amount(row.lowest)} to ${amount(row.highest)}`,
+      row.unit,
+      target(row),
+    ]),
+  ])
+
+const target = ({ value, atLeast, atMost }: Row): string => {
+  if (atLeast !== undefined) return `≥ ${amount(atLeast)}: ${value >= atLeast ? 'reached' : 'not reached'}`
+  if (atMost !== undefined) return `≤ ${amount(atMost)}: ${value <= atMost ? 'reached' : 'not reached'}`
+  return ''
+}
+
+/** Three digits that count; whole numbers from 100 on. */
+const amount = (value: number): string =>
+  Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)))
+
+/** Rows of cells, the first the heading, as a Markdown table that also reads well as plain text. */
+const table = (rows: readonly (readonly string[])[]): string => {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(3, ...rows.map(cells => cells[column]?.length ?? 0)))
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  const [heading = [], ...others] = rows
+  return [line(heading), line(widths.map(width => '-'.repeat(width))), ...others.map(line)].join('\n')
+}

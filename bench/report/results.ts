@@ -1,0 +1,34 @@
+/** What a whole run leaves behind: its figures as JSON, and the pages that are made of them. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Figure } from '../rig/bench.ts'
+import type { Machine } from '../rig/machine.ts'
+import { drawPicture } from './picture.ts'
+import { pictureFile, renderPage } from './report.ts'
+
+export type Results = { readonly machine: Machine; readonly figures: readonly Figure[] }
+
+const root = join(import.meta.dirname, '..', '..')
+const resultsFile = join(root, 'bench/results.json')
+const templateFile = join(root, 'bench/performance.md')
+const docs = join(root, 'docs')
+
+/** @throws Error that says so when no run was kept */
+export const readResults = async (): Promise<Results> => {
+  const text = await readFile(resultsFile, 'utf8').catch(() => {
+    throw new Error('no whole run was kept: there is no bench/results.json')
+  })
+  return JSON.parse(text) as Results
+}
+
+export const keepResults = (results: Results): Promise<void> =>
+  writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
+
+/** Makes docs/performance.md and its pictures. */
+export const renderResults = async (results: Results): Promise<void> => {
+  const template = await readFile(templateFile, 'utf8')
+  await writeFile(join(docs, 'performance.md'), renderPage(template, results.machine, results.figures))
+  for (const picture of results.figures.flatMap(({ pictures = [] }) => pictures)) {
+    await writeFile(join(docs, pictureFile(picture)), drawPicture(picture))
+  }
+}

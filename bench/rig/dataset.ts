@@ -1,0 +1,165 @@
+/**
+ * The data that is measured with: organizations with reps and periods, and payouts of a given number of lines and steps,
+ * some of which replace an earlier one. Seeded: the same size gives the same events, byte for byte.
+ */
+import type { CommissionEvent, LineItem, PayoutCalculatedData, TraceStep } from '../../schemas/events.ts'
+import { createRandom, type Random } from './random.ts'
+
+export type DatasetSize = {
+  readonly payouts: number
+  readonly organizations: number
+  /** The share of the payouts that the first organization has; absent, all have the same. */
+  readonly firstShare?: number
+  /** The share of the payouts that replace an earlier one. */
+  readonly recalculated: number
+  /** Pairs of rep and period of each organization that its payouts leave free, at least. */
+  readonly free?: number
+  /** Where it is given, every rep has so many payouts of each period instead, each of which replaces the one before. */
+  readonly chainLength?: number
+} & PayoutShape
+
+/** Lines and steps of the trace of every payout. */
+export type PayoutShape = { readonly lines: number; readonly steps: number }
+
+export type Dataset = {
+  readonly organizations: readonly Organization[]
+  /** Reps and periods: to be published before the payouts. */
+  readonly peopleAndPeriods: () => Iterable<CommissionEvent>
+  readonly payouts: () => Iterable<CommissionEvent>
+}
+
+export type Organization = {
+  readonly id: string
+  readonly reps: readonly string[]
+  readonly periods: readonly string[]
+  /** The number of the first pair of rep and period that is of no payout of the dataset. */
+  readonly firstFree: number
+}
+
+const PERIODS = 24
+
+export const createDataset = (size: DatasetSize): Dataset => {
+  const { free = 0 } = size
+  const quotas = quotasOf(size)
+  const random = createRandom('organizations')
+  const organizations = quotas.map(quota => ({
+    id: `org_${random.id()}`,
+    reps: Array.from({ length: Math.ceil((quota + free) / PERIODS) }, () => `rep_${random.id()}`),
+    periods: Array.from({ length: PERIODS }, () => `period_${random.id()}`),
+    firstFree: quota,
+  }))
+  return {
+    organizations,
+    peopleAndPeriods: () => organizations.flatMap(recordedOf),
+    payouts: () => payoutsOf(organizations, quotas, size),
+  }
+}
+
+const quotasOf = ({ payouts, organizations, firstShare = 1 / organizations }: DatasetSize): number[] => {
+  const first = Math.round(payouts * firstShare)
+  const rest = Math.floor((payouts - first) / Math.max(1, organizations - 1))
+  const quotas = [first, ...Array.from({ length: organizations - 1 }, () => rest)]
+  // What does not divide evenly goes to the last.
+  quotas[organizations - 1] = (quotas.at(-1) ?? 0) + payouts - quotas.reduce((sum, quota) => sum + quota, 0)
+  return quotas
+}
+
+const recordedOf = ({ id: org_id, reps, periods }: Organization): CommissionEvent[] => [
+  ...periods.map((id, month): CommissionEvent => {
+    const kind = 'month'
+    const data = { org_id, id, kind, name: `Month ${month + 1}`, timezone: 'Europe/Berlin' } as const
+    return {
+      type: 'commission.period.recorded.v1',
+      data: { ...data, starts_at: instantOf(month), ends_at: instantOf(month + 1) },
+    }
+  }),
+  ...reps.map((id, number): CommissionEvent => {
+    const status = 'active'
+    const data = { org_id, id, name: `Rep Number ${number}`, email: `rep${number}@example.com`, status } as const
+    return { type: 'commission.rep.recorded.v1', data: { ...data, started_on: '2024-01-15', departed_on: null } }
+  }),
+]
+
+/** The first instant of a month, counted from January 2024. */
+const instantOf = (month: number): string => new Date(Date.UTC(2024, month)).toISOString().replace('.000Z', 'Z')
+
+function* payoutsOf(
+  organizations: readonly Organization[],
+  quotas: readonly number[],
+  size: DatasetSize,
+): Generator<CommissionEvent> {
+  const random = createRandom('payouts')
+  // Only ids: of a million payouts, the rest would be gigabytes.
+  const current = organizations.map((): string[] => [])
+  const done = organizations.map(() => 0)
+  for (const place of random.shuffle(quotas.flatMap((quota, place) => Array<number>(quota).fill(place)))) {
+    const organization = organizations[place]
+    const payouts = current[place]
+    if (organization === undefined || payouts === undefined) throw new Error('a payout of no organization')
+    const replacedAt = pairOf(payouts.length, done[place] ?? 0, quotas[place] ?? 0, size, random)
+    done[place] = (done[place] ?? 0) + 1
+    const payout = payoutOf(organization, replacedAt, payouts[replacedAt] ?? null, size, random)
+    payouts[replacedAt] = payout.id
+    yield { type: 'commission.payout.calculated.v1', data: payout }
+  }
+}
+
+/** Which pair of rep and period the next payout of an organization is of: one that has a payout, or the next that has none. */
+const pairOf = (
+  pairs: number,
+  done: number,
+  quota: number,
+  { recalculated, chainLength }: DatasetSize,
+  random: Random,
+): number => {
+  if (chainLength !== undefined) return done % Math.ceil(quota / chainLength)
+  return pairs > 0 && random.chance(recalculated) ? random.below(pairs) : pairs
+}
+
+/** A payout of the pair of that number: all reps of the first period, then of the second. */
+export const payoutOf = (
+  { id: org_id, reps, periods }: Organization,
+  pair: number,
+  supersedes_id: string | null,
+  { lines, steps }: PayoutShape,
+  random: Random,
+): PayoutCalculatedData => {
+  const [rep_id, period_id] = [reps[pair % reps.length], periods[Math.floor(pair / reps.length)]]
+  if (rep_id === undefined || period_id === undefined) throw new Error('an organization has too few reps and periods')
+  const amounts = Array.from({ length: lines }, () => random.below(2_000_000) + 1)
+  const sum = amounts.reduce((total, amount) => total + amount, 0)
+  return {
+    org_id,
+    id: `payout_${random.id()}`,
+    rep_id,
+    period_id,
+    supersedes_id,
+    currency: 'EUR',
+    net_amount: money(sum),
+    earned_amount: money(sum),
+    line_items: amounts.map((amount, place) => lineOf(amount, place, random)),
+    calculation_trace: Array.from({ length: steps }, (_, place) => stepOf(place, amounts[place % lines] ?? 0, random)),
+    calculated_at: '2026-02-01T08:30:00.125Z',
+  }
+}
+
+const lineOf = (amount: number, place: number, random: Random): LineItem => ({
+  id: `line_${random.id(10)}`,
+  category: 'earned',
+  description: `Closed deal number ${random.below(100_000)}, instalment ${place + 1}`,
+  amount: money(amount),
+  deal_id: `deal_${random.id(16)}`,
+})
+
+const stepOf = (place: number, amount: number, random: Random): TraceStep => ({
+  step: place + 1,
+  name: `Rate of tier ${place + 1}`,
+  strategy: 'tiered_rate',
+  strategy_version: '3.1.0',
+  inputs: { base_amount: money(amount * 10), rate: `0.${random.below(9_000) + 1_000}` },
+  output_amount: money(amount),
+  deal_id: `deal_${random.id(16)}`,
+})
+
+/** Cents as an amount. */
+const money = (cents: number): string => `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`

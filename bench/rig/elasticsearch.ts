@@ -1,0 +1,60 @@
+/** What the bench asks of Elasticsearch besides what it measures: indices, positions, versions. */
+import { randomBytes } from 'node:crypto'
+import {
+  commonIndices,
+  controlIndexOf,
+  FIRST_GENERATION,
+  generationIndices,
+  type PositionDocument,
+  positionId,
+  templateNameOf,
+} from '../../schemas/documents.ts'
+
+export type Elasticsearch = {
+  readonly url: string
+  /** The answer's JSON. @throws when it is not 2xx */
+  readonly call: (method: string, path: string, body?: object) => Promise<unknown>
+  /** The indices of a first generation and those all share, as a projector creates them. */
+  readonly createIndices: (prefix: string) => Promise<void>
+  readonly removeIndices: (prefix: string) => Promise<void>
+  /** The published position of every partition of the first generation, by partition. */
+  readonly positions: (prefix: string, partitions: number) => Promise<number[]>
+}
+
+/** Prefixes are all of one length, so that one can be put in another's place in recorded bytes. */
+export const newPrefix = (): string => `bench-${randomBytes(4).toString('hex')}`
+
+export const createElasticsearch = (url: string): Elasticsearch => {
+  const call: Elasticsearch['call'] = async (method, path, body) => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+    const text = await answer.text()
+    if (!answer.ok)
+      throw new Error(`Elasticsearch answers ${answer.status} to ${method} ${path}: ${text.slice(0, 500)}`)
+    return JSON.parse(text)
+  }
+  return {
+    url,
+    call,
+    createIndices: async prefix => {
+      for (const [name, { mappings, settings }] of Object.entries(indicesOf(prefix))) {
+        await call('PUT', `/${name}?wait_for_active_shards=1`, { mappings, settings: { index: settings } })
+      }
+    },
+    removeIndices: async prefix => {
+      await call('DELETE', `/${Object.keys(indicesOf(prefix)).join(',')}?ignore_unavailable=true`)
+      await call('DELETE', `/_index_template/${templateNameOf(prefix)}`).catch(() => undefined)
+    },
+    positions: async (prefix, partitions) => {
+      const ids = Array.from({ length: partitions }, (_, partition) => positionId(FIRST_GENERATION, partition))
+      const { docs } = (await call('POST', `/${controlIndexOf(prefix)}/_mget`, { ids })) as Positions
+      return docs.map(({ _source }) => _source?.body.position ?? 0)
+    },
+  }
+}
+
+type Positions = { readonly docs: readonly { readonly _source?: PositionDocument }[] }
+
+const indicesOf = (prefix: string) => ({ ...generationIndices(prefix, FIRST_GENERATION, 1), ...commonIndices(prefix) })

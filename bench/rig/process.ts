@@ -1,0 +1,160 @@
+/** Runs the project's own processes as an operator would: from their main files, with settings in the environment. Others, too. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { isAbsolute, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import manifest from '../../package.json' with { type: 'json' }
+import { leaveWill } from '../../services/cleanup-on-exit.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+/** The Kafka client sets timers in the past; harmless, and not news. */
+const quiet = '--disable-warning=TimeoutNegativeWarning'
+/** Of Node, where `npm run start:…` gives some besides: what is measured is what an operator starts. */
+const flagsOf = (script: string): string[] => {
+  const starts = Object.values(manifest.scripts).find(
+    command => command.startsWith('exec node ') && command.endsWith(` ${script}`),
+  )
+  return starts?.match(/ --\S+/g)?.map(flag => flag.trim()) ?? [quiet]
+}
+/** How long a process may take until it says that it is ready, and until it ends when asked to. Milliseconds. */
+const START_MS = 60_000
+const STOP_MS = 15_000
+/** Characters of what it said that an error shows. */
+const SHOWN = 4_000
+
+type Settings = Readonly<Record<string, string>>
+
+export type ProcessOptions = {
+  /** What Node runs; or, as an absolute path, a program by itself. */
+  readonly script: string
+  readonly settings: Settings
+  /** The message of the log line that says it is ready. */
+  readonly ready: string
+  readonly flags?: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** A line of the process's log. `time` is in milliseconds since 1970, by its own clock. */
+export type LogLine = {
+  readonly msg: string
+  readonly time: number
+  readonly port?: number
+  readonly admin_port?: number
+  readonly address?: { readonly port: number }
+}
+
+export type Running = {
+  readonly pid: number | undefined
+  /** What it said until it was ready. */
+  readonly lines: readonly LogLine[]
+  /** The end of what it has said. */
+  readonly last: () => string
+  /** The line that said it is ready. */
+  readonly ready: LogLine
+  /** Rejects when it ends without having been asked to. */
+  readonly died: Promise<never>
+  /** Asks it to end and waits until it has. @throws when it ends with another code than 0 */
+  stop(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Starts it and waits until it is ready. */
+export const startProcess = async (options: ProcessOptions): Promise<Running> => {
+  const { script, settings, flags = [], signal } = options
+  signal.throwIfAborted()
+  // In a group of its own: a Ctrl-C reaches us, and we end it in order.
+  const [program, args] = isAbsolute(script)
+    ? [script, flags]
+    : [process.execPath, [...flagsOf(script), ...flags, join(root, script)]]
+  const child = spawn(program, args, {
+    cwd: root,
+    env: { ...process.env, LOG_LEVEL: 'info', ...settings },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const will = leaveWill('kill -9 "$0"', String(child.pid))
+  const exit = once(child, 'exit')
+  let asked = false
+  const heard = hear([child.stdout, child.stderr], options.ready)
+  const complaint = (what: string): Error => new Error(`${script} ${what}. It said last:\n${heard.last()}`)
+  const died = exit.then(([code, by]) => {
+    if (!asked) throw complaint(`ended with ${code ?? by}`)
+    return new Promise<never>(() => undefined)
+  })
+  died.catch(() => undefined)
+
+  let stopped: Promise<void> | undefined
+  const stopOnce = async (): Promise<void> => {
+    asked = true
+    const code = await end(child, exit)
+    await will.revoke()
+    if (code !== 0) throw complaint(`was asked to stop and ended with ${code}`)
+  }
+  const stop = (): Promise<void> => {
+    stopped ??= stopOnce()
+    return stopped
+  }
+  const started = { pid: child.pid, lines: heard.lines, last: heard.last, died, stop, [Symbol.asyncDispose]: stop }
+  try {
+    return { ...started, ready: await Promise.race([heard.ready, died, tooLate(complaint, signal)]) }
+  } catch (error) {
+    await stop().catch(() => undefined)
+    throw error
+  }
+}
+
+const tooLate = (complaint: (what: string) => Error, signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const timer = setTimeout(() => reject(complaint(`was not ready after ${START_MS / 1000} s`)), START_MS)
+    timer.unref()
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+
+const end = async (child: ChildProcess, exit: Promise<unknown[]>): Promise<unknown> => {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  const [code, by] = await exit
+  clearTimeout(timer)
+  return code ?? by
+}
+
+/** Reads lines until the one that says it is ready. What follows is only taken off its hands: a line for every request. */
+const hear = (streams: readonly Readable[], message: string) => {
+  const ready = Promise.withResolvers<LogLine>()
+  const lines: LogLine[] = []
+  let last = ''
+  for (const stream of streams) {
+    let rest = ''
+    let isReady = false
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      last = (last + text).slice(-SHOWN)
+      if (isReady) return
+      const parts = (rest + text).split('\n')
+      rest = parts.pop() ?? ''
+      lines.push(...parts.flatMap(part => logLine(part) ?? []))
+      const found = lines.find(({ msg }) => msg === message)
+      if (found === undefined) return
+      isReady = true
+      ready.resolve(found)
+    })
+  }
+  return { ready: ready.promise, lines, last: () => last }
+}
+
+const logLine = (text: string): LogLine | undefined => {
+  try {
+    const line: unknown = JSON.parse(text)
+    return typeof line === 'object' && line !== null && 'msg' in line ? (line as LogLine) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Runs a script to its end. @throws with what it said when it fails */
+export const runScript = async (script: string, settings: Settings): Promise<void> => {
+  await promisify(execFile)(process.execPath, [quiet, join(root, script)], {
+    cwd: root,
+    env: { ...process.env, ...settings },
+  })
+}

@@ -1,0 +1,44 @@
+/** Reads a CPU profile that Node wrote and says in which functions the time went. */
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Say } from '../../services/service.ts'
+
+const FUNCTIONS_SHOWN = 40
+
+/** Prints the functions with the most time of their own, of the latest profile in a folder. */
+export const printProfile = async (folder: string, say: Say): Promise<void> => {
+  const names = (await readdir(folder)).filter(name => name.endsWith('.cpuprofile')).sort()
+  const name = names.at(-1)
+  if (name === undefined) throw new Error(`no profile was left in ${folder}`)
+  const profile = JSON.parse(await readFile(join(folder, name), 'utf8')) as Profile
+  const { total, functions } = selfTimes(profile)
+  say(`\n${name}: ${(total / 1e6).toFixed(1)} s; of the time that the thread was not idle:`)
+  for (const [place, time] of functions.slice(0, FUNCTIONS_SHOWN)) {
+    say(`${((100 * time) / total).toFixed(1).padStart(6)} %  ${place}`)
+  }
+}
+
+/** As Node writes it; times in microseconds. */
+type Profile = {
+  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[]
+  readonly samples: readonly number[]
+  readonly timeDeltas: readonly number[]
+}
+type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
+
+const selfTimes = ({ nodes, samples, timeDeltas }: Profile) => {
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]))
+  const times = new Map<string, number>()
+  for (const [place, node] of samples.entries()) {
+    const name = names.get(node) ?? ''
+    times.set(name, (times.get(name) ?? 0) + (timeDeltas[place] ?? 0))
+  }
+  times.delete('(idle)')
+  const functions = [...times].sort(([, a], [, b]) => b - a)
+  return { total: functions.reduce((sum, [, time]) => sum + time, 0), functions }
+}
+
+const nameOf = ({ functionName, url, lineNumber }: CallFrame): string => {
+  const name = functionName || '(anonymous)'
+  return url === '' ? name : `${name} ${basename(url)}:${lineNumber + 1}`
+}

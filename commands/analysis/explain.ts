@@ -1,0 +1,159 @@
+/** `npm run projection -- explain`: how a payout came to be what it is: its chain, step by step, and what was paid for it. Only reads. */
+import { multiGet } from '../../projector/elasticsearch/client.ts'
+import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/documents.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { CommandContext } from '../context.ts'
+import { asOf } from '../documents/as-of.ts'
+import type { PayrollSays } from '../documents/comparable-content.ts'
+import { patiently } from '../documents/patiently.ts'
+import { portionsOf, sizesOf } from '../documents/sizes.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { positionsOf, readAll } from '../generations/generations.ts'
+import { findAny } from '../generations/sandboxes.ts'
+import { COMPARED_DOCUMENTS } from '../limits.ts'
+import { timeOf } from '../terminal.ts'
+import { type Explanation, textOf } from './explanation.ts'
+import { balancesOf, type ChainPayout, type Step, stepOf } from './payout-changes.ts'
+
+export type ExplainOptions = {
+  readonly org: string
+  readonly payout: string
+  /** Or a sandbox; the live one by default. */
+  readonly generation: string | undefined
+  readonly json: boolean
+}
+
+export const explain = async (options: ExplainOptions, given: CommandContext): Promise<ExitCode> => {
+  const { org, payout, json } = options
+  const name = options.generation ?? (await readAll(given)).live
+  const { identity, context } = await findAny(name, given)
+  const { topic, partitions, generation } = identity
+  const partition = partitionOf(org, partitions)
+  const position = (await positionsOf(identity, context))[partition]?.position ?? 0
+  const read = readerOf(generation, position, context)
+  const sizesIn: Sizes = (kind, ids) => {
+    const _index = indexOf(context.prefix, generation, kind)
+    return sizesOf(
+      ids.map(_id => ({ _index, _id })),
+      context,
+    )
+  }
+
+  const [asked] = await read('payouts', [recordId(org, payout)])
+  if (asked === undefined) throw new CommandError(`there is no ${payout} of ${org} in ${name}`)
+  const { rep_id, period_id } = asked as { rep_id: string; period_id: string }
+  const [chain] = await read('chains', [chainId(org, rep_id, period_id)])
+  if (chain === undefined) throw new Error('a payout without its chain')
+  const { payouts, payroll } = chain.body as ChainBody
+
+  const steps: Step[] = []
+  let before: ChainPayout | undefined
+  for await (const now of chainOf(org, payouts, read, sizesIn)) {
+    steps.push(stepOf(before, now))
+    before = now
+  }
+  const positionOf = (offset: number): string => `${topic}:${partition}:${offset}`
+  const paid: Explanation['payroll'][number][] = []
+  for (const items of chunksOf(payroll)) {
+    const found = await readAllOf(
+      read,
+      'payroll_files',
+      items.map(({ id }) => recordId(org, id)),
+    )
+    for (const { seq, at, body } of found as { seq: number; at: number; body: PayrollSays }[]) {
+      const { rep_id: _, period_id: __, ...record } = body
+      paid.push({ ...record, at: timeOf(at), position: positionOf(seq) })
+    }
+  }
+  const explanation: Explanation = {
+    generation: name,
+    organization: org,
+    rep: rep_id,
+    period: period_id,
+    payout,
+    as_of: positionOf(position),
+    current: before?.payout.id ?? null,
+    steps: steps.map(({ offset, at, ...step }) => ({ ...step, at: timeOf(at), position: positionOf(offset) })),
+    payroll: paid,
+    balances: balancesOf(before?.payout, paid),
+  }
+  context.out(json ? `${JSON.stringify(explanation)}\n` : textOf(explanation))
+  return exitCodes.done
+}
+
+type Fields = Readonly<Record<string, unknown>>
+/** Documents as of the position, of the first ids as many as one answer holds; undefined for one that is not there. */
+type Read = (kind: Kind, ids: readonly string[]) => Promise<(Fields | undefined)[]>
+
+const readerOf =
+  (generation: string, position: number, { send, prefix, sleep }: CommandContext): Read =>
+  async (kind, ids) => {
+    const _index = indexOf(prefix, generation, kind)
+    const docs = ids.map(_id => ({ _index, _id }))
+    const found = await patiently({ sleep }, () => multiGet(send, docs))
+    return found.map(({ _id: id, found, _source }) =>
+      found ? asOf(kind, { id, source: _source as Fields }, position)?.source : undefined,
+    )
+  }
+
+/** @throws where one is missing: what a chain names is there */
+const readAllOf = async (read: Read, kind: Kind, ids: readonly string[]): Promise<Fields[]> => {
+  const all: Fields[] = []
+  while (all.length < ids.length) {
+    for (const document of await read(kind, ids.slice(all.length))) {
+      if (document === undefined) throw new Error('a record that its chain names is missing')
+      all.push(document)
+    }
+  }
+  return all
+}
+
+/** The payouts of a chain in order, few in memory at a time: traces can be long. */
+async function* chainOf(
+  org: string,
+  items: ChainBody['payouts'],
+  read: Read,
+  sizesIn: Sizes,
+): AsyncGenerator<ChainPayout> {
+  for await (const ids of portionsOfChain(org, items, sizesIn)) {
+    const payouts = await readAllOf(read, 'payouts', ids)
+    const statements = await readAllOf(read, 'statements', ids)
+    for (const [place, statement] of statements.entries()) {
+      const { seq, at, superseded_by_id, body } = payouts[place] as PayoutFields
+      const { calculation_trace, calculation_trace_recorded } = statement.body as StatementBody
+      const payout = { ...body, superseded_by_id }
+      yield { payout, traceRecorded: calculation_trace_recorded, trace: calculation_trace, seq, at }
+    }
+  }
+}
+/** The ids of payouts that fit into memory together, with their statements. */
+async function* portionsOfChain(
+  org: string,
+  items: ChainBody['payouts'],
+  sizesIn: Sizes,
+): AsyncGenerator<readonly string[]> {
+  for (const chunk of chunksOf(items)) {
+    const ids = chunk.map(({ id }) => recordId(org, id))
+    const [payouts, statements] = [await sizesIn('payouts', ids), await sizesIn('statements', ids)]
+    yield* portionsOf(
+      ids,
+      payouts.map((size, at) => size + (statements[at] ?? 0)),
+    )
+  }
+}
+type Sizes = (kind: Kind, ids: readonly string[]) => Promise<number[]>
+
+type PayoutFields = {
+  readonly seq: number
+  readonly at: number
+  readonly superseded_by_id: string | null
+  readonly body: ChainPayout['payout']
+}
+type StatementBody = {
+  readonly calculation_trace_recorded: boolean
+  readonly calculation_trace: ChainPayout['trace']
+}
+
+function* chunksOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let from = 0; from < items.length; from += COMPARED_DOCUMENTS) yield items.slice(from, from + COMPARED_DOCUMENTS)
+}

@@ -1,0 +1,74 @@
+/** Up to where a replay goes: from what was asked for to the first offset of each partition that is not in it any more. */
+import { AS_OF_SETTLED } from '../../api/limits.ts'
+import type { Ends } from '../../projector/kafka/source.ts'
+import type { Bounds } from '../../projector/stream/stop-at.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { SandboxBody } from '../../schemas/sandboxes.ts'
+import { CommandError } from '../failures.ts'
+
+/** Without a partition it is that of the only organization. */
+export type UntilOffset = { readonly partition: number | undefined; readonly offset: number }
+
+export type Until = { readonly offsets: readonly UntilOffset[] } | { readonly time: number } | undefined
+
+/** As it is kept, and compared with what is asked for when it is gone on with. */
+export const untilAsked = (until: Until, org: string | undefined, partitions: number): SandboxBody['until'] => {
+  if (until === undefined) return null
+  if ('time' in until) return { time: new Date(until.time).toISOString() }
+  const ours = org === undefined ? undefined : partitionOf(org, partitions)
+  const offsets = until.offsets.map(({ partition = ours, offset }): [number, number] => {
+    if (partition === undefined)
+      throw new CommandError('an offset without a partition is one of an organization: --org')
+    if (partition >= partitions)
+      throw new CommandError(`there is no partition ${partition}: the topic has ${partitions}`)
+    if (ours === undefined || partition === ours) return [partition, offset]
+    throw new CommandError(`the records of ${org} are in partition ${ours}, not in ${partition}`)
+  })
+  return { offsets: offsets.sort(([a], [b]) => a - b) }
+}
+
+/**
+ * An instant is over in a partition once a later record is in it, as its times never go back. Where there is none it must lie so far back that no
+ * record can bear it any more: the same margin that `as_of` has in the API.
+ * @throws CommandError for one that is not over in every partition that is replayed: the same replay would come to something else a moment later
+ */
+export const assertOver = (
+  time: number,
+  org: string | undefined,
+  ends: Ends,
+  firstLater: ReadonlyMap<number, number>,
+  now: number,
+): void => {
+  const settled = now - AS_OF_SETTLED
+  const ours = org === undefined ? undefined : partitionOf(org, ends.length)
+  for (const { partition, end } of ends) {
+    if (ours !== undefined && partition !== ours) continue
+    if (time <= settled || (firstLater.get(partition) ?? end) < end) continue
+    const last = new Date(settled).toISOString()
+    throw new CommandError(`that time is not over in partition ${partition}; the last one that surely is: ${last}`)
+  }
+}
+
+/**
+ * Partitions that nothing was said of go to where they end.
+ * @param firstLater the first offset of each partition whose record is later than the instant that was asked for
+ * @throws CommandError for an offset that is not there yet
+ */
+export const boundsOf = (
+  asked: SandboxBody['until'],
+  org: string | undefined,
+  ends: Ends,
+  firstLater: ReadonlyMap<number, number>,
+): Bounds => {
+  const bounds = ends.map(() => 0)
+  const ours = org === undefined ? undefined : partitionOf(org, ends.length)
+  for (const { partition, end } of ends) {
+    if (ours !== undefined && partition !== ours) continue
+    const wanted = asked && 'offsets' in asked ? asked.offsets.find(([of]) => of === partition)?.[1] : undefined
+    if (wanted !== undefined && wanted > end) {
+      throw new CommandError(`partition ${partition} ends at ${end}: there is nothing at ${wanted} yet`)
+    }
+    bounds[partition] = wanted ?? Math.min(end, firstLater.get(partition) ?? end)
+  }
+  return bounds
+}

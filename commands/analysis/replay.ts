@@ -1,0 +1,138 @@
+/**
+ * `npm run projection -- replay`: projects the log from its first record on, up to a point, into a sandbox: by the projector's own steps,
+ * of all organizations or of one, under the present rules or others. Reads Kafka alone, and writes under the sandboxes' prefix alone.
+ */
+import type { Admin } from 'kafkajs'
+import { StopError } from '../../projector/failures.ts'
+import { prepareControl, prepareGeneration, readGeneration } from '../../projector/generations/prepare.ts'
+import { describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
+import { rebuild } from '../../projector/rebuild.ts'
+import { eventsOptions } from '../../projector/start.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { positionsOf } from '../generations/generations.ts'
+import { tellProgress } from '../generations/progress.ts'
+import type { RebuildSteps } from '../generations/rebuild.ts'
+import { findRemains, isWhole } from '../generations/remains.ts'
+import { assertMadeWith, groupIdOf, inSandbox, untilInWords, written } from '../generations/sandboxes.ts'
+import { connectAdmin } from '../kafka.ts'
+import { assertOver, boundsOf, type Until, untilAsked } from './replay-bounds.ts'
+import { loadRules, type RulesModule } from './rules-module.ts'
+
+export type ReplayOptions = {
+  /** The first that is free, where none is given. */
+  readonly name: string | undefined
+  readonly until: Until
+  readonly org: string | undefined
+  /** A file. */
+  readonly rules: string | undefined
+  readonly maxRate: number
+  readonly json: boolean
+}
+
+export const replay = async (options: ReplayOptions, given: RebuildSteps): Promise<ExitCode> => {
+  const context = inSandbox(given)
+  const { send, prefix, say, out, now } = context
+  const module = options.rules === undefined ? undefined : await loadRules(options.rules)
+  if (options.until && 'time' in options.until && options.until.time > now()) {
+    throw new CommandError('that time is yet to come: what happens until then is not known')
+  }
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const identity = await openSandbox(options, module, admin, context)
+  const { generation, sandbox } = identity
+  if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
+
+  const reached = async (): Promise<number[]> => (await positionsOf(identity, context)).map(({ position }) => position)
+  const isWhole = (positions: readonly number[]): boolean =>
+    positions.every((position, partition) => position === sandbox.bounds[partition])
+  const report = (how: string): ExitCode => {
+    const records = sandbox.bounds.reduce((sum, bound) => sum + bound, 0)
+    const { org, bounds } = sandbox
+    if (options.json) out(`${JSON.stringify({ sandbox: written(generation), records, org, bounds })}\n`)
+    say(`${written(generation)} ${how}: ${records} records, up to ${untilInWords(sandbox)}`)
+    return exitCodes.done
+  }
+  if (isWhole(await reached())) return report('is there')
+
+  const { bounds, org } = sandbox
+  const stream = {
+    ...eventsOptions(identity, groupIdOf(context.groupId), prefix),
+    bounds,
+    ...(org !== null && { org }),
+    ...(module && { rules: module.table }),
+  }
+  /** What goes wrong once somebody has dropped it goes wrong for that reason. */
+  const unlessDropped = async (error: unknown): Promise<never> => {
+    if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
+    throw error
+  }
+  const ended = await rebuild(stream, options.maxRate, {
+    kafkaHeard: context.kafkaHeard,
+    admin,
+    elasticsearch: { send },
+    patience: context.patience,
+    now,
+    elapsed: context.elapsed,
+    say,
+    onProgress: tellProgress(context),
+    positions: reached,
+    signal: context.signal,
+  }).catch(unlessDropped)
+  if (ended === 'caught up') {
+    if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
+    return report('is made')
+  }
+  say(`stopped; the same command with --name ${generation} goes on`)
+  return exitCodes.failed
+}
+
+/** Whether some of it was deleted since it was opened: its indices all at once, first of all. */
+const isGone = async ({ generation, partitions }: Identity, context: RebuildSteps): Promise<boolean> => {
+  const found = (await findRemains(context)).get(generation)
+  return found === undefined || !isWhole(found, partitions)
+}
+
+/** One that was begun with the same, or a new one. */
+const openSandbox = async (
+  { name, until, org }: ReplayOptions,
+  module: RulesModule | undefined,
+  admin: Admin,
+  { send, prefix, shards, replicas, say, topics, now }: RebuildSteps,
+): Promise<Identity> => {
+  const steps = { request: send, prefix, shards, replicas }
+  await prepareControl(steps)
+  const source = await describeSource(admin, topics.events)
+  const asked = untilAsked(until, org, source.partitions)
+  const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
+  const generation = name ?? (await firstFree(steps))
+  const before = await readGeneration(generation, steps)
+  if (before) assertMadeWith(before, wanted)
+  // First: what is appended meanwhile lies behind it, and so is not counted in.
+  const ends = await fetchEnds(admin, topics.events)
+  const later = until && 'time' in until ? await firstLaterThan(until.time, admin, topics.events) : new Map()
+  if (before === undefined && until && 'time' in until) assertOver(until.time, org, ends, later, now())
+  const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, later)]
+  const made = { ...source, sandbox: { ...wanted, bounds } }
+  const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
+    if (!(error instanceof StopError && error.code === 'index_missing')) throw error
+    const advice = `npm run projection -- drop ${written(generation)} removes what is left`
+    throw new CommandError(`${written(generation)} was dropped, and not to the end, or just now: ${advice}`)
+  })
+  // Somebody else may have begun one of this name at the same time.
+  assertMadeWith(identity, wanted)
+  say(before ? `going on with ${written(generation)}` : `making ${written(generation)}, in ${prefix}-${generation}-*`)
+  return identity
+}
+
+/** The first offset of each partition whose record is later; its end where none is. */
+const firstLaterThan = async (time: number, admin: Admin, topic: string): Promise<Map<number, number>> => {
+  const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, time + 1)
+  return new Map(offsets.map(({ partition, offset }) => [partition, Number(offset)]))
+}
+
+/** The first name that no sandbox has. */
+const firstFree = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
+  for (let number = 1; ; number++) {
+    if ((await readGeneration(`s${number}`, steps)) === undefined) return `s${number}`
+  }
+}

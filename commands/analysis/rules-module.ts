@@ -1,0 +1,111 @@
+/**
+ * Rules of an analyst's own: a module (.ts or .js) whose default export is a function from the built-in table of rules to the table that
+ * is to be used. What it does not replace stays:
+ *
+ *   export default rules => ({
+ *     ...rules,
+ *     'commission.payout.calculated.v1': {
+ *       ...rules['commission.payout.calculated.v1'],
+ *       decide: (event, state) => …,
+ *     },
+ *   })
+ *
+ * For each event type there are `names`, `namesNext` and `decide`, as `projector/rules/decision.ts` describes them (types:
+ * `RulesTable` of `projector/rules/rules.ts`). They must be pure: what they give may depend on the event and the state alone, or a replay
+ * that is stopped and gone on with comes to something else. The lists of a payout (`line_items`, `calculation_trace`) are text:
+ * `JSON.parse(data.line_items.text)`, and back `new JsonText(…)` of `projector/event/raw-json.ts`.
+ */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type AnyRules, builtInRules, type RulesTable } from '../../projector/rules/rules.ts'
+import { parkCodes } from '../../schemas/errors.ts'
+import type { EventType } from '../../schemas/events.ts'
+import type { SandboxBody } from '../../schemas/sandboxes.ts'
+import { CommandError } from '../failures.ts'
+
+export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }
+
+/** The built-in rules, which a module may take over, and cannot change in place. */
+const given = (): RulesTable =>
+  Object.freeze(
+    Object.fromEntries(Object.entries(builtInRules).map(([type, rules]) => [type, Object.freeze({ ...rules })])),
+  ) as RulesTable
+
+/** @throws CommandError that says what is wrong with it */
+export const loadRules = async (file: string): Promise<RulesModule> => {
+  const name = basename(file)
+  const path = resolve(file)
+  const text = await readFile(path).catch(() => {
+    throw new CommandError(`the rules cannot be read: ${file}`)
+  })
+  const loaded = await attempt(`${name} cannot be loaded`, (): Promise<unknown> => import(pathToFileURL(path).href))
+  const make = (loaded as { default?: unknown }).default
+  if (typeof make !== 'function') throw new CommandError(`${name} has no function as its default export`)
+  const made: unknown = await attempt(`${name} gives no rules`, () => make(given()))
+  return {
+    table: tableIn(made, name),
+    identity: { name, sha256: createHash('sha256').update(text).digest('hex') },
+  }
+}
+
+/** A table that holds what it must: rules for every event type and for nothing else. @throws CommandError */
+export const tableIn = (made: unknown, name: string): RulesTable => {
+  const wanted = Object.keys(builtInRules)
+  if (typeof made !== 'object' || made === null) throw new CommandError(`${name} gives no table of rules`)
+  const unknown = Object.keys(made).filter(type => !wanted.includes(type))
+  if (unknown.length > 0) throw new CommandError(`${name} gives rules for what is no event type: ${unknown.join(', ')}`)
+  const table = made as Partial<Record<string, Partial<AnyRules>>>
+  const guarded = wanted.map(type => {
+    const { names, namesNext, decide } = table[type] ?? {}
+    if (typeof names !== 'function' || typeof namesNext !== 'function' || typeof decide !== 'function') {
+      throw new CommandError(`${name} gives no names, namesNext and decide for ${type}`)
+    }
+    const builtIn = builtInRules[type as EventType]
+    const isBuiltIn = builtIn.names === names && builtIn.namesNext === namesNext && builtIn.decide === decide
+    return [type, isBuiltIn ? builtIn : guard({ names, namesNext, decide }, type, name)]
+  })
+  return Object.fromEntries(guarded) as RulesTable
+}
+
+/** What goes wrong in them is said as theirs, with where. */
+const guard = (rules: AnyRules, type: string, name: string): AnyRules => ({
+  names: data => sync(`${name} failed on a ${type}`, () => rules.names(data)),
+  namesNext: (event, state) =>
+    sync(`${name} failed on a ${type} at offset ${event.seq}`, () => rules.namesNext(event, state)),
+  decide: (event, state) => {
+    const where = `a ${type} at offset ${event.seq}`
+    const decision = sync(`${name} failed on ${where}`, () => rules.decide(event, state))
+    if (isDecision(decision)) return decision
+    throw new CommandError(`${name} gives no decision on ${where}`)
+  },
+})
+const isDecision = (decision: Partial<Record<string, unknown>> | undefined): boolean =>
+  decision?.outcome === 'duplicate' ||
+  (decision?.outcome === 'applied' && Array.isArray(decision.changes)) ||
+  (decision?.outcome === 'parked' && (parkCodes as readonly unknown[]).includes(decision.code))
+
+const attempt = async <Result>(what: string, act: () => Result | Promise<Result>): Promise<Result> => {
+  try {
+    return await act()
+  } catch (error) {
+    throw inOurWords(what, error)
+  }
+}
+
+const sync = <Result>(what: string, act: () => Result): Result => {
+  try {
+    return act()
+  } catch (error) {
+    throw inOurWords(what, error)
+  }
+}
+
+/** The class of an error and where it was thrown; its message may quote a record. */
+const inOurWords = (what: string, error: unknown): CommandError => {
+  const kind = error instanceof Error ? error.name : typeof error
+  const [, file, line] =
+    (error instanceof Error && /([^/\\\s(]+\.[cm]?[jt]s):(\d+):\d+\)?$/m.exec(error.stack ?? '')) || []
+  return new CommandError(`${what}: ${kind}${file === undefined ? '' : ` in ${file}, line ${line}`}`)
+}

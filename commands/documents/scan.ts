@@ -1,0 +1,146 @@
+/**
+ * Goes through all documents of an index, of one organization (of none, where that is empty) or of all, however many and however large
+ * they are, as they are at one moment.
+ *
+ * In: an index. Out: its documents, one after the other, in no order that another index shares.
+ * Promises: no answer holds more than `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so each page is asked for twice:
+ *   first how large its documents are, then the documents, as many at a time as fit.
+ * Can go wrong: Elasticsearch away, or too slow for a page (fewer documents are asked for, then it is tried again); a part of the index
+ *   does not answer (the command ends: a missing part must not pass for an empty one).
+ */
+import { AnswerTooLong, Unavailable } from '../../projector/elasticsearch/client.ts'
+import { CommandError } from '../failures.ts'
+import {
+  READ_AGAIN_MS,
+  READ_ATTEMPTS,
+  SCAN_ANSWER_BYTES,
+  SCAN_LOADED_BYTES,
+  SCAN_SIZES,
+  SCAN_SIZES_FIRST,
+} from '../limits.ts'
+import type { Document } from './as-of.ts'
+import { patiently, type Reading } from './patiently.ts'
+import { countFitting } from './sizes.ts'
+
+/** Longer than a page is tried again. */
+const KEEP_ALIVE = '15m'
+
+type Hit = { readonly _id: string; readonly _source?: Document['source']; readonly sort: readonly unknown[] }
+type Page = {
+  readonly pit_id: string
+  readonly timed_out: boolean
+  readonly _shards: { readonly failed: number }
+  readonly hits: { readonly hits: readonly Hit[] }
+}
+type Refreshed = { readonly _shards?: { readonly failed: number } }
+type Sized = { readonly id: string; readonly bytes: number; readonly sort: readonly unknown[] }
+
+/** @throws CommandError where a part of the index does not answer */
+export async function* scan(index: string, org: string | undefined, reading: Reading): AsyncGenerator<Document> {
+  const { send } = reading
+  // Elasticsearch refreshes by itself only indices that are searched.
+  await patiently(reading, async () => {
+    const { body } = await send({ method: 'POST', path: `/${index}/_refresh` })
+    // A shard that is not refreshed lacks its last documents: lacking in two generations, they would pass for equal.
+    if (((body as Refreshed)._shards?.failed ?? 0) > 0) throw new Unavailable(503)
+  })
+  const opened = await patiently(reading, () =>
+    send({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
+  )
+  if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
+  let pit = (opened.body as { id: string }).id
+
+  const search: Search = async (size, after, sizesOnly) => {
+    const { status, body } = await send({
+      method: 'POST',
+      path: '/_search',
+      ...(size > 1 && { answerBytesMax: SCAN_ANSWER_BYTES }),
+      body: {
+        size,
+        track_total_hits: false,
+        pit: { id: pit, keep_alive: KEEP_ALIVE },
+        query: queryOf(org),
+        sort: [{ _shard_doc: 'asc' }],
+        ...(sizesOnly && { _source: ['body_bytes'] }),
+        ...(after && { search_after: after }),
+      },
+    })
+    const page = body as Page
+    if (status !== 200 || page.timed_out || page._shards.failed > 0) {
+      throw new CommandError(`${index} cannot be read whole: ${status}`)
+    }
+    pit = page.pit_id
+    return page.hits.hits
+  }
+
+  try {
+    let wanted = SCAN_SIZES_FIRST
+    for (let after: readonly unknown[] | undefined; ; ) {
+      const { hits, asked } = await fewer(wanted, reading, size => search(size, after, true))
+      const sized = hits.map(({ _id: id, _source, sort }) => ({ id, bytes: Number(_source?.body_bytes ?? 0), sort }))
+      yield* documentsOf(sized, after, index, reading, search)
+      if (hits.length < asked) return
+      after = hits.at(-1)?.sort
+      wanted = nextSize(
+        asked,
+        sized.map(({ bytes }) => bytes),
+      )
+    }
+  } finally {
+    // Left open it would hold what it saw for minutes. Where that fails, the failure before it is the one to know of.
+    await send({ method: 'DELETE', path: '/_pit', body: { id: pit } }).catch(() => undefined)
+  }
+}
+
+type Search = (size: number, after: readonly unknown[] | undefined, sizesOnly: boolean) => Promise<readonly Hit[]>
+
+/** The documents whose sizes are known, as many at a time as fit into one answer. */
+async function* documentsOf(
+  sized: readonly Sized[],
+  before: readonly unknown[] | undefined,
+  index: string,
+  reading: Reading,
+  search: Search,
+): AsyncGenerator<Document> {
+  const sizes = sized.map(({ bytes }) => bytes)
+  for (let from = 0; from < sized.length; ) {
+    const after = sized[from - 1]?.sort ?? before
+    const { hits } = await fewer(countFitting(sizes, from), reading, size => search(size, after, false))
+    for (const { _id: id, _source: source } of hits) {
+      if (id !== sized[from]?.id || source === undefined) throw new CommandError(`${index} changes while it is read`)
+      yield { id, source }
+      from++
+    }
+    if (hits.length === 0) throw new CommandError(`${index} changes while it is read`)
+  }
+}
+
+/** Elasticsearch loads each document to say its size: the larger the last ones were, the fewer are asked about. */
+export const nextSize = (asked: number, sizes: readonly number[]): number => {
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  const fitting = Math.floor((SCAN_LOADED_BYTES * sizes.length) / Math.max(1, bytes))
+  return Math.max(1, Math.min(asked * 4, fitting, SCAN_SIZES))
+}
+
+/** Asks for half as many where an answer is too long or does not come. One document is asked for until it comes. */
+const fewer = async <Answer>(
+  wanted: number,
+  { sleep }: Reading,
+  ask: (size: number) => Promise<Answer>,
+): Promise<{ readonly hits: Answer; readonly asked: number }> => {
+  for (let size = wanted, attempt = 1; ; size = Math.max(1, size >> 1)) {
+    try {
+      return { hits: await ask(size), asked: size }
+    } catch (error) {
+      if (error instanceof AnswerTooLong) continue
+      if (!(error instanceof Unavailable) || attempt++ === READ_ATTEMPTS) throw error
+      await sleep(READ_AGAIN_MS)
+    }
+  }
+}
+
+/** What was parked may be of no organization. */
+const queryOf = (org: string | undefined): object => {
+  if (org === undefined) return { match_all: {} }
+  return org === '' ? { bool: { must_not: { exists: { field: 'org_id' } } } } : { term: { org_id: org } }
+}

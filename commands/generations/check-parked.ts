@@ -1,0 +1,109 @@
+/**
+ * What the live generation has parked and another one has not: were that one made live, events that readers were told are parked would be
+ * applied, beside the corrected ones. Of two generations that decide alike there is none.
+ */
+import { multiGet } from '../../projector/elasticsearch/client.ts'
+import type { Identity } from '../../projector/kafka/source.ts'
+import { indexOf } from '../../schemas/documents.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError } from '../failures.ts'
+import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
+import { positionsOf } from './generations.ts'
+
+/** Positions in order of partition. */
+type Positions = readonly number[]
+
+/**
+ * @param from what was looked at before; undefined for all
+ * @param force says why it is meant
+ * @returns up to where was looked
+ * @throws CommandError where there is any, unless it is forced
+ */
+export const refuseUnparked = async (
+  identity: Identity,
+  live: Identity,
+  from: Positions | undefined,
+  force: string | undefined,
+  context: CommandContext,
+): Promise<Positions> => {
+  const reachedBy = async (of: Identity) => (await positionsOf(of, context)).map(({ position }) => position)
+  // What the live one has yet to decide is looked at the next time.
+  const decided = await reachedBy(live)
+  const reached = (await reachedBy(identity)).map((position, partition) => Math.min(position, decided[partition] ?? 0))
+  if (decideAlike(identity, live)) return reached
+  let count = 0
+  const shown: string[] = []
+  for await (const parked of parkedOf(live.generation, from ?? reached.map(() => 0), reached, context)) {
+    const _index = indexOf(context.prefix, identity.generation, 'parked')
+    for (let waiting = parked; waiting.length > 0; ) {
+      const found = await multiGet(
+        context.send,
+        // Without its source: a parked record may be large, and only whether it is there counts.
+        waiting.map(_id => ({ _index, _id, _source: false })),
+      )
+      const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
+      count += unparked.length
+      shown.push(...unparked.slice(0, DIFFERENCES_SHOWN - shown.length))
+      waiting = waiting.slice(found.length)
+    }
+  }
+  if (count === 0) return reached
+  const more = count > shown.length ? ` and ${count - shown.length} more` : ''
+  const what = `${count} of what ${live.generation} parked is applied in ${identity.generation}: ${shown.join(', ')}${more}`
+  if (force === undefined) {
+    throw new CommandError(
+      `${what}. Corrected events may have taken their places: look at them, or --force with a reason`,
+    )
+  }
+  context.say(`${what} (forced: ${force})`)
+  return reached
+}
+
+/** By the same rules alone: what one has parked the other has parked. */
+const decideAlike = (a: Identity, b: Identity): boolean =>
+  a.rules_version === b.rules_version && a.follows === undefined && b.follows === undefined
+
+/** The ids of what was parked, page by page. @throws CommandError where a part of the index does not answer */
+async function* parkedOf(
+  generation: string,
+  from: Positions,
+  to: Positions,
+  { send, prefix }: CommandContext,
+): AsyncGenerator<string[]> {
+  const path = `/${indexOf(prefix, generation, 'parked')}`
+  // It is refreshed by nobody else. A shard that is not refreshed lacks its last documents.
+  const refreshed = await send({ method: 'POST', path: `${path}/_refresh` })
+  const { _shards } = refreshed.body as { _shards?: { failed: number } }
+  if (refreshed.status !== 200 || (_shards?.failed ?? 0) > 0) {
+    throw new CommandError(`what ${generation} parked cannot be read whole: ${refreshed.status}`)
+  }
+  const should = to.map((lt, partition) => {
+    return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte: from[partition] ?? 0, lt } } }] } }
+  })
+  let after: readonly unknown[] | undefined
+  for (;;) {
+    const { status, body } = await send({
+      method: 'POST',
+      path: `${path}/_search`,
+      query: { allow_partial_search_results: false },
+      body: {
+        size: SEARCH_HITS,
+        _source: false,
+        track_total_hits: false,
+        query: { bool: { should, minimum_should_match: 1 } },
+        sort: [{ partition: 'asc' }, { offset: 'asc' }],
+        ...(after && { search_after: after }),
+      },
+    })
+    const { timed_out, hits } = body as Page
+    if (status !== 200 || timed_out) throw new CommandError(`what ${generation} parked cannot be read whole: ${status}`)
+    yield hits.hits.map(({ _id }) => _id)
+    after = hits.hits.at(-1)?.sort
+    if (hits.hits.length < SEARCH_HITS) return
+  }
+}
+
+type Page = {
+  readonly timed_out: boolean
+  readonly hits: { readonly hits: readonly { readonly _id: string; readonly sort: readonly unknown[] }[] }
+}

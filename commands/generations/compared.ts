@@ -1,0 +1,120 @@
+/**
+ * The note that two generations were compared: with the positions up to which, and what was found. A swap without a reason stands on it.
+ * Promises: no note of what a rebuild had yet to project; no `equal` where a later comparison found a difference; none that leaves out
+ * more than was projected by the same programs, from equal documents, since.
+ */
+import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
+import type { Identity } from '../../projector/kafka/source.ts'
+import { type Comparison, pairOf } from '../../schemas/comparisons.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError } from '../failures.ts'
+import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
+
+/** Next offsets by partition. */
+type Positions = readonly number[]
+
+/**
+ * The positions that both have reached.
+ * @throws CommandError where nothing of a partition would be compared, although one of them has records of it
+ */
+export const commonPositions = (
+  a: readonly [name: string, Positions],
+  b: readonly [name: string, Positions],
+): number[] =>
+  a[1].map((ours, partition) => {
+    const theirs = b[1][partition] ?? 0
+    if (Math.min(ours, theirs) === 0 && Math.max(ours, theirs) > 0) {
+      throw new CommandError(
+        `${ours === 0 ? a[0] : b[0]} has nothing of partition ${partition} yet: compare them later`,
+      )
+    }
+    return Math.min(ours, theirs)
+  })
+
+export type Compared = {
+  readonly a: Identity
+  readonly b: Identity
+  readonly positions: Positions
+  /** The generations as they were before anything was compared. */
+  readonly before: Generations
+}
+
+/**
+ * Writes down what was found. A difference takes the place of any note there is; both names of an older version's note go with it.
+ * @returns why nothing was written down; undefined where it was
+ */
+export const noteComparison = async (
+  found: Comparison['found'],
+  { a, b, positions, before }: Compared,
+  { send, prefix }: CommandContext,
+): Promise<string | undefined> => {
+  const names = [a.generation, b.generation]
+  const pair = pairOf(a.generation, b.generation)
+  const run = before.compared[pair]?.run ?? 0
+  let why: string | undefined
+  await changeGenerations({ request: send, prefix }, now => {
+    const last = now.compared[pair]
+    why = undefined
+    const absent = names.find(name => !now.kept.includes(name))
+    if (found === 'equal') {
+      const unkept = absent ?? names.find(name => !before.kept.includes(name))
+      if (unkept !== undefined) why = `${unkept} was not kept up by projectors when this began, or is not any more`
+      else if (last?.found === 'different' && last.run !== run) why = 'another comparison found a difference meanwhile'
+    } else if (absent !== undefined && last === undefined) why = `${absent} is not kept up by projectors`
+    if (why !== undefined) return now
+    const verified = Object.fromEntries(
+      Object.entries(now.verified).filter(([name, other]) => pairOf(name, other) !== pair),
+    )
+    const sorted = [a, b].toSorted((one, other) => (one.generation < other.generation ? -1 : 1))
+    const comparison: Comparison = {
+      found,
+      positions: [...positions],
+      rules_versions: sorted.map(({ rules_version }) => rules_version),
+      run: (last?.run ?? 0) + 1,
+    }
+    return { ...now, verified, compared: { ...now.compared, [pair]: comparison } }
+  })
+  return why
+}
+
+/**
+ * @param reached the positions of the one to be made live
+ * @throws CommandError where it was not found equal to the live one, or too long ago
+ */
+export const assertComparedEqual = (
+  now: Pick<Generations, 'compared' | 'verified'>,
+  identity: Identity,
+  live: Identity,
+  reached: Positions,
+): void => {
+  const [name, other] = [identity.generation, live.generation]
+  const refused = (why: string): CommandError =>
+    new CommandError(`${name} ${why}: npm run projection -- verify ${other} ${name}, or --force with a reason`)
+  const note = now.compared[pairOf(name, other)]
+  if (note === undefined) {
+    const isOld = now.verified[name] === other
+    throw refused(
+      isOld
+        ? `was found equal to ${other} by an older version of this program, which did not note as of where`
+        : `was not found equal to ${other}`,
+    )
+  }
+  if (note.found === 'different') throw refused(`was found different from ${other}`)
+  const versions = [identity, live]
+    .toSorted((one, another) => (one.generation < another.generation ? -1 : 1))
+    .map(({ rules_version }) => rules_version)
+  if (versions.some((version, place) => version !== note.rules_versions[place])) {
+    throw refused(`was found equal to ${other} under other rules`)
+  }
+  const compared = note.positions.reduce((sum, position) => sum + position, 0)
+  if (
+    note.positions.length !== reached.length ||
+    note.positions.some((to, partition) => (reached[partition] ?? 0) < to)
+  ) {
+    throw refused(`lies behind where it was found equal to ${other}`)
+  }
+  const since = reached.reduce((sum, position) => sum + position, 0) - compared
+  if (since > Math.max(SWAP_UNCOMPARED_RECORDS, compared / SWAP_UNCOMPARED_PART)) {
+    throw refused(`was found equal to ${other} as of ${compared} records, and has ${since} more since`)
+  }
+}

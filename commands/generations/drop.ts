@@ -1,0 +1,126 @@
+/**
+ * `npm run projection -- drop`: lets a generation go that is not live. Its steps, each of which can be the last one: its name is taken out
+ * of the live document, so that projectors and rebuilds let go of it; all of them are waited for; its indices are deleted, then its
+ * positions, then its own document. Promises: what was begun can be dropped again, until nothing of it is left.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Admin } from 'kafkajs'
+import { multiGet } from '../../projector/elasticsearch/client.ts'
+import { changeGenerations, type Generations, settle } from '../../projector/generations/generations.ts'
+import { readGeneration } from '../../projector/generations/prepare.ts'
+import { assertSameSource, describeSource } from '../../projector/kafka/source.ts'
+import { controlIndexOf, positionId } from '../../schemas/documents.ts'
+import type { CommandContext, KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { connectAdmin } from '../kafka.ts'
+import { DROP_WAIT_MS, LET_GO_MS, QUIET_LOOK_MS, QUIET_MS } from '../limits.ts'
+import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
+import { findRemains } from './remains.ts'
+
+export const drop = async (
+  { generation, json }: { readonly generation: string; readonly json: boolean },
+  context: KafkaContext,
+  groupId: string,
+): Promise<ExitCode> => {
+  await using stack = new AsyncDisposableStack()
+  const now = await readAll(context)
+  if (!namesOf(now).includes(generation) && !(await findRemains(context)).has(generation)) {
+    throw new CommandError(`there is no generation ${generation} (npm run projection -- list)`)
+  }
+  const live = await identityOf(now.live, context)
+  const admin = await connectAdmin(context.kafka, stack)
+  // On another cluster the group of the projectors would look empty.
+  assertSameSource(live, await describeSource(admin, context.topics.events))
+  await takeOut(generation, context)
+  const group = `${groupId}-${generation}`
+  await untilNobodyWrites(generation, live.partitions, group, admin, context)
+  await deleteGeneration(generation, group, admin, context)
+  context.say(`${generation} is dropped`)
+  if (json) context.out(`${JSON.stringify({ dropped: generation })}\n`)
+  return exitCodes.done
+}
+
+/** Takes the name out, in one change of the very state in which nothing spoke against it. @throws CommandError */
+const takeOut = async (generation: string, context: CommandContext): Promise<void> => {
+  const steps = { request: context.send, prefix: context.prefix }
+  for (let isOut = false; !isOut; ) {
+    // The positions of the one before are still needed where a swap was not brought to its end.
+    await settle(steps)
+    const seen = await readAll(context)
+    if (seen.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)
+    await refuseFollowed(generation, seen, context)
+    await changeGenerations(steps, now => {
+      isOut = isDeepStrictEqual(now, seen) && now.floor !== null
+      return isOut && namesOf(now).includes(generation) ? without(generation, now) : now
+    })
+  }
+}
+
+/** @throws CommandError while another one takes over what this one parked */
+const refuseFollowed = async (generation: string, all: Generations, context: CommandContext): Promise<void> => {
+  for (const name of namesOf(all)) {
+    if (name === generation) continue
+    const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    // Its rebuild was begun, and has yet to say whether it follows another one.
+    if (identity === undefined && all.building === name) {
+      throw new CommandError(
+        `${name} is just being begun: go on with it (npm run projection -- rebuild), or drop it first`,
+      )
+    }
+    if (identity?.follows !== generation) continue
+    const from = all.alone[name]
+    const positions = await positionsOf(identity, context)
+    if (from !== undefined && positions.every(({ position }, partition) => position >= (from[partition] ?? 0))) continue
+    throw new CommandError(`${name} takes over what ${generation} parked: drop ${name} first, or make it live`)
+  }
+}
+
+const without = (generation: string, now: Generations): Generations => ({
+  ...now,
+  alone: Object.fromEntries(Object.entries(now.alone).filter(([name]) => name !== generation)),
+  kept: now.kept.filter(name => name !== generation),
+  building: now.building === generation ? null : now.building,
+  previous: now.previous === generation ? null : now.previous,
+  verified: Object.fromEntries(
+    Object.entries(now.verified).filter(([name, other]) => name !== generation && other !== generation),
+  ),
+  compared: Object.fromEntries(Object.entries(now.compared).filter(([pair]) => !pair.split(' ').includes(generation))),
+})
+
+/**
+ * Waits until projectors and rebuilds have let go. The group of this setting has no members, a projector that runs well has had the time,
+ * and no position has changed for a while, whoever would write it: projectors may have another group, or be of an older version. One
+ * that sleeps through all of this finds no index to write to, and ends that stream.
+ */
+const untilNobodyWrites = async (
+  generation: string,
+  partitions: number,
+  group: string,
+  admin: Admin,
+  { send, prefix, now, sleep, say }: KafkaContext,
+): Promise<void> => {
+  const _index = controlIndexOf(prefix)
+  const docs = Array.from({ length: partitions }, (_, partition) => ({
+    _index,
+    _id: positionId(generation, partition),
+  }))
+  const look = async (): Promise<string> =>
+    JSON.stringify((await multiGet(send, docs)).map(({ _source }) => _source ?? null))
+  const began = now()
+  let seen = await look()
+  let quietSince = began
+  say(`waits until no projector keeps ${generation} up any more`)
+  for (;;) {
+    await sleep(QUIET_LOOK_MS)
+    const found = await look()
+    if (found !== seen) quietSince = now()
+    seen = found
+    const { groups } = await admin.describeGroups([group])
+    const members = groups[0]?.members.length ?? 0
+    if (members === 0 && now() - began >= LET_GO_MS && now() - quietSince >= QUIET_MS) return
+    if (now() - began <= DROP_WAIT_MS) continue
+    if (members > 0) throw new CommandError(`${members} projectors still keep ${generation} up; drop it again later`)
+    const who = 'a projector of another KAFKA_GROUP_ID, or a rebuild of an older version'
+    throw new CommandError(`somebody still writes to ${generation} (${who}): stop that, and drop it again`)
+  }
+}

@@ -1,0 +1,134 @@
+/** What there is: generations by name, each with what it is to readers and how far it is. */
+import type { Admin } from 'kafkajs'
+import { multiGet, type Request } from '../../projector/elasticsearch/client.ts'
+import { type Generations, readGenerations } from '../../projector/generations/generations.ts'
+import { readGeneration } from '../../projector/generations/prepare.ts'
+import type { Identity } from '../../projector/kafka/source.ts'
+import { controlIndexOf, generationId, type PositionDocument, positionId } from '../../schemas/documents.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { findRemains, isWhole } from './remains.ts'
+
+/** @throws CommandError where nothing was projected under this prefix */
+export const readAll = async ({ send, prefix }: CommandContext): Promise<Generations> => {
+  const generations = await readGenerations({ request: send, prefix })
+  if (generations) return generations
+  throw new CommandError(`nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}`)
+}
+
+/** @throws CommandError for a name that is none */
+export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<Identity> => {
+  const identity = await readGeneration(name, { request: send, prefix })
+  if (identity) return identity
+  throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+}
+
+/** The published position of every partition, in order. */
+export const positionsOf = async (
+  { generation, partitions }: Pick<Identity, 'generation' | 'partitions'>,
+  { send, prefix }: CommandContext,
+): Promise<PositionDocument['body'][]> => {
+  const _index = controlIndexOf(prefix)
+  const docs = Array.from({ length: partitions }, (_, partition) => ({
+    _index,
+    _id: positionId(generation, partition),
+  }))
+  return (await multiGet(send, docs)).map((found, partition) => {
+    if (found.found) return (found._source as PositionDocument).body
+    throw new CommandError(`generation ${generation} has no position for partition ${partition}`)
+  })
+}
+
+/** @throws CommandError for two that nobody could compare */
+export const assertOfOneSource = (a: Identity, b: Identity): void => {
+  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
+    if (a[field] === b[field]) continue
+    throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
+  }
+}
+
+/**
+ * Deletes all that there is of one that nobody reads or writes any more. Its indices go at once, so that nobody ever sees a part of them
+ * empty; its own document goes last: until then it can be dropped again.
+ */
+export const deleteGeneration = async (
+  generation: string,
+  group: string,
+  admin: Admin,
+  context: CommandContext,
+): Promise<void> => {
+  const { send, prefix } = context
+  const { indices = [], positions = [] } = (await findRemains(context)).get(generation) ?? {}
+  const remove = async (path: string, query?: Request['query']): Promise<void> => {
+    const { status } = await send({ method: 'DELETE', path, ...(query && { query }) })
+    if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
+  }
+  if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
+  await admin.deleteGroups([group]).catch(() => undefined)
+  const ids = positions.map(partition => positionId(generation, partition))
+  for (const id of [...ids, generationId(generation)]) {
+    await remove(`/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`)
+  }
+}
+
+export const namesOf = ({ live, kept, building, previous }: Generations): string[] => [
+  ...new Set([live, ...kept, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
+]
+
+/** What a generation is, in words. */
+export const rolesOf = (name: string, { live, kept, building, previous, compared }: Generations): string[] => [
+  ...(name === live ? ['live'] : []),
+  ...(name === previous ? ['previous'] : []),
+  ...(name === building ? ['building'] : []),
+  ...(name !== live && kept.includes(name) ? ['kept up'] : []),
+  ...Object.entries(compared).flatMap(([pair, { found }]) => {
+    const [a = '', b = ''] = pair.split(' ')
+    if (name === live || (name !== a && name !== b)) return []
+    return [`${found === 'equal' ? 'equal to' : 'different from'} ${name === a ? b : a}`]
+  }),
+]
+
+export const list = async ({ json }: { readonly json: boolean }, context: CommandContext): Promise<ExitCode> => {
+  const generations = await readAll(context)
+  const remains = await findRemains(context)
+  const { partitions } = await identityOf(generations.live, context)
+  const named = namesOf(generations)
+  for (const name of [...named, ...[...remains.keys()].filter(name => !named.includes(name))]) {
+    const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    const { topic = null, rules_version = null, follows } = identity ?? {}
+    const found = remains.get(name)
+    const records = await recordsOf(name, found?.positions ?? [], context)
+    const isFollowing = follows !== undefined && generations.alone[name] === undefined
+    const roles = [
+      ...rolesOf(name, generations),
+      ...(isFollowing ? [`follows ${follows}`] : []),
+      ...(named.includes(name) ? [] : ['left over']),
+      ...(found && isWhole(found, partitions) ? [] : ['not whole']),
+    ]
+    if (json) context.out(`${JSON.stringify({ generation: name, roles, rules_version, topic, records })}\n`)
+    else {
+      const projected = identity
+        ? `rules version ${rules_version}; ${records} records of ${topic}`
+        : adviceOf(name, generations)
+      context.out(`${name}  ${roles.join(', ')}; ${projected}\n`)
+    }
+  }
+  return exitCodes.done
+}
+
+/** What to do about one that does not say what it was projected from. */
+const adviceOf = (name: string, { building }: Generations): string =>
+  `${name === building ? 'npm run projection -- rebuild goes on with it, ' : ''}npm run projection -- drop ${name} removes it`
+
+/** Those that are published, of the partitions that have a position. */
+export const recordsOf = async (
+  generation: string,
+  partitions: readonly number[],
+  { send, prefix }: CommandContext,
+): Promise<number> => {
+  if (partitions.length === 0) return 0
+  const _index = controlIndexOf(prefix)
+  const docs = partitions.map(partition => ({ _index, _id: positionId(generation, partition) }))
+  const found = await multiGet(send, docs)
+  return found.reduce((sum, { found, _source }) => sum + (found ? (_source as PositionDocument).body.position : 0), 0)
+}

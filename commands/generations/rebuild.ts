@@ -1,0 +1,119 @@
+/** `npm run projection -- rebuild`: makes a generation beside the live one, or goes on with one that was begun. */
+import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
+import { prepareGeneration } from '../../projector/generations/prepare.ts'
+import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
+import { rebuild as makeGeneration, type RebuildContext } from '../../projector/rebuild.ts'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { eventsOptions } from '../../projector/start.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { connectAdmin } from '../kafka.ts'
+import { identityOf, positionsOf, readAll } from './generations.ts'
+import { type ProgressSteps, tellProgress } from './progress.ts'
+import { findRemains } from './remains.ts'
+
+export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
+
+export type RebuildSteps = KafkaContext &
+  Pick<RebuildContext, 'kafkaHeard' | 'patience' | 'signal' | 'elapsed' | 'tampering'> & {
+    readonly groupId: string
+    readonly shards: number
+    readonly replicas?: number | undefined
+    /** Another than that of this program, where a test has other rules. */
+    readonly rulesVersion?: number
+    readonly draw: ProgressSteps['draw']
+  }
+
+export const rebuild = async ({ maxRate, json }: RebuildOptions, context: RebuildSteps): Promise<ExitCode> => {
+  const { send, prefix, shards, replicas, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const steps = { request: send, prefix, shards, replicas, rulesVersion }
+  const trusted = await identityOf((await readAll(context)).live, context)
+  const source = await describeSource(admin, topics.events)
+  assertSameSource(trusted, source)
+  // One from before there was a highest number is still there, or what is left of one.
+  const free = await firstFree(context)
+  let isNew = false
+  const { building } = await changeGenerations(steps, before => {
+    if (before.live !== trusted.generation) {
+      throw new CommandError(`meanwhile ${before.live} was made live: nothing is changed; run the same again`)
+    }
+    isNew = before.building === null
+    const highest = Math.max(before.highest + 1, free)
+    return isNew ? { ...before, building: `g${highest}`, highest } : before
+  })
+  if (building === null) throw new Error('a rebuild without a generation')
+  const generation = building
+  const follows = followedBy(rulesVersion, trusted)
+  /** What goes wrong once somebody has dropped it goes wrong for that reason. */
+  const unlessDropped = async (error: unknown): Promise<never> => {
+    assertNamed(generation, await readAll(context))
+    throw error
+  }
+  const identity = await prepareGeneration(
+    generation,
+    source,
+    await fetchEnds(admin, topics.events),
+    true,
+    steps,
+    follows,
+  ).catch(unlessDropped)
+  if (identity.follows !== follows) {
+    throw new CommandError(`${generation} was begun while another generation was live: drop it first`)
+  }
+  say(isNew ? `making ${generation}` : `going on with ${generation}`)
+
+  const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
+    kafkaHeard: context.kafkaHeard,
+    admin,
+    elasticsearch: { send },
+    patience: context.patience,
+    now,
+    elapsed: context.elapsed,
+    say,
+    onProgress: tellProgress(context),
+    positions: async () => {
+      assertNamed(generation, await readAll(context))
+      return (await positionsOf(identity, context)).map(({ position }) => position)
+    },
+    ...(follows !== undefined && {
+      ends: async () =>
+        (await positionsOf(trusted, context)).map(({ position }, partition) => ({ partition, end: position })),
+    }),
+    signal,
+    ...(context.tampering && { tampering: context.tampering }),
+  }).catch(unlessDropped)
+  if (ended === 'stopped') {
+    say(`stopped; the same command goes on with ${generation}`)
+    return exitCodes.failed
+  }
+  const { live } = await changeGenerations(steps, before => {
+    assertNamed(generation, before)
+    return {
+      ...before,
+      kept: [...new Set([...before.kept, generation])],
+      building: before.building === generation ? null : before.building,
+    }
+  })
+  if (json) context.out(`${JSON.stringify({ generation, live })}\n`)
+  say(`${generation} has caught up. Next: npm run projection -- verify ${live} ${generation}`)
+  return exitCodes.done
+}
+
+/** @throws CommandError for one that is neither being made nor kept up any more */
+const assertNamed = (generation: string, { building, kept }: Generations): void => {
+  if (building === generation || kept.includes(generation)) return
+  const what = `${generation} was dropped meanwhile, and is not kept up`
+  throw new CommandError(`${what}: npm run projection -- list shows whether something of it is left`)
+}
+
+/** What a generation of these rules follows: the live one, unless that one decides by the very same rules and no others. */
+const followedBy = (rulesVersion: number, live: Identity): string | undefined =>
+  live.rules_version === rulesVersion && live.follows === undefined ? undefined : live.generation
+
+/** The first number behind all that generations have, or that something is left of: nothing old may pass for what is made. */
+const firstFree = async (context: KafkaContext): Promise<number> => {
+  const numbers = [...(await findRemains(context)).keys()].map(name => Number(/^g(\d{1,9})$/.exec(name)?.[1] ?? 1))
+  return Math.max(1, ...numbers) + 1
+}

@@ -1,0 +1,95 @@
+/** How far a generation is, partition by partition, and what was parked; of one organization on request. */
+import type { Answer } from '../../projector/elasticsearch/client.ts'
+import { assertSameSource, describeSource, fetchEnds } from '../../projector/kafka/source.ts'
+import { indexOf, listKinds } from '../../schemas/documents.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { connectAdmin } from '../kafka.ts'
+import { identityOf, positionsOf, readAll, rolesOf } from './generations.ts'
+
+export type StatusOptions = {
+  readonly generation: string | undefined
+  readonly org: string | undefined
+  readonly json: boolean
+}
+
+export const status = async (options: StatusOptions, context: KafkaContext): Promise<ExitCode> => {
+  const { send, prefix, out, now } = context
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const generations = await readAll(context)
+  const name = options.generation ?? generations.live
+  const identity = await identityOf(name, context)
+  const positions = await positionsOf(identity, context)
+  // Of another Kafka, or a topic that was made anew, the ends say nothing of this projection.
+  assertSameSource(identity, await describeSource(admin, identity.topic))
+  const ends = await fetchEnds(admin, identity.topic)
+  const parked = await countParked(indexOf(prefix, name, 'parked'), options.org, context)
+
+  const ours = options.org === undefined ? undefined : partitionOf(options.org, identity.partitions)
+  const partitions = positions.flatMap(({ position, time }, partition) => {
+    if (ours !== undefined && partition !== ours) return []
+    const end = ends.find(one => one.partition === partition)?.end ?? 0
+    const included = time === 0 ? null : new Date(time).toISOString()
+    return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included }]
+  })
+  const records = options.org === undefined ? undefined : await countRecords(options.org, name, send, prefix)
+  const { topic, rules_version } = identity
+  const roles = rolesOf(name, generations)
+  if (options.json) {
+    out(
+      `${JSON.stringify({ generation: name, roles, topic, rules_version, partitions, parked, ...(records && { records }) })}\n`,
+    )
+    return exitCodes.done
+  }
+  out(`generation ${name} (${roles.join(', ')}) of ${topic}, rules version ${rules_version}\n`)
+  for (const { partition, position, end, lag, included_up_to } of partitions) {
+    const age = included_up_to === null ? '' : `, ${((now() - Date.parse(included_up_to)) / 1_000).toFixed(1)} s ago`
+    out(
+      `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}\n`,
+    )
+  }
+  const codes = Object.entries(parked).map(([code, count]) => `${count} ${code}`)
+  out(`parked: ${codes.length === 0 ? 'none' : codes.join(', ')}\n`)
+  if (records)
+    out(
+      `records: ${Object.entries(records)
+        .map(([kind, count]) => `${count} ${kind}`)
+        .join(', ')}\n`,
+    )
+  return exitCodes.done
+}
+
+const countParked = async (
+  index: string,
+  org: string | undefined,
+  { send }: KafkaContext,
+): Promise<Record<string, number>> => {
+  await send({ method: 'POST', path: `/${index}/_refresh` })
+  const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
+  const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
+  const answer = whole(index, await send({ method: 'POST', path: `/${index}/_search`, body }))
+  const { buckets } = (answer as { aggregations: { codes: { buckets: Bucket[] } } }).aggregations.codes
+  return Object.fromEntries(buckets.map(({ key, doc_count }) => [key, doc_count]))
+}
+type Bucket = { readonly key: string; readonly doc_count: number }
+
+/** Documents, replaced ones too. */
+const countRecords = async (org: string, generation: string, send: KafkaContext['send'], prefix: string) => {
+  const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
+  const counts: Record<string, number> = {}
+  for (const kind of listKinds) {
+    const index = indexOf(prefix, generation, kind)
+    const answer = whole(index, await send({ method: 'POST', path: `/${index}/_count`, body: { query } }))
+    counts[kind] = (answer as { count: number }).count
+  }
+  return counts
+}
+
+/** @throws CommandError where a part of the index does not answer: the rest is no count */
+const whole = (index: string, { status, body }: Answer): unknown => {
+  const { _shards, timed_out } = body as { _shards?: { failed: number }; timed_out?: boolean }
+  if (status === 200 && _shards?.failed === 0 && timed_out !== true) return body
+  throw new CommandError(`${index} cannot be read whole: ${status}`)
+}

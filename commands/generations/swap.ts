@@ -1,0 +1,126 @@
+/**
+ * Which generation is live: another one is made so by a single write, which every API process sees with its next request. Promises: only
+ * one that has reached what the live one has published, so that no reader's position goes back; only one that was found equal, unless it
+ * is forced, with a reason.
+ */
+import { changeGenerations, type Generations, settle } from '../../projector/generations/generations.ts'
+import type { Identity } from '../../projector/kafka/source.ts'
+import type { CommandContext, KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
+import { refuseUnparked } from './check-parked.ts'
+import { assertComparedEqual } from './compared.ts'
+import { identityOf, positionsOf, readAll } from './generations.ts'
+
+export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
+type Waiting = CommandContext & Pick<KafkaContext, 'sleep' | 'now'>
+
+export const swap = async ({ generation, force, json }: SwapOptions, context: Waiting): Promise<ExitCode> => {
+  const now = await readAll(context)
+  if (now.live === generation) {
+    context.say(`${generation} is live already`)
+    tell(now, json, context)
+    return exitCodes.done
+  }
+  if (!now.kept.includes(generation)) {
+    const why = now.building === generation ? 'is still being made' : 'is not kept up'
+    throw new CommandError(`${generation} ${why} (npm run projection -- list)`)
+  }
+  await makeLive(generation, now.live, force, force === undefined, context)
+  context.say(
+    `${generation} is live${force === undefined ? '' : ` (forced: ${force})`}; ${now.live} is kept up, to go back to`,
+  )
+  tell({ live: generation, previous: now.live }, json, context)
+  return exitCodes.done
+}
+
+export const rollback = async (
+  { force, json }: Omit<SwapOptions, 'generation'>,
+  context: Waiting,
+): Promise<ExitCode> => {
+  const { live, previous, kept } = await readAll(context)
+  if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
+  if (!kept.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
+  await makeLive(previous, live, force, false, context)
+  context.say(`${previous} is live again; ${live} is kept up`)
+  tell({ live: previous, previous: live }, json, context)
+  return exitCodes.done
+}
+
+const tell = ({ live, previous }: Pick<Generations, 'live' | 'previous'>, json: boolean, { out }: Waiting): void => {
+  if (json) out(`${JSON.stringify({ live, previous })}\n`)
+}
+
+/**
+ * @param mustBeEqual whether it must have been found equal to the one before
+ * @throws CommandError when somebody else changed what is live meanwhile
+ */
+const makeLive = async (
+  generation: string,
+  before: string,
+  force: string | undefined,
+  mustBeEqual: boolean,
+  context: Waiting,
+): Promise<void> => {
+  const steps = { request: context.send, prefix: context.prefix }
+  const [identity, other] = [await identityOf(generation, context), await identityOf(before, context)]
+  const { alone } = await readAll(context)
+  const isFollowing = identity.follows !== undefined && alone[generation] === undefined
+  if (isFollowing && identity.follows !== before) {
+    const what = `${generation} takes over what ${identity.follows} parked, which is not live any more`
+    throw new CommandError(`${what}: drop it, and make one beside ${before}`)
+  }
+  const refuseUnequal = async (): Promise<(now: Generations) => void> => {
+    if (!mustBeEqual) return () => undefined
+    const reached = (await positionsOf(identity, context)).map(({ position }) => position)
+    return now => assertComparedEqual(now, identity, other, reached)
+  }
+  // Before it waits; and again in the change itself, as a comparison may have ended meanwhile.
+  const refuseNow = await refuseUnequal()
+  refuseNow(await readAll(context))
+  await settle(steps)
+  const looked = await refuseUnparked(identity, other, undefined, force, context)
+  const near = isFollowing ? SWAP_NEAR_MS : 0
+  await untilAsFar(identity, other, near, context)
+  await refuseUnparked(identity, other, looked, force, context)
+  // That took a moment, in which the live one has gone on.
+  await untilAsFar(identity, other, near, context)
+  const refuseThen = await refuseUnequal()
+  await changeGenerations(steps, now => {
+    if (now.live === generation) return now
+    if (now.live !== before || !now.kept.includes(generation)) {
+      throw new CommandError(`meanwhile ${now.live} was made live, or ${generation} was dropped: nothing is changed`)
+    }
+    refuseThen(now)
+    return { ...now, live: generation, previous: before, floor: null }
+  })
+  await settle(steps)
+}
+
+/**
+ * Waits until every position of one has reached that of the other: all at one look or, of one that follows the other, those of a look that
+ * is no older than `near` milliseconds.
+ */
+const untilAsFar = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
+  const { generation } = identity
+  const before = other.generation
+  let wanted = await positionsOf(other, context)
+  let since = context.now()
+  for (const until = since + SWAP_WAIT_MS; ; ) {
+    const reached = await positionsOf(identity, context)
+    const behind = wanted.reduce(
+      (sum, { position }, partition) => sum + Math.max(0, position - (reached[partition]?.position ?? 0)),
+      0,
+    )
+    if (behind === 0) return
+    if (context.now() > until) {
+      throw new CommandError(`${generation} is ${behind} records behind ${before}: is a projector running?`)
+    }
+    await context.sleep(near === 0 ? LOOK_MS : NEAR_LOOK_MS)
+    // The live one first: what it publishes between the two looks the other one may have, too.
+    if (context.now() - since >= near) {
+      since = context.now()
+      wanted = await positionsOf(other, context)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Whether two generations say the same, as of the positions that both have reached: every document of every organization, with nothing
+ * of what came later. Reads, and changes nothing but the note of what was found.
+ */
+import type { CommandContext } from '../context.ts'
+import { type Difference, differencesOf } from '../documents/find-differences.ts'
+import { type Summary, summarize } from '../documents/summarize.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { DIFFERENCES_SHOWN, SHOWN_CHARACTERS } from '../limits.ts'
+import { printable } from '../terminal.ts'
+import { commonPositions, noteComparison } from './compared.ts'
+import { assertOfOneSource, identityOf, positionsOf, readAll } from './generations.ts'
+
+export type VerifyOptions = { readonly a: string; readonly b: string; readonly json: boolean }
+
+export const verify = async ({ a, b, json }: VerifyOptions, context: CommandContext): Promise<ExitCode> => {
+  if (a === b) throw new CommandError('a generation is always equal to itself: name two')
+  const [ours, theirs] = [await identityOf(a, context), await identityOf(b, context)]
+  assertOfOneSource(ours, theirs)
+  const before = await readAll(context)
+  const reached = async (identity: typeof ours) =>
+    (await positionsOf(identity, context)).map(({ position }) => position)
+  const positions = commonPositions([a, await reached(ours)], [b, await reached(theirs)])
+  const records = positions.reduce((sum, position) => sum + position, 0)
+  context.say(`comparing ${a} and ${b} as of ${records} records`)
+  const [left, right] = [await summarize(a, positions, context), await summarize(b, positions, context)]
+
+  const organizations = [...new Set([...left.keys(), ...right.keys()])].sort()
+  const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
+  // Before it is said: nobody who has read of a difference must find an older note that there is none.
+  const found = differing.length > 0 ? 'different' : 'equal'
+  const unnoted = await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
+  if (json) {
+    const of = (org: string) => ({ [a]: left.get(org) ?? null, [b]: right.get(org) ?? null })
+    for (const organization of organizations) {
+      context.out(
+        `${JSON.stringify({ organization, equal: !differing.includes(organization), ...of(organization) })}\n`,
+      )
+    }
+  } else for (const org of organizations) context.out(`${lineOf(org, left.get(org), right.get(org))}\n`)
+
+  if (differing.length > 0) {
+    let yetToShow = DIFFERENCES_SHOWN
+    for (const org of differing) {
+      if (yetToShow === 0) break
+      const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
+      for await (const difference of differencesOf(org, { a, b, positions }, counts, context)) {
+        context.out(json ? `${JSON.stringify(difference)}\n` : `${inWords(difference, a, b)}\n`)
+        if (--yetToShow === 0) break
+      }
+    }
+    context.say(`${differing.length} of ${organizations.length} organizations differ`)
+    return exitCodes.failed
+  }
+  context.say(`equal: ${organizations.length} organizations, as of ${records} records`)
+  if (unnoted !== undefined) context.say(`this is not noted for a swap: ${unnoted}; compare them again`)
+  return exitCodes.done
+}
+
+const inWords = ({ kind, id, field, a, b }: Difference, nameA: string, nameB: string): string => {
+  if (a === undefined && field === '') return `${kind} ${id}: only in ${nameB}`
+  if (b === undefined && field === '') return `${kind} ${id}: only in ${nameA}`
+  return `${kind} ${id}: ${printable(field)} is ${shown(a)} in ${nameA}, ${shown(b)} in ${nameB}`
+}
+
+/** A publisher's words, as a terminal may show them: --json has them whole. */
+const shown = (value: unknown): string => {
+  const text = printable(JSON.stringify(value)?.slice(0, SHOWN_CHARACTERS + 1) ?? 'nothing')
+  return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`
+}
+
+const NOTHING: Summary = { counts: {}, owed: {}, left: {}, digest: '' }
+
+const lineOf = (org: string, a: Summary | undefined, b: Summary | undefined): string => {
+  const { counts, owed, left } = a ?? b ?? NOTHING
+  const sums = (of: Record<string, string>): string =>
+    Object.entries(of)
+      .map(([currency, sum]) => `${sum} ${currency}`)
+      .join(', ') || 'nothing'
+  const count = Object.entries(counts)
+    .map(([kind, number]) => `${number} ${kind}`)
+    .join(', ')
+  const verdict = a?.digest === b?.digest ? 'equal' : 'DIFFERENT'
+  return `${org === '' ? '(no organization)' : org}: ${verdict}; ${count}; owed ${sums(owed)}; left ${sums(left)}`
+}

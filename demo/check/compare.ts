@@ -1,0 +1,75 @@
+/** Compares what was read with what must be there. Every difference is named: what, expected, got. Empty: all is as published. */
+import { isDeepStrictEqual } from 'node:util'
+import { type ApiRecord, type Expected, type ExpectedParked, sumByCurrency } from '../data/expected.ts'
+
+export type Difference = { readonly what: string; readonly expected: string; readonly got: string }
+
+export const lists = ['reps', 'periods', 'payouts', 'payroll_files'] as const
+export type Lists = Pick<Expected, (typeof lists)[number]>
+
+/** Every list whole and in order, and what its amounts add up to. */
+export const compareLists = (organization: string, expected: Lists, got: Lists): Difference[] => [
+  ...lists.flatMap(list => compareList(`${organization}, /${list}`, expected[list], got[list])),
+  ...compareSums(`${organization}, owed`, 'net_amount', expected.payouts, got.payouts),
+  ...compareSums(`${organization}, left through payroll`, 'amount', expected.payroll_files, got.payroll_files),
+]
+
+const compareList = (what: string, expected: readonly ApiRecord[], got: readonly ApiRecord[]): Difference[] => {
+  const places = new Map(got.map((record, place) => [record.id, place]))
+  const wanted = new Set(expected.map(({ id }) => id))
+  return [
+    ...difference(`${what}: records`, expected.length, got.length),
+    ...difference(`${what}: different ids`, wanted.size, places.size),
+    ...expected.flatMap(record => compareRecord(what, record, got[places.get(record.id) ?? -1])),
+    ...got.filter(({ id }) => !wanted.has(id)).flatMap(({ id }) => difference(`${what}, ${id}`, 'not there', 'there')),
+    ...compareOrder(what, expected, places),
+  ]
+}
+
+/** The first record that comes before one that it must follow. */
+const compareOrder = (
+  what: string,
+  expected: readonly ApiRecord[],
+  places: ReadonlyMap<string, number>,
+): Difference[] => {
+  const there = expected.filter(({ id }) => places.has(id))
+  const place = (record: ApiRecord | undefined) => places.get(record?.id ?? '') ?? -1
+  const index = there.findIndex((record, before) => place(record) < place(there[before - 1]))
+  return index < 1 ? [] : difference(`${what}: order`, `${there[index]?.id} after ${there[index - 1]?.id}`, 'before it')
+}
+
+/** Field by field, as the very characters. */
+export const compareRecord = (what: string, expected: ApiRecord, got: ApiRecord | undefined): Difference[] => {
+  if (got === undefined) return difference(`${what}, ${expected.id}`, 'there', 'not there')
+  const fields = new Set([...Object.keys(expected), ...Object.keys(got)])
+  return [...fields].flatMap(field => difference(`${what}, ${expected.id}: ${field}`, expected[field], got[field]))
+}
+
+const compareSums = (
+  what: string,
+  field: 'net_amount' | 'amount',
+  expected: readonly ApiRecord[],
+  got: readonly ApiRecord[],
+): Difference[] => {
+  const [wanted, found] = [sumByCurrency(expected, field), sumByCurrency(got, field)]
+  const currencies = new Set([...wanted.keys(), ...found.keys()])
+  return [...currencies].flatMap(currency =>
+    difference(`${what} in ${currency}`, wanted.get(currency), found.get(currency)),
+  )
+}
+
+/** Records that were refused: each with its code and the bytes it came with, and no other. */
+export const compareParked = (expected: readonly ExpectedParked[], got: readonly ExpectedParked[]): Difference[] => {
+  const asRecords = (parked: readonly ExpectedParked[]): ApiRecord[] =>
+    parked.map(({ event_id, code, value }) => ({ id: event_id, code, value })).sort((a, b) => (a.id < b.id ? -1 : 1))
+  return compareList('parked', asRecords(expected), asRecords(got))
+}
+
+/** Nothing where both are the same. */
+export const difference = (what: string, expected: unknown, got: unknown): Difference[] =>
+  isDeepStrictEqual(expected, got) ? [] : [{ what, expected: shown(expected), got: shown(got) }]
+
+const shown = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}

@@ -1,0 +1,126 @@
+/** What happens to one rep for one period: a payout, sometimes calculated again, paid, the payment voided and made again. */
+import type { AnyEvent, PayrollRecordedData } from '../../schemas/events.ts'
+import type { Span } from './calendar.ts'
+import { type Basis, calculate, makeBasis, opposite, recalculate } from './payout.ts'
+import type { Random } from './random.ts'
+
+export type Pair = {
+  readonly org_id: string
+  readonly rep_id: string
+  readonly period_id: string
+  readonly currency: string
+  readonly span: Span
+}
+export type Happening = { readonly at: number; readonly event: AnyEvent }
+
+type Step = { readonly at: number; readonly what: 'payout' | 'payment' | 'void' }
+type Payment = PayrollRecordedData
+/** The pair as it stands: the current payout's id and amount, and the payment that is not voided. */
+type Standing = {
+  readonly basis: Basis
+  readonly payout: { readonly id: string; readonly amount: string; readonly currency: string } | undefined
+  readonly payment: Payment | undefined
+}
+
+const DAY = 24 * 60 * 60_000
+
+/** In the order of time. */
+export const historyOf = (pair: Pair, random: Random): Happening[] => {
+  const happenings: Happening[] = []
+  let standing: Standing = { basis: makeBasis(pair.span.kind, random), payout: undefined, payment: undefined }
+  for (const { at, what } of plan(pair.span.to, random)) {
+    const next = take[what](pair, standing, at, random)
+    if (next === undefined) continue
+    happenings.push({ at, event: next.event })
+    standing = next.standing
+  }
+  return happenings
+}
+
+const plan = (end: number, random: Random): Step[] => {
+  const days = (from: number, to: number) => end + random.integer(from * 24 * 60, to * 24 * 60) * 60_000
+  const steps: Step[] = [{ at: days(1, 3), what: 'payout' }]
+  if (random.chance(0.1)) {
+    const times = random.pick([1, 1, 1, 2, 2, 3, 4])
+    for (let time = 1; time <= times; time++) steps.push({ at: days(14 * time, 14 * time + 13), what: 'payout' })
+  }
+  if (random.chance(0.8)) steps.push({ at: days(5, 9), what: 'payment' })
+  if (random.chance(0.06)) steps.push({ at: days(10, 13), what: 'void' })
+  if (random.chance(0.05)) steps.push({ at: days(30, 34), what: 'payment' })
+  if (random.chance(0.01)) steps.push({ at: days(35, 39), what: 'void' }, { at: days(40, 44), what: 'payment' })
+  return steps.sort((a, b) => a.at - b.at)
+}
+
+type Taken = { readonly event: AnyEvent; readonly standing: Standing } | undefined
+type Take = (pair: Pair, standing: Standing, at: number, random: Random) => Taken
+
+const takePayout: Take = (pair, standing, at, random) => {
+  const { payout: before } = standing
+  const basis = before === undefined ? standing.basis : recalculate(standing.basis, random)
+  const { org_id, rep_id, period_id } = pair
+  const id = random.id('payout')
+  // A rep who moves is recalculated in the currency of the new contract.
+  const currency = before !== undefined && random.chance(0.03) ? random.pick(currencies) : pair.currency
+  const common = { org_id, id, rep_id, period_id, supersedes_id: before?.id ?? null, currency }
+  const { calculation_trace, ...calculated } = calculate(basis, random)
+  const instant = new Date(at).toISOString()
+
+  if (random.chance(0.04)) {
+    const amounts = random.chance(0.5) ? calculated : inWholeUnits(random)
+    const event = {
+      type: 'commission.payout.recorded.v1',
+      data: { ...common, ...amounts, recorded_at: instant },
+    } as const
+    return { event, standing: { ...standing, payout: { id, amount: event.data.net_amount, currency } } }
+  }
+  const calculated_at = instant.replace('000Z', `${random.integer(100_000, 999_999)}Z`)
+  const data = { ...common, ...calculated, calculation_trace, calculated_at }
+  const payout = { id, amount: data.net_amount, currency }
+  return { event: { type: 'commission.payout.calculated.v1', data }, standing: { ...standing, basis, payout } }
+}
+
+const currencies = ['EUR', 'USD', 'GBP']
+
+/** An amount taken over from an older system, as it was written there: without cents, or with one digit of them. */
+const inWholeUnits = (random: Random) => {
+  const amount = `${random.integer(100, 4_000)}${random.pick(['', '.5'])}`
+  const description = 'Taken over from the earlier system'
+  const line = { id: random.id('line'), category: 'earned', description, amount, deal_id: null } as const
+  return { net_amount: amount, earned_amount: amount, line_items: [line] }
+}
+
+const takePayment: Take = ({ org_id, rep_id, period_id }, standing, at, random) => {
+  const { payout, payment } = standing
+  if (payout === undefined || payment !== undefined || !/[1-9]/.test(payout.amount)) return undefined
+  const data: Payment = {
+    org_id,
+    id: random.id('payroll'),
+    rep_id,
+    period_id,
+    payout_id: random.chance(0.9) ? payout.id : null,
+    amount: payout.amount,
+    currency: payout.currency,
+    destination: random.pick([
+      { type: 'bank_account', label: `Account ending in ${random.integer(1_000, 9_999)}` },
+      { type: 'payroll_provider', label: `Payroll run ${new Date(at).toISOString().slice(0, 7)}` },
+      { type: 'other', label: 'Cheque' },
+    ]),
+    recorded_at: new Date(at).toISOString(),
+  }
+  return { event: { type: 'commission.payroll.recorded.v1', data }, standing: { ...standing, payment: data } }
+}
+
+const takeVoid: Take = ({ org_id }, standing, at, random) => {
+  const { payment } = standing
+  if (payment === undefined) return undefined
+  const { id: reverses_id, currency } = payment
+  const amount = opposite(payment.amount)
+  const recorded_at = new Date(at).toISOString()
+  const data = { org_id, id: random.id('payroll'), reverses_id, amount, currency, recorded_at }
+  return { event: { type: 'commission.payroll.voided.v1', data }, standing: { ...standing, payment: undefined } }
+}
+
+const take: Readonly<Record<Step['what'], Take>> = { payout: takePayout, payment: takePayment, void: takeVoid }
+
+/** Milliseconds after its end within which everything about a period has happened. */
+export const HISTORY_TAKES = 75 * DAY

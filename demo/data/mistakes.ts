@@ -1,0 +1,167 @@
+/** What a publisher gets wrong, on purpose: each mistake is parked with the code it stands under, and changes nothing else. */
+import { Decimal } from 'decimal.js'
+import type { Message } from 'kafkajs'
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { EventType } from '../../schemas/events.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import { applied, type DemoEvent, eventAt, type Sent, streamOf } from './demo-record.ts'
+import type { Key } from './keys.ts'
+import { toMessage } from './publish.ts'
+import type { Random } from './random.ts'
+
+/** What the mistakes of one organization are made with: the id of another one, and the partitions of the topic. */
+type Means = { readonly other: string; readonly partitions: number }
+type Fields = Readonly<Record<string, unknown>>
+
+type Mistake = {
+  readonly code: ParkCode
+  /** Which event it is made of. */
+  readonly of: EventType
+  readonly where?: (data: Fields) => boolean
+  /** Before the event, which is then the correction; or after it, which it contradicts. */
+  readonly place: 'before' | 'after'
+  readonly data?: (data: Fields, random: Random) => Fields
+  readonly record?: (message: Message, means: Means) => Message
+}
+
+const calculated = { of: 'commission.payout.calculated.v1' } as const
+const paid = { of: 'commission.payroll.recorded.v1' } as const
+const money = (data: Fields, field: string): string => String(data[field])
+
+const mistakes: readonly Mistake[] = [
+  { ...calculated, code: 'record_undecodable', place: 'before', record: cutInACharacter },
+  { ...calculated, code: 'type_unknown', place: 'before', record: ofType('commission.bonus.recorded.v1') },
+  {
+    ...calculated,
+    code: 'data_invalid',
+    place: 'before',
+    data: data => ({ ...data, net_amount: Number(data.net_amount) }),
+  },
+  {
+    ...calculated,
+    code: 'org_mismatch',
+    place: 'before',
+    record: (message, { other }) => ({ ...message, key: other }),
+  },
+  { ...calculated, code: 'partition_mismatch', place: 'before', record: inAnotherPartition },
+  {
+    ...calculated,
+    code: 'lines_do_not_sum',
+    place: 'before',
+    data: data => ({ ...data, net_amount: new Decimal(money(data, 'net_amount')).plus('0.01').toFixed(2) }),
+  },
+  {
+    ...calculated,
+    code: 'id_reused',
+    place: 'after',
+    data: data => ({ ...data, earned_amount: `${money(data, 'earned_amount')}0` }),
+  },
+  {
+    of: 'commission.period.recorded.v1',
+    code: 'period_changed',
+    place: 'after',
+    data: data => ({ ...data, timezone: 'Pacific/Auckland' }),
+  },
+  { ...calculated, code: 'rep_unknown', place: 'before', data: (data, { id }) => ({ ...data, rep_id: id('rep') }) },
+  {
+    ...calculated,
+    code: 'period_unknown',
+    place: 'before',
+    data: (data, { id }) => ({ ...data, period_id: id('period') }),
+  },
+  {
+    // Two calculations that both replace the same payout: the second one comes too late.
+    ...calculated,
+    code: 'supersedes_mismatch',
+    where: data => data.supersedes_id !== null,
+    place: 'after',
+    data: (data, { id }) => ({ ...data, id: id('payout') }),
+  },
+  { ...paid, code: 'payout_mismatch', place: 'before', data: (data, { id }) => ({ ...data, payout_id: id('payout') }) },
+  {
+    ...paid,
+    code: 'payroll_already_recorded',
+    place: 'after',
+    data: (data, { id }) => ({ ...data, id: id('payroll') }),
+  },
+  {
+    of: 'commission.payroll.voided.v1',
+    code: 'payroll_reversal_invalid',
+    place: 'after',
+    data: (data, { id }) => ({ ...data, id: id('payroll') }),
+  },
+]
+
+function cutInACharacter(message: Message): Message {
+  return { ...message, value: Buffer.concat([Buffer.from(String(message.value)).subarray(0, -1), Buffer.of(0xc3)]) }
+}
+function ofType(type: string): (message: Message) => Message {
+  return message => ({ ...message, headers: { ...message.headers, ce_type: type } })
+}
+function inAnotherPartition(message: Message, { partitions }: Means): Message {
+  return { ...message, partition: (partitionOf(String(message.key), partitions) + 1) % partitions }
+}
+
+/** The events as they are published, with every mistake once and some events sent twice. */
+export const withMistakes = (events: readonly DemoEvent[], means: Means, random: Random): Sent[] => {
+  const before = new Map<DemoEvent, Sent[]>()
+  const after = new Map<DemoEvent, Sent[]>()
+  for (const mistake of mistakes) {
+    const { of, where = () => true, place } = mistake
+    const event = random.pick(events.filter(({ type, data }) => type === of && where(data)))
+    const around = place === 'before' ? before : after
+    around.set(event, [...(around.get(event) ?? []), make(mistake, event, means, random)])
+  }
+  const correct = new Map(events.map(event => [toMessage(event).headers?.ce_id, event]))
+  return withDuplicates(events, random).flatMap(sent => {
+    const event = sent.outcome === 'applied' ? correct.get(sent.message.headers?.ce_id) : undefined
+    return event === undefined ? [sent] : [...(before.get(event) ?? []), sent, ...(after.get(event) ?? [])]
+  })
+}
+
+const make = (mistake: Mistake, event: DemoEvent, means: Means, random: Random): Sent => {
+  const { code, data = same, record = same } = mistake
+  const changed = { ...event, id: `${event.id}-${code}`, data: data(event.data, random) as DemoEvent['data'] }
+  return { stream: streamOf(event), message: record(toMessage(changed), means), outcome: code }
+}
+
+const same = <Value>(value: Value): Value => value
+
+const DUPLICATES = 12
+
+/** Some events are sent again: as a retry does it, or by a publisher that starts over, in another envelope and spacing. */
+export const withDuplicates = (events: readonly DemoEvent[], random: Random): Sent[] => {
+  const again = new Set(Array.from({ length: DUPLICATES }, () => random.pick(events)))
+  return events.flatMap((event, index) => {
+    if (!again.has(event)) return [applied(event)]
+    const message = toMessage(event)
+    const rewritten = {
+      ...message,
+      headers: { ...message.headers, ce_id: `${event.id}-again` },
+      value: JSON.stringify(event.data, undefined, 2),
+    }
+    return [
+      applied(event),
+      { stream: streamOf(event), message: index % 2 === 0 ? message : rewritten, outcome: 'duplicate' },
+    ]
+  })
+}
+
+/** An organization that revokes a key it never had, and one that creates a key with the secret of another's. */
+export const withKeyMistakes = (sent: readonly Sent[], others: { readonly reading: Key }, random: Random): Sent[] => {
+  const first = sent[0]?.message
+  const org_id = String(first?.key)
+  const at = others.reading.data.created_at
+  const unknown = { org_id, id: random.id('key'), revoked_at: at }
+  const stolen = { ...others.reading.data, org_id, id: random.id('key') }
+  const bad = (code: ParkCode, event: Parameters<typeof eventAt>[2]): Sent => ({
+    stream: 'api-keys',
+    message: toMessage(eventAt(Date.parse(at), code, event)),
+    outcome: code,
+  })
+  return [
+    ...sent,
+    bad('key_unknown', { type: 'commission.api_key.revoked.v1', data: unknown }),
+    bad('id_reused', { type: 'commission.api_key.created.v1', data: stolen }),
+  ]
+}

@@ -1,0 +1,144 @@
+/** A whole installation on given services: topics, projector and API, made and started with what an operator uses. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Stream } from '../../schemas/events.ts'
+import { leaveWill } from '../../services/cleanup-on-exit.ts'
+import { freePort } from '../../services/ports.ts'
+import { runTool } from '../../services/run-program.ts'
+import type { Environment, Say } from '../../services/service.ts'
+import { startProcess } from './processes.ts'
+
+export type Names = {
+  readonly topics: Readonly<Record<Stream, string>>
+  readonly prefix: string
+  readonly group: string
+}
+
+/** On services that are the demo's own, the names of every manual; on others, names that nobody has. */
+export const namesFor = (run: string | undefined): Names =>
+  run === undefined
+    ? { topics: { events: 'commission.events', 'api-keys': 'commission.api-keys' }, prefix: 'demo', group: 'demo' }
+    : {
+        topics: { events: `demo-${run}.events`, 'api-keys': `demo-${run}.api-keys` },
+        prefix: `demo-${run}`,
+        group: `demo-${run}`,
+      }
+
+export type Plan = {
+  readonly names: Names
+  readonly partitions: number
+  /** What all processes are started with: addresses of the services, and whatever the user's environment has. */
+  readonly environment: Environment
+  /** The program that runs a TypeScript file, and the arguments before that file. */
+  readonly node: readonly [program: string, ...args: string[]]
+  readonly say: Say
+  readonly signal: AbortSignal
+}
+
+export type Installation = {
+  /** Of the API, up to and including `/api/v1`. */
+  readonly base: string
+  readonly apiAdmin: string
+  readonly projectorAdmin: string
+  readonly folder: string
+  /** What the shell needs before the commands of an operator: names and values, for `export`. */
+  readonly settings: string
+  /** Settles when projector or API ends without having been asked to. */
+  readonly died: Promise<Error>
+}
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** What is started is handed to the stack at once, so that nothing stays when a later step fails. */
+export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<Installation> => {
+  const { names, say, signal } = plan
+  const ports = { api: await freePort(), apiAdmin: await freePort(), projectorAdmin: await freePort() }
+  const at = (port: number) => `http://127.0.0.1:${port}`
+  const environment = { ...plan.environment, ...settingsOf(names, plan.partitions, ports) }
+
+  const [node, ...nodeArgs] = plan.node
+  await runTool(node, [...nodeArgs, 'projector/topics.ts'], { folder: root, environment, onLine: say })
+  signal.throwIfAborted()
+  const folder = openFolder(stack)
+  const deaths: Promise<Error>[] = []
+  const start = async (name: string, file: string, admin: string): Promise<void> => {
+    signal.throwIfAborted()
+    const logFile = join(folder, `${name.toLowerCase()}.log`)
+    const running = startProcess({ name, command: [...plan.node, join(root, file)], environment, logFile })
+    stack.defer(running.stop)
+    deaths.push(running.died)
+    await Promise.race([untilReady(name, admin, signal), running.died.then(rethrow)])
+    say(`${name} runs; it logs to ${logFile}`)
+  }
+  await start('projector', 'projector/main.ts', at(ports.projectorAdmin))
+  await start('API', 'api/main.ts', at(ports.apiAdmin))
+  return {
+    base: `${at(ports.api)}/api/v1`,
+    apiAdmin: at(ports.apiAdmin),
+    projectorAdmin: at(ports.projectorAdmin),
+    folder,
+    settings: commandSettings(environment),
+    died: Promise.race(deaths),
+  }
+}
+
+type Ports = { readonly api: number; readonly apiAdmin: number; readonly projectorAdmin: number }
+
+const settingsOf = ({ topics, prefix, group }: Names, partitions: number, ports: Ports): Environment => ({
+  KAFKA_EVENTS_TOPIC: topics.events,
+  KAFKA_API_KEYS_TOPIC: topics['api-keys'],
+  KAFKA_EVENTS_PARTITIONS: String(partitions),
+  KAFKA_GROUP_ID: group,
+  ELASTICSEARCH_INDEX_PREFIX: prefix,
+  API_HOST: '127.0.0.1',
+  API_PORT: String(ports.api),
+  API_ADMIN_HOST: '127.0.0.1',
+  API_ADMIN_PORT: String(ports.apiAdmin),
+  PROJECTOR_ADMIN_HOST: '127.0.0.1',
+  PROJECTOR_ADMIN_PORT: String(ports.projectorAdmin),
+  // The demo asks more in a minute than one key may by default.
+  RATE_LIMIT_REQUESTS: '1000000',
+  API_DRAIN_SECONDS: '0',
+})
+
+const commandSettings = (environment: Environment): string =>
+  [
+    'KAFKA_BROKERS',
+    'KAFKA_EVENTS_TOPIC',
+    'KAFKA_API_KEYS_TOPIC',
+    'KAFKA_GROUP_ID',
+    'ELASTICSEARCH_URL',
+    'ELASTICSEARCH_INDEX_PREFIX',
+  ]
+    .map(name => `${name}='${environment[name]}'`)
+    .join(' ')
+
+const openFolder = (stack: AsyncDisposableStack): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'commission-demo-'))
+  const will = leaveWill('rm -rf "$0"', folder)
+  stack.defer(async () => {
+    rmSync(folder, { recursive: true, force: true })
+    await will.revoke()
+  })
+  return folder
+}
+
+/** Milliseconds until a started process must be able to do its work. */
+const READY_TIME_MAX = 60_000
+
+const untilReady = async (name: string, admin: string, signal: AbortSignal): Promise<void> => {
+  let last = 'no answer'
+  for (let waited = 0; waited < READY_TIME_MAX; waited += 100) {
+    const answer = await fetch(`${admin}/readyz`, { signal }).catch(() => undefined)
+    if (answer?.ok) return
+    if (answer) last = await answer.text()
+    await delay(100, undefined, { signal })
+  }
+  throw new Error(`The ${name} is not ready after ${READY_TIME_MAX / 1000} s: ${last}`)
+}
+
+const rethrow = (error: Error): never => {
+  throw error
+}

@@ -1,0 +1,98 @@
+/**
+ * A third, small organization whose payout is calculated again and again: published one by one, it shows how long it takes
+ * from publishing to reading.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ApiReader } from '../check/read-api.ts'
+import { midnight, spansOf } from '../data/calendar.ts'
+import { applied, eventAt, type Sent } from '../data/demo-record.ts'
+import { makeKeys } from '../data/keys.ts'
+import type { Organization } from '../data/organization.ts'
+import { calculate, makeBasis } from '../data/payout.ts'
+import { createRandom } from '../data/random.ts'
+
+/** `sent` is what comes first; `payouts` is published one by one. */
+export type Pulse = Organization & { readonly payouts: readonly Sent[] }
+
+export const makePulse = (seed: number, count: number): Pulse => {
+  const random = createRandom(seed * 100 + 99)
+  const org_id = random.id('org')
+  const { at } = midnight('Asia/Tokyo', 2026, 1)
+  const [span] = spansOf(
+    { zones: { month: 'Asia/Tokyo', quarter: 'Asia/Tokyo', year: 'Asia/Tokyo' }, yearBegins: 1 },
+    2026,
+    1,
+  )
+  if (span === undefined) throw new Error('a year has a first month')
+  const keys = makeKeys(org_id, at, random)
+  const { kind, name, timezone, starts_at, ends_at } = span
+  const period = { org_id, id: random.id('period'), kind, name, timezone, starts_at, ends_at }
+  const rep = { org_id, id: random.id('rep'), name: 'Hanako Sato', email: null, status: 'active' } as const
+  const before = [
+    eventAt(at, '1', { type: 'commission.rep.recorded.v1', data: { ...rep, started_on: null, departed_on: null } }),
+    eventAt(at, '2', { type: 'commission.period.recorded.v1', data: period }),
+  ]
+
+  const payouts: Sent[] = []
+  let supersedes_id: string | null = null
+  for (let nth = 1; nth <= count; nth++) {
+    const id = random.id('payout')
+    const pair = { org_id, id, rep_id: rep.id, period_id: period.id, supersedes_id, currency: 'EUR' }
+    const calculated_at = new Date(span.to + nth * 1_000).toISOString()
+    const data = { ...pair, ...calculate(makeBasis(kind, random), random), calculated_at }
+    payouts.push(applied(eventAt(span.to, `payout-${nth}`, { type: 'commission.payout.calculated.v1', data })))
+    supersedes_id = id
+  }
+  return { name: 'Pulse KK', id: org_id, keys, sent: [...keys.events, ...before].map(applied), payouts }
+}
+
+export type PulseSteps = {
+  readonly publish: (sent: Sent) => Promise<void>
+  readonly reader: ApiReader
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
+  readonly measured: (count: number) => void
+  readonly signal: AbortSignal
+}
+
+/** Milliseconds from one payout to the next, at least. */
+const PACE = 50
+/** Milliseconds between two looks whether it is there. */
+const LOOK = 2
+/** Milliseconds after which a payout that is not there is a failure. */
+const VISIBLE_TIME_MAX = 10_000
+
+/** Milliseconds from the moment each payout is handed to the Kafka client until a client of the API reads it from the list. */
+export const measure = async (payouts: readonly Sent[], steps: PulseSteps): Promise<number[]> => {
+  const times: number[] = []
+  let cursor = ''
+  for (const sent of payouts) {
+    const { id } = JSON.parse(String(sent.message.value)) as { id: string }
+    const began = steps.now()
+    await steps.publish(sent)
+    await untilListed(id, cursor, steps)
+    const took = steps.now() - began
+    times.push(took)
+    steps.measured(times.length)
+    cursor = `&starting_after=${id}`
+    await delay(Math.max(0, PACE - took), undefined, { signal: steps.signal })
+  }
+  return times
+}
+
+const untilListed = async (id: string, cursor: string, { reader, now, signal }: PulseSteps): Promise<void> => {
+  const began = now()
+  while (now() - began < VISIBLE_TIME_MAX) {
+    const { status, body } = await reader.ask(`/payouts?limit=1${cursor}`)
+    if (status !== 200) throw new Error(`GET /payouts: ${status} ${body.error?.code}`)
+    if (JSON.stringify(body.data).includes(`"id":"${id}"`)) return
+    await delay(LOOK, undefined, { signal })
+  }
+  throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIME_MAX / 1000} s`)
+}
+
+/** The value below which so many of a hundred are. */
+export const percentile = (values: readonly number[], hundredths: number): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil((sorted.length * hundredths) / 100) - 1)] ?? Number.NaN
+}

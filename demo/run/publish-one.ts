@@ -1,0 +1,101 @@
+/**
+ * The least a calculation system publishes: a key, a rep, a period, a payout, and the payout that replaces it.
+ *
+ *   KAFKA_BROKERS=127.0.0.1:9092 npx node demo/run/publish-one.ts
+ *
+ * Run it twice: the second time every record is a duplicate, and nothing changes.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import kafkajs from 'kafkajs'
+import { kafkaConfig } from '../../projector/client-options.ts'
+import type { ApiKeyCreatedData, PayoutCalculatedData, PeriodData, RepData } from '../../schemas/events.ts'
+import { kafkaSettings, readSettings } from '../../schemas/settings.ts'
+import { createPublisher, toMessage } from '../data/publish.ts'
+
+const org_id = 'org_Example'
+const time = '2026-02-02T08:00:00Z'
+
+const rep: RepData = {
+  org_id,
+  id: 'rep_Ines',
+  name: 'Inês Duarte',
+  email: null,
+  status: 'active',
+  started_on: '2025-04-01',
+  departed_on: null,
+}
+const period: PeriodData = {
+  org_id,
+  id: 'period_January',
+  kind: 'month',
+  name: 'January 2026',
+  timezone: 'Europe/Lisbon',
+  starts_at: '2026-01-01T00:00:00Z',
+  ends_at: '2026-02-01T00:00:00Z',
+}
+/** What the deal is worth, and what 7.5 % of that is: amounts are text, exactly as they shall be read. */
+const payoutOf = (id: string, supersedes_id: string | null, amount: string, commission: string) => {
+  const deal_id = 'deal_17'
+  const inputs = { amount, rate: '0.075' }
+  const data: PayoutCalculatedData = {
+    org_id,
+    id,
+    rep_id: rep.id,
+    period_id: period.id,
+    supersedes_id,
+    currency: 'EUR',
+    net_amount: commission,
+    earned_amount: commission,
+    line_items: [{ id: 'line_1', category: 'earned', description: 'Deal 17', amount: commission, deal_id }],
+    calculation_trace: [
+      {
+        step: 1,
+        name: 'Rate',
+        strategy: 'flat',
+        strategy_version: '3.1.0',
+        inputs,
+        output_amount: commission,
+        deal_id,
+      },
+    ],
+    calculated_at: time,
+  }
+  return data
+}
+const payout = payoutOf('payout_First', null, '8250.00', '618.75')
+// The deal grew afterwards: not another amount under the same id, but a payout of its own that names the one it replaces.
+const replacement = payoutOf('payout_Second', payout.id, '8260.00', '619.50')
+
+// A key for everybody who reads this file: make your own at random, show it once, and publish its SHA-256.
+const keyText = 'example_key_for_reading_only'
+const key: ApiKeyCreatedData = {
+  org_id,
+  id: 'key_Example',
+  name: 'Example',
+  secret_sha256: createHash('sha256').update(keyText).digest('hex'),
+  last4: keyText.slice(-4),
+  permissions: ['read'],
+  created_at: time,
+}
+
+const settings = readSettings(kafkaSettings, process.env)
+const publisher = createPublisher(new kafkajs.Kafka(kafkaConfig(settings, 'publish-one', readFileSync)))
+await publisher.connect()
+try {
+  await publisher.publish(settings.KAFKA_API_KEYS_TOPIC, [
+    toMessage({ id: 'example-key', type: 'commission.api_key.created.v1', time, data: key }),
+  ])
+  // The rep and the period come before the payouts that name them.
+  await publisher.publish(settings.KAFKA_EVENTS_TOPIC, [
+    toMessage({ id: 'example-1', type: 'commission.rep.recorded.v1', time, data: rep }),
+    toMessage({ id: 'example-2', type: 'commission.period.recorded.v1', time, data: period }),
+    toMessage({ id: 'example-3', type: 'commission.payout.calculated.v1', time, data: payout }),
+    toMessage({ id: 'example-4', type: 'commission.payout.calculated.v1', time, data: replacement }),
+  ])
+} finally {
+  await publisher.disconnect()
+}
+process.stdout.write(
+  `published 5 records. Read them with:\n  curl -H 'Authorization: Bearer ${keyText}' http://127.0.0.1:8080/api/v1/payouts\n`,
+)

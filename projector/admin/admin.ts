@@ -1,0 +1,88 @@
+/**
+ * The projector's admin port, never a public one: `/livez`, `/readyz` (200 or 503 with the reasons), `/metrics` for
+ * Prometheus, `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked; and
+ * `/receipts/…`: what has become of a record.
+ */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { Registry } from 'prom-client'
+import type { ClockState } from '../elasticsearch/clocks.ts'
+import { StopError } from '../failures.ts'
+import type { Health } from '../health.ts'
+import type { FailedSpare } from '../keep-up.ts'
+import { answerReceipt, RECEIPT_PATH, type ReceiptSteps } from './answer-receipt.ts'
+import type { PartitionStatus } from './status.ts'
+
+export type AdminSteps = {
+  readonly health: Pick<Health, 'reasons'>
+  readonly registry: Registry
+  /** Generations that are not live and failed: the projector is ready without them. */
+  readonly failed: () => readonly FailedSpare[]
+  readonly clocks: () => ClockState
+  /** Undefined when Kafka or Elasticsearch does not answer. */
+  readonly status: () => Promise<PartitionStatus[] | undefined>
+  readonly receipts: ReceiptSteps
+}
+
+type Answer = {
+  readonly code: number
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** @throws StopError `port_unavailable` */
+export const startAdmin = async (host: string, port: number, steps: AdminSteps): Promise<Server> => {
+  const server = createServer((request, response) => {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    const { method = '', url = '' } = request
+    answer(method, url, gone.signal, steps)
+      .catch((): Answer => ({ code: 500, body: '{}' }))
+      .then(({ code, type = 'application/json', headers, body }) => {
+        response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers })
+        response.end(body)
+      })
+      .catch(() => response.destroy())
+  })
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new StopError('port_unavailable', `${host}:${port} (${code})`, { host, port })
+  }
+  return server
+}
+
+const answer = async (method: string, url: string, gone: AbortSignal, steps: AdminSteps): Promise<Answer> =>
+  answers.get(url)?.(steps) ??
+  (await answerReceipt(method, url, gone, steps.receipts)) ?? {
+    code: 404,
+    body: JSON.stringify({ paths: [...answers.keys(), RECEIPT_PATH] }),
+  }
+
+const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
+  ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],
+  [
+    '/readyz',
+    ({ health, failed }) => {
+      const reasons = health.reasons()
+      const ready = Object.keys(reasons).length === 0
+      return { code: ready ? 200 : 503, body: JSON.stringify({ ready, reasons, ...failedOf(failed()) }) }
+    },
+  ],
+  ['/metrics', async ({ registry }) => ({ code: 200, type: registry.contentType, body: await registry.metrics() })],
+  [
+    '/status',
+    async ({ status, clocks, failed }) => {
+      const partitions = await status()
+      if (partitions === undefined) return { code: 503, body: JSON.stringify({ error: 'not known now' }) }
+      return { code: 200, body: JSON.stringify({ partitions, clocks: clocks(), ...failedOf(failed()) }) }
+    },
+  ],
+])
+
+/** By name, only where there are any. */
+const failedOf = (failed: readonly FailedSpare[]) =>
+  failed.length > 0 && { failed: Object.fromEntries(failed.map(({ generation, code }) => [generation, code])) }

@@ -1,0 +1,78 @@
+/** What `/status` says: of every partition, whoever owns it, read anew from Kafka and Elasticsearch. */
+import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/documents.ts'
+import { type Elasticsearch, multiGet } from '../elasticsearch/client.ts'
+import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'
+
+/** Next offsets; `searchable_to` and `end` are equal when the partition is caught up. */
+export type PartitionStatus = {
+  readonly generation: string
+  readonly topic: string
+  readonly partition: number
+  readonly searchable_to: number
+  readonly end: number
+  readonly lag: number
+  readonly parked: number
+}
+
+/** Of several streams; undefined where one of them is not known. */
+export const statusOfAll = async (
+  streams: readonly { readonly identity: Identity; readonly indexOf: (place: 'parked') => string }[],
+  prefix: string,
+  admin: SourceAdmin,
+  elasticsearch: Elasticsearch,
+): Promise<PartitionStatus[] | undefined> => {
+  if (streams.length === 0) return undefined
+  try {
+    const all = await Promise.all(
+      streams.map(({ identity, indexOf }) => readStatus(identity, indexOf('parked'), prefix, admin, elasticsearch)),
+    )
+    return all.flat()
+  } catch {
+    return undefined
+  }
+}
+
+/** @param parkedIndex where this projection's parked records are */
+export const readStatus = async (
+  { generation, topic }: Identity,
+  parkedIndex: string,
+  prefix: string,
+  admin: SourceAdmin,
+  { send }: Elasticsearch,
+): Promise<PartitionStatus[]> => {
+  const ends = await fetchEnds(admin, topic)
+  const index = controlIndexOf(prefix)
+  const positions = await multiGet(
+    send,
+    ends.map(({ partition }) => ({ _index: index, _id: positionId(generation, partition) })),
+  )
+  const parked = await countParked(parkedIndex, topic, ends.length, send)
+  return ends
+    .map(({ partition, end }, place) => {
+      const searchable_to = (positions[place]?._source as PositionDocument | undefined)?.body.position ?? 0
+      const lag = Math.max(0, end - searchable_to)
+      return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
+    })
+    .sort((a, b) => a.partition - b.partition)
+}
+
+const countParked = async (
+  index: string,
+  topic: string,
+  partitions: number,
+  send: Elasticsearch['send'],
+): Promise<Map<number, number>> => {
+  await send({ method: 'POST', path: `/${index}/_refresh` })
+  const { body } = await send({
+    method: 'POST',
+    path: `/${index}/_search`,
+    body: {
+      size: 0,
+      query: { term: { topic } },
+      aggs: { partitions: { terms: { field: 'partition', size: partitions } } },
+    },
+  })
+  type Buckets = { aggregations: { partitions: { buckets: { key: number; doc_count: number }[] } } }
+  const { buckets } = (body as Buckets).aggregations.partitions
+  return new Map(buckets.map(({ key, doc_count }) => [key, doc_count]))
+}

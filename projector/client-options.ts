@@ -1,0 +1,65 @@
+/** From settings to the options of the clients. Each default that could surprise is said explicitly. */
+import type { ClientOptions } from '@elastic/elasticsearch'
+import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
+import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
+import { AnswerReader } from './elasticsearch/bulk-responses.ts'
+import { readFromTheBeginning } from './kafka/patch-connections.ts'
+import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
+
+type ReadFile = (path: string) => Buffer
+
+export const kafkaConfig = (
+  settings: Read<typeof kafkaSettings>,
+  clientId: string,
+  readFile: ReadFile,
+): KafkaConfig => {
+  // Every client of ours is made with this.
+  readFromTheBeginning()
+  return {
+    clientId,
+    brokers: settings.KAFKA_BROKERS,
+    // The client's own lines quote addresses and errors in many forms; what matters is said by us, once.
+    logLevel: kafkajs.logLevel.NOTHING,
+    connectionTimeout: 3_000,
+    requestTimeout: 30_000,
+    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },
+    ...(settings.KAFKA_SSL === 'true' && {
+      ssl:
+        settings.KAFKA_SSL_CA_FILE === undefined
+          ? true
+          : { ca: [readSetting('KAFKA_SSL_CA_FILE', settings.KAFKA_SSL_CA_FILE, readFile)] },
+    }),
+    ...(settings.KAFKA_SASL_MECHANISM !== undefined && {
+      sasl: {
+        mechanism: settings.KAFKA_SASL_MECHANISM,
+        username: settings.KAFKA_SASL_USERNAME ?? '',
+        password: settings.KAFKA_SASL_PASSWORD ?? '',
+      } as SASLOptions,
+    }),
+  }
+}
+
+export const elasticsearchConfig = (
+  settings: Read<typeof elasticsearchSettings>,
+  readFile: ReadFile,
+): ClientOptions => ({
+  nodes: settings.ELASTICSEARCH_URL,
+  // Trying again is ours: the client would repeat without telling, and counts a time-out as a failure for good.
+  maxRetries: 0,
+  requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
+  compression: false,
+  Serializer: AnswerReader,
+  sniffOnStart: false,
+  ...(settings.ELASTICSEARCH_API_KEY !== undefined && { auth: { apiKey: settings.ELASTICSEARCH_API_KEY } }),
+  ...(settings.ELASTICSEARCH_CA_FILE !== undefined && {
+    tls: { ca: readSetting('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE, readFile) },
+  }),
+})
+
+const readSetting = (name: string, path: string, readFile: ReadFile): Buffer => {
+  try {
+    return readFile(path)
+  } catch {
+    throw new SettingsError([{ name, expected: 'a file that can be read', got: JSON.stringify(path) }])
+  }
+}

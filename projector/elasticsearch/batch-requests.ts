@@ -1,0 +1,182 @@
+/**
+ * Small requests of several partitions go together. In: requests of one kind, each for one partition. Out: to each its own
+ * answer. While a small one is under way those that come wait, and then go as one: with little to do nobody waits, with much to
+ * do there are few requests. A large one goes at once, alone.
+ * Promises: whoever goes together with others is answered as if alone: what cannot be told apart is asked again one by one.
+ */
+
+import { GATHERED_BYTES, GATHERED_IDS } from '../limits.ts'
+import { type Answer, type Elasticsearch, isForNow, type Request, Unavailable } from './client.ts'
+
+/** Requests that can go as one. */
+export type Kind = {
+  readonly sizeOf: (request: Request) => number
+  /** The size of all that go together, at most. */
+  readonly most: number
+  readonly together: (requests: readonly Request[]) => Request
+  /** The answers of each, or what each would have failed with; undefined when the answer does not tell them apart. */
+  readonly apart: (answer: Answer, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
+}
+
+type Waiting = {
+  readonly request: Request
+  readonly signal: AbortSignal | undefined
+  readonly resolve: (answer: Answer | Promise<Answer>) => void
+  readonly reject: (error: unknown) => void
+}
+
+export const createGather = (
+  { sizeOf, most, together, apart }: Kind,
+  send: Elasticsearch['send'],
+): Elasticsearch['send'] => {
+  let waiting: Waiting[] = []
+  let isSending = false
+
+  const sendAll = async (): Promise<void> => {
+    isSending = true
+    for (let group = take(); group.length > 0; group = take()) await sendGroup(group)
+    isSending = false
+  }
+  const take = (): Waiting[] => {
+    waiting = waiting.filter(({ signal, reject }) => !signal?.aborted || void reject(signal.reason))
+    let size = 0
+    let count = 0
+    for (const { request } of waiting) {
+      size += sizeOf(request)
+      if (size > most) break
+      count++
+    }
+    return waiting.splice(0, count)
+  }
+  const sendGroup = async (group: readonly Waiting[]): Promise<void> => {
+    const [first] = group
+    if (first === undefined) return
+    if (group.length === 1) return settle(first, send(first.request, first.signal))
+    const requests = group.map(({ request }) => request)
+    using given = allOf(group)
+    try {
+      const answers = apart(await send(together(requests), given.signal), requests)
+      if (answers === undefined) return alone(group)
+      for (const [place, { resolve, reject }] of group.entries()) {
+        const answer = answers[place]
+        if (answer === undefined || answer instanceof Unavailable) reject(answer)
+        else resolve(answer)
+      }
+    } catch (error) {
+      if (!(error instanceof Unavailable)) return alone(group)
+      for (const { reject } of group) reject(error)
+    }
+  }
+  const alone = async (group: readonly Waiting[]): Promise<void> => {
+    await Promise.all(group.map(one => settle(one, send(one.request, one.signal))))
+  }
+
+  return (request, signal) => {
+    if (sizeOf(request) > most) return send(request, signal)
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    waiting.push({ request, signal, resolve, reject })
+    if (!isSending) void sendAll()
+    return promise
+  }
+}
+
+const settle = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<void> => {
+  resolve(answer)
+  await answer.catch(() => undefined)
+}
+
+/** A signal that is aborted once nobody waits any more. */
+const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
+  const nobody = new AbortController()
+  const look = (): void => {
+    if (group.every(({ signal }) => signal?.aborted)) nobody.abort()
+  }
+  for (const { signal } of group) signal?.addEventListener('abort', look)
+  return {
+    signal: nobody.signal,
+    [Symbol.dispose]: () => {
+      for (const { signal } of group) signal?.removeEventListener('abort', look)
+    },
+  }
+}
+
+/** Bulk requests of documents. */
+export const bulks: Kind = {
+  sizeOf: ({ bulk }) => bulk?.length ?? 0,
+  most: GATHERED_BYTES,
+  together: requests =>
+    ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }) as Request,
+  apart: (answer, requests) => {
+    const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
+    return split(itemsOf(answer), counts)?.map(items => ({ ...answer, body: { items } }))
+  },
+}
+
+/** Realtime multi-gets. */
+export const multiGets: Kind = {
+  sizeOf: ({ body }) => docsOf(body)?.length ?? 0,
+  most: GATHERED_IDS,
+  together: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }) as Request,
+  apart: (answer, requests) => {
+    const docs = answer.status === 200 ? docsOf(answer.body) : undefined
+    const counts = requests.map(({ body }) => docsOf(body)?.length ?? 0)
+    return split(docs, counts)?.map(docs => ({ ...answer, body: { docs } }))
+  },
+}
+
+/** Replacements of single documents as they were last seen, which go together as a bulk request. */
+export const replacements: Kind = {
+  sizeOf: () => 1,
+  most: GATHERED_IDS,
+  together: requests => ({
+    method: 'POST',
+    path: '/_bulk',
+    bulk: Buffer.from(
+      requests
+        .map(
+          request =>
+            `${JSON.stringify({ index: { ...placeOf(request), ...request.query } })}\n${JSON.stringify(request.body)}\n`,
+        )
+        .join(''),
+    ),
+  }),
+  apart: (answer, requests) => {
+    const items = itemsOf(answer)
+    const answers = requests.map((request, place) => answerOf(items?.[place], placeOf(request)))
+    return answers.every(known => known !== undefined) ? answers : undefined
+  },
+}
+
+const countLines = (bulk: Buffer = Buffer.alloc(0)): number => {
+  let count = 0
+  for (let at = bulk.indexOf('\n'); at !== -1; at = bulk.indexOf('\n', at + 1)) count++
+  return count
+}
+
+const placeOf = ({ path }: Request) => {
+  const [, _index, , _id = ''] = path.split('/')
+  return { _index, _id: decodeURIComponent(_id) }
+}
+
+const itemsOf = ({ status, body }: Answer): readonly unknown[] | undefined =>
+  status === 200 ? (body as { items?: readonly unknown[] } | undefined)?.items : undefined
+
+const docsOf = (body: unknown): readonly unknown[] | undefined =>
+  (body as { docs?: readonly unknown[] } | undefined)?.docs
+
+/** What came for each; undefined when it is not as much as was asked for. */
+const split = (all: readonly unknown[] | undefined, counts: readonly number[]): unknown[][] | undefined => {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (all?.length !== total) return undefined
+  const rest: unknown[] = [...all]
+  return counts.map(count => rest.splice(0, count))
+}
+
+/** The answer to a request of its own, of which an item of a bulk answer tells. */
+const answerOf = (item: unknown, place: ReturnType<typeof placeOf>): Answer | Unavailable | undefined => {
+  const { index } = (item ?? {}) as { readonly index?: Record<string, unknown> }
+  const status = index?.status
+  if (index?._id !== place._id || index._index !== place._index || typeof status !== 'number') return undefined
+  if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
+  return isForNow(status, index) ? new Unavailable(status) : undefined
+}

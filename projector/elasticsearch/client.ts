@@ -1,0 +1,174 @@
+/**
+ * What the projector asks of Elasticsearch: a few functions over the official client. Each request is tried once here;
+ * whether it is tried again is decided in one place, `keepTrying`.
+ */
+import { type Client, errors } from '@elastic/elasticsearch'
+import { StopError } from '../failures.ts'
+import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
+
+/** A request that may work when it is tried again: lost connection, time-out, overload, a block on writing. */
+export class Unavailable extends Error {
+  override name = 'Unavailable'
+  readonly status: number
+  constructor(status: number) {
+    super(status === 0 ? 'Elasticsearch does not answer' : `Elasticsearch answers ${status}`)
+    this.status = status
+  }
+}
+
+/** The answer is longer than was asked for. */
+export class AnswerTooLong extends Error {
+  override name = 'AnswerTooLong'
+}
+
+export type Answer = { readonly status: number; readonly body: unknown }
+export type Request = {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly query?: Record<string, string | number | boolean>
+  readonly body?: object | string
+  /** Lines of JSON. */
+  readonly bulk?: Buffer
+  /** Bytes of an answer that is still read. */
+  readonly answerBytesMax?: number
+}
+
+export type Elasticsearch = {
+  /**
+   * Sends one request, once.
+   * @returns status and body for 2xx, 400, 404, 409 and 413
+   * @throws Unavailable when it may work later; AnswerTooLong; StopError `access_refused`
+   */
+  readonly send: (request: Request, signal?: AbortSignal) => Promise<Answer>
+}
+
+const retriable = new Set([0, 408, 429, 502, 503, 504])
+const answered = new Set([400, 404, 409, 413])
+
+export const createElasticsearch = (client: Client): Elasticsearch => ({
+  send: async ({ method, path, query, body, bulk, answerBytesMax }, signal) => {
+    const params = {
+      method,
+      path,
+      ...(query && { querystring: query }),
+      ...(body && { body }),
+      ...(bulk && { bulkBody: bulk }),
+    }
+    const options = {
+      meta: true,
+      maxRetries: 0,
+      requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
+      ...(signal && { signal }),
+      ...(answerBytesMax && { maxResponseSize: answerBytesMax }),
+    } as const
+    try {
+      const { statusCode, body: answer } = await client.transport.request(params, options)
+      return { status: statusCode, body: answer }
+    } catch (error) {
+      if (!(error instanceof errors.ElasticsearchClientError)) throw error
+      // The client aborts for nothing else but our signal.
+      if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
+      const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
+      const answer: unknown = error instanceof errors.ResponseError ? error.body : undefined
+      if (isForNow(status, answer)) throw new Unavailable(status)
+      if (answered.has(status)) return { status, body: answer }
+      if (status === 401 || status === 403) throw new StopError('access_refused', `Elasticsearch answers ${status}`)
+      throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
+    }
+  },
+})
+
+/** Whether the same request may work later. */
+export const isForNow = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
+
+/** A read-only index answers 403: that is a state of the cluster, which ends, not a matter of credentials. */
+const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'
+
+/** The machine-readable type of an Elasticsearch error; its reason is never read, it quotes values. */
+export const errorType = (answer: unknown): string | undefined => {
+  const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
+  const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined
+  return typeof type === 'string' ? type : undefined
+}
+
+/** A document, and which of its fields are asked for: without that, all; `false` for none, only whether it is there. */
+export type Place = { readonly _index: string; readonly _id: string; readonly _source?: readonly string[] | false }
+/** A document as a realtime multi-get answers it. */
+export type Found = {
+  readonly _id: string
+  readonly found: boolean
+  readonly _version: number
+  readonly _source: unknown
+}
+
+/**
+ * Reads documents by id, as last written whether searchable or not.
+ * @returns those of the first that were asked for, in that order: as many as one answer may hold, at least one
+ * @throws Unavailable when a shard does not answer; StopError `index_missing`: an index that is gone must not look empty
+ */
+export const multiGet = async (
+  send: Elasticsearch['send'],
+  docs: readonly Place[],
+  signal?: AbortSignal,
+): Promise<Found[]> => {
+  try {
+    return await multiGetAll(send, docs, docs.length > 1 ? MGET_BYTES : undefined, signal)
+  } catch (error) {
+    if (!(error instanceof AnswerTooLong)) throw error
+    return multiGet(send, docs.slice(0, docs.length >> 1), signal)
+  }
+}
+
+const multiGetAll = async (
+  send: Elasticsearch['send'],
+  docs: readonly Place[],
+  answerBytesMax: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Found[]> => {
+  const request = { method: 'POST', path: '/_mget', body: { docs }, ...(answerBytesMax && { answerBytesMax }) } as const
+  const { status, body } = await send(request, signal)
+  const found = status === 200 ? (body as { docs: (Found & { error?: unknown })[] }).docs : []
+  for (const [index, { _id, _index }] of docs.entries()) {
+    const document = found[index]
+    if (errorType(document) === 'index_not_found_exception') throw new StopError('index_missing', _index)
+    if (document?.error !== undefined) throw new Unavailable(503)
+    if (document?._id !== _id || typeof document.found !== 'boolean') {
+      throw new StopError('write_refused', `a multi-get is answered ${status}, not with what was asked`)
+    }
+  }
+  return found
+}
+
+export type Patience = {
+  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>
+  readonly random: () => number
+  /** Told of each failed try, and with undefined when a try has worked again. */
+  readonly onTrouble: (trouble: Unavailable | undefined) => void
+}
+
+/** Tries until it works, with growing pauses. Ends only with the answer, with what cannot be tried again, or with the signal. */
+export const keepTrying = async <Result>(
+  attempt: (signal: AbortSignal) => Promise<Result>,
+  signal: AbortSignal,
+  { sleep, random, onTrouble }: Patience,
+): Promise<Result> => {
+  for (let retry = 0; ; retry++) {
+    signal.throwIfAborted()
+    try {
+      const result = await attempt(signal)
+      onTrouble(undefined)
+      return result
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof Unavailable)) throw error
+      onTrouble(error)
+    }
+    await sleep(pauseBefore(retry, { random }), signal)
+  }
+}
+
+/** Milliseconds: longer each time, and never quite the same for two that failed together. */
+export const pauseBefore = (retry: number, { random }: Pick<Patience, 'random'>): number => {
+  const longest = Math.min(RETRY_FIRST_MS * 2 ** retry, RETRY_LAST_MS)
+  return longest / 2 + (random() * longest) / 2
+}

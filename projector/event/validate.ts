@@ -1,0 +1,113 @@
+/**
+ * In: an envelope and the record it came in. Out: an event that keeps every rule that needs no other record, or the code
+ * of the first rule it breaks.
+ * Promises: the data carries exactly the known fields, in canonical order; the same event always has the same hash.
+ */
+import { hash } from 'node:crypto'
+import type { ParkCode } from '../../schemas/errors.ts'
+import type {
+  AnyEvent,
+  LineItem,
+  PayoutCalculatedData,
+  PayoutRecordedData,
+  Stream,
+  TraceStep,
+} from '../../schemas/events.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import { isEventType, matchesSchema } from '../../schemas/validate.ts'
+import { instantToNanoseconds } from '../../schemas/values.ts'
+import { canonical } from './canonical.ts'
+import type { Envelope } from './decode.ts'
+import type { PlainPayout } from './fast-payout.ts'
+import { addUpTo } from './money.ts'
+import { JsonText } from './raw-json.ts'
+import type { RawRecord } from './raw-record.ts'
+
+/** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
+export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }
+
+/** The same event, its lists as text. */
+type ListsAsText<Event extends PayoutEvent> = Event extends unknown
+  ? { readonly type: Event['type']; readonly data: PayoutData<Event['data']> }
+  : never
+export type PayoutData<Data> = { [Name in keyof Data]: Data[Name] extends readonly unknown[] ? JsonText : Data[Name] }
+
+/** Where a record was read. */
+export type Source = { readonly stream: Stream; readonly partition: number; readonly partitions: number }
+
+export const validate = (envelope: Envelope, record: RawRecord, source: Source): ValidEvent | ParkCode => {
+  if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
+  const known = envelope.plain
+    ? plainPayout(envelope.type, envelope.plain, record)
+    : knownEvent(envelope, source.stream)
+  if (known === undefined) return 'data_invalid'
+  const { event, amounts } = known
+  // An organization's id is ASCII: no other bytes than its own read as it.
+  if (record.key?.toString('latin1') !== event.data.org_id) return 'org_mismatch'
+  if (partitionOf(record.key, source.partitions) !== source.partition) return 'partition_mismatch'
+  if ('net_amount' in event.data && !addUpTo(amounts, event.data.net_amount)) return 'lines_do_not_sum'
+  return event
+}
+
+/** An event that keeps its schema and the rules of its own data, and the amounts of its lines. */
+type Known = { readonly event: ValidEvent; readonly amounts: readonly string[] }
+
+const knownEvent = (envelope: Envelope, stream: Stream): Known | undefined => {
+  if (!matchesSchema(stream, envelope)) return undefined
+  const event = canonical(envelope)
+  if (!keepsValueRules(event)) return undefined
+  const hash = hashOf(event.type, Buffer.from(JSON.stringify(event.data)))
+  if (!isPayout(event)) return { event: { ...event, hash }, amounts: [] }
+  return { event: listsAsText(event, hash), amounts: event.data.line_items.map(line => line.amount) }
+}
+
+/** Its canonical JSON are the very bytes of the record. */
+const plainPayout = (type: string, { data, amounts }: PlainPayout, { value }: RawRecord): Known => ({
+  event: { type, data, hash: hashOf(type, value ?? Buffer.alloc(0)) } as unknown as ValidEvent,
+  amounts,
+})
+
+const hashOf = (type: string, json: Buffer): string =>
+  hash('sha256', Buffer.concat([Buffer.from(`${type}\n`), json]), 'base64url')
+
+const listsAsText = (event: PayoutEvent, hash: string): ValidEvent => {
+  const line_items = new JsonText(JSON.stringify(event.data.line_items))
+  if (event.type === 'commission.payout.recorded.v1') {
+    return { type: event.type, data: { ...event.data, line_items }, hash }
+  }
+  const calculation_trace = new JsonText(JSON.stringify(event.data.calculation_trace))
+  return { type: event.type, data: { ...event.data, line_items, calculation_trace }, hash }
+}
+
+type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecordedData }>
+const isPayout = (event: AnyEvent): event is PayoutEvent =>
+  event.type === 'commission.payout.calculated.v1' || event.type === 'commission.payout.recorded.v1'
+
+/** The rules of the data that span several fields. */
+const keepsValueRules = (event: AnyEvent): boolean => {
+  switch (event.type) {
+    case 'commission.payout.calculated.v1':
+      return haveOwnIds(event.data.line_items) && countUp(event.data.calculation_trace)
+    case 'commission.payout.recorded.v1':
+      return haveOwnIds(event.data.line_items)
+    case 'commission.period.recorded.v1':
+      return isBefore(event.data.starts_at, event.data.ends_at)
+    case 'commission.rep.recorded.v1':
+    case 'commission.payroll.recorded.v1':
+    case 'commission.payroll.voided.v1':
+    case 'commission.api_key.created.v1':
+    case 'commission.api_key.revoked.v1':
+      return true
+    default:
+      return event satisfies never
+  }
+}
+
+const haveOwnIds = (lines: readonly LineItem[]): boolean => new Set(lines.map(line => line.id)).size === lines.length
+
+const countUp = (steps: readonly TraceStep[]): boolean => steps.every(({ step }, index) => step === index + 1)
+
+const isBefore = (start: string, end: string): boolean => {
+  const [from, to] = [instantToNanoseconds(start), instantToNanoseconds(end)]
+  return from !== undefined && to !== undefined && from < to
+}

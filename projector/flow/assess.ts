@@ -1,0 +1,45 @@
+/**
+ * In: a record. Out: all that can be said of it without looking at any other: what it says it is, whether it may be projected, and
+ * by which rules, and which documents these may look at.
+ */
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { Envelope } from '../event/decode.ts'
+import type { RawRecord } from '../event/raw-record.ts'
+import { type Source, validate } from '../event/validate.ts'
+import type { Names } from '../rules/decision.ts'
+import type { RulesTable } from '../rules/rules.ts'
+import { type Judged, orgOf, type PassedOver } from './project.ts'
+
+export type JudgeSteps = {
+  readonly decode: (record: RawRecord) => Envelope | 'undecodable'
+  readonly source: Source
+  readonly rules: RulesTable
+}
+
+export const judge = (record: RawRecord, { decode, source, rules: table }: JudgeSteps): Judged => {
+  const envelope = decode(record)
+  if (envelope === 'undecodable') return unseen(record, undefined, 'record_undecodable')
+  const verdict = validate(envelope, record, source)
+  if (typeof verdict === 'string') return unseen(record, envelope, verdict)
+  // All that may still be asked of what it came from; the rest of it would take most of the memory.
+  const { org_id } = verdict.data
+  const { type, id } = envelope
+  const rules = table[verdict.type]
+  return { record, envelope: { type, id, data: { org_id } }, verdict, names: rules.names(verdict.data), rules }
+}
+
+/** The same where only the records of one organization are projected; undefined for all of them. */
+export const judgeOnly = (org: string | undefined, record: RawRecord, steps: JudgeSteps): Judged | PassedOver => {
+  const judged = judge(record, steps)
+  return org === undefined || orgOf(judged) === org ? judged : { record, passedOver: true, rules: undefined }
+}
+
+const unseen = (record: RawRecord, envelope: Envelope | undefined, verdict: ParkCode): Judged => ({
+  record,
+  envelope,
+  verdict,
+  names: NONE,
+  rules: undefined,
+})
+/** What is parked unseen looks at nothing. */
+const NONE: Names = {}

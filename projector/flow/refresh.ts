@@ -1,0 +1,100 @@
+/**
+ * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call has
+ * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next; and
+ * between two there is half as much time as the first one took, up to a bound, so that under load time is left for writing.
+ */
+import type { Answer, Request } from '../elasticsearch/client.ts'
+import { Unavailable } from '../elasticsearch/client.ts'
+import { StopError } from '../failures.ts'
+import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../limits.ts'
+
+export type Refresh = (indices: readonly string[], behind: boolean) => Promise<void>
+
+export type Refreshing = {
+  readonly refresh: Refresh
+  /** The refresh that waits because all were far behind waits no longer. */
+  readonly hurry: () => void
+  /** Nor does any from now on: what is there is to be published before the stream stops. */
+  readonly hurryOn: () => void
+}
+
+export type RefreshSteps = {
+  /** Tries until it works or cannot. */
+  readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
+  readonly send: (request: Request) => Promise<Answer>
+  readonly now: () => number
+  readonly sleep: (milliseconds: number) => Promise<void>
+}
+
+type Round = {
+  readonly indices: Set<string>
+  behind: boolean
+  readonly hurry: () => void
+  readonly done: Promise<void>
+}
+
+export const createRefresh = (steps: RefreshSteps): Refreshing => {
+  let running: Promise<void> = Promise.resolve()
+  let lastBegan = Number.NEGATIVE_INFINITY
+  let restUntil = Number.NEGATIVE_INFINITY
+  let next: Round | undefined
+  let hurrying = false
+
+  const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
+    await before.catch(() => undefined)
+    if (round().behind) await Promise.race([hurried, until(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
+    await until(restUntil, REFRESH_REST_MS)
+    // Who asks from here on has missed this round: its writes may not have been acknowledged when it begins.
+    next = undefined
+    lastBegan = steps.now()
+    await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
+    restUntil = steps.now() + Math.min((steps.now() - lastBegan) / 2, REFRESH_REST_MS)
+  }
+  /** The clock may be set back meanwhile: never longer than `most`. */
+  const until = async (time: number, most: number): Promise<void> => {
+    const left = Math.min(time - steps.now(), most)
+    if (left > 0) await steps.sleep(left)
+  }
+
+  const refresh: Refresh = (indices, isBehind) => {
+    const behind = isBehind && !hurrying
+    if (next === undefined) {
+      const { promise: hurried, resolve: hurry } = Promise.withResolvers<void>()
+      const round: Round = {
+        indices: new Set(),
+        behind,
+        hurry,
+        done: Promise.resolve().then(() => run(() => round, hurried, before)),
+      }
+      const before = running
+      next = round
+      running = round.done
+    }
+    for (const index of indices) next.indices.add(index)
+    next.behind &&= behind
+    if (!behind) next.hurry()
+    return next.done
+  }
+  const hurry = (): void => next?.hurry()
+  const hurryOn = (): void => {
+    hurrying = true
+    hurry()
+  }
+  return { refresh, hurry, hurryOn }
+}
+
+const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {
+  const { status, body } = await send({ method: 'POST', path: `/${indices.join(',')}/_refresh` })
+  if (status === 404) throw new StopError('index_missing', `one of ${indices.join(', ')}, while refreshing`)
+  const { total, successful, failed } = (body as { _shards?: Shards } | undefined)?._shards ?? {}
+  if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
+  if (successful === total) return
+  // A copy that is not there yet is not missed. But Elasticsearch does not count as failed either a shard that is nowhere just now,
+  // as while another node takes it over: then what was written to it is not searchable.
+  if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
+  const health = await send({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
+  const { status: color, active_shards } = (health.body ?? {}) as { status?: string; active_shards?: number }
+  if (color === 'red' || !(Number(successful) >= Number(active_shards))) throw new Unavailable(503)
+}
+
+type Shards = { readonly total?: number; readonly successful?: number; readonly failed?: number }

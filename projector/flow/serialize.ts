@@ -1,0 +1,55 @@
+/**
+ * A document as it is stored, as text and as bytes. Our own fields come first, `body_bytes` and `body` last, which the API relies on to
+ * cut the body out.
+ */
+import { textOf } from '../event/raw-json.ts'
+import type { AnyDraft, Change, Place } from '../rules/state.ts'
+
+/** A change and its document as a line of JSON. */
+export type Rendered = Change & { readonly line: string }
+
+export const render = (change: Change): Rendered => {
+  const { key, place, id, version, draft } = change
+  const body = textOf(draft.body)
+  const fields = JSON.stringify({ ...draft, body: undefined }).slice(0, -1)
+  return { key, place, id, version, draft, line: `${fields},"body_bytes":${Buffer.byteLength(body)},"body":${body}}\n` }
+}
+
+/** A document as it was stored, parsed: what it was rendered from. */
+export const draftOf = (source: unknown): AnyDraft => {
+  const { body_bytes: _, ...draft } = source as AnyDraft & { readonly body_bytes: number }
+  return draft as AnyDraft
+}
+
+/** A document ready to be sent: its two lines are `all` from here to there. */
+export type Write = {
+  readonly index: string
+  readonly id: string
+  readonly version: number
+  readonly all: Buffer
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * All of them in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by the collector
+ * as long as they wait.
+ */
+export const pack = (documents: readonly Rendered[], indexOf: (place: Place) => string): Write[] => {
+  const texts = documents.map(({ place, id, version, line }) => {
+    const index = indexOf(place)
+    const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
+    return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
+  })
+  // Names are ASCII.
+  const all = Buffer.allocUnsafe(texts.reduce((sum, { action, lineBytes }) => sum + action.length + lineBytes, 0))
+  let at = 0
+  return texts.map(({ index, id, version, action, line, lineBytes }) => {
+    const from = at
+    at += all.write(action, at, 'latin1')
+    at += all.write(line, at, lineBytes === line.length ? 'latin1' : 'utf8')
+    // What is not written over would be whatever this memory held before.
+    if (at - from !== action.length + lineBytes) throw new Error('a document has another length than was counted')
+    return { index, id, version, all, from, to: at }
+  })
+}

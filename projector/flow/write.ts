@@ -1,0 +1,193 @@
+/**
+ * In: the documents of a batch. Out: nothing, once every document is in Elasticsearch at its version or a later one.
+ * Promises: each document whole, with the offset as its external version, so that a repeated or late write changes
+ * nothing; every item's answer is looked at, by its place and id; what failed for now is tried again, alone, for ever.
+ * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { ParkedDocument } from '../../schemas/documents.ts'
+import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
+import {
+  type Answer,
+  type Place as DocumentPlace,
+  errorType,
+  type Found,
+  type Request,
+  Unavailable,
+} from '../elasticsearch/client.ts'
+import { StopError } from '../failures.ts'
+import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
+import type { Write } from './serialize.ts'
+
+export type WriteSteps = {
+  /** Tries once. @throws Unavailable when it may work later */
+  readonly request: (request: Request) => Promise<Answer>
+  /** Tries until it is answered: of the first documents that are asked for as many as one answer holds. */
+  readonly multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>
+  /** Waits before what failed for now is sent again. @throws when nobody waits for it any more */
+  readonly pause: (attempt: number) => Promise<void>
+  readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
+  /** Told why documents are not taken for now, and with undefined that all are. */
+  readonly onRefused: (reason: string | undefined) => void
+}
+
+export const write = async (documents: readonly Write[], steps: WriteSteps): Promise<void> => {
+  for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
+}
+
+/** The document as it is sent. */
+const sourceOf = ({ all, from, to }: Write): unknown =>
+  JSON.parse(all.toString('utf8', all.indexOf('\n', from) + 1, to))
+
+/** The lines of all of them: most often they lie one after the other. */
+const linesOf = (writes: readonly Write[]): Buffer => {
+  const [first, last] = [writes[0], writes.at(-1)]
+  const inOneGo = writes.every(({ from }, place) => place === 0 || from === writes[place - 1]?.to)
+  if (first && last && inOneGo) return first.all.subarray(first.from, last.to)
+  return Buffer.concat(writes.map(({ all, from, to }) => all.subarray(from, to)))
+}
+
+function* split(writes: readonly Write[], bytesMost: number): Generator<Write[]> {
+  let part: Write[] = []
+  let bytes = 0
+  for (const item of writes) {
+    if (part.length > 0 && (bytes + item.to - item.from > bytesMost || part.length === BULK_DOCUMENTS)) {
+      yield part
+      part = []
+      bytes = 0
+    }
+    part.push(item)
+    bytes += item.to - item.from
+  }
+  if (part.length > 0) yield part
+}
+
+const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<void> => {
+  let waiting = writes
+  let bytesMost = BULK_BYTES
+  for (let failures = 0; waiting.length > 0; ) {
+    const [part = []] = split(waiting, bytesMost)
+    const { again, because } = await tryToWrite(part, steps)
+    waiting = [...again, ...waiting.slice(part.length)]
+    if (again.length === 0) continue
+    // What refuses a request because it is too large often ends the connection before that can be read: the next is smaller.
+    if (because?.status === 0) bytesMost = Math.max(BULK_BYTES_LEAST, bytesMost / 2)
+    steps.count('retried', again.length)
+    if (because) steps.onRefused(because.message)
+    await steps.pause(++failures)
+  }
+  steps.onRefused(undefined)
+}
+
+/** Which documents are to be sent again; and why, where that is all of them. */
+const tryToWrite = async (
+  writes: readonly Write[],
+  steps: WriteSteps,
+): Promise<{ readonly again: readonly Write[]; readonly because?: Unavailable }> => {
+  try {
+    return { again: await writeOnce(writes, steps) }
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    return { again: writes, because: error }
+  }
+}
+
+/** Sends the documents in one request, or in two where one is too large. Returns those that are to be sent again. */
+const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+  const { status, body } = await steps.request({
+    method: 'POST',
+    path: '/_bulk',
+    query: { filter_path: 'items.*._id,items.*._index,items.*.status,items.*.error.type' },
+    bulk: linesOf(writes),
+  })
+  if (status === 413 && writes.length > 1) {
+    const half = writes.length >> 1
+    return [...(await writeOnce(writes.slice(0, half), steps)), ...(await writeOnce(writes.slice(half), steps))]
+  }
+  if (status !== 200)
+    throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
+
+  if (body instanceof BulkAnswer && body.saysWritten(writes)) {
+    steps.count('written', writes.length)
+    return []
+  }
+  const outcomes = itemOutcomes(writes, body, steps)
+  const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
+  const stale = of('stale')
+  steps.count('written', of('written').length)
+  const yetToHappen = await compare(stale, steps)
+  steps.count('stale', stale.length - yetToHappen.length)
+  if (yetToHappen.length > 0)
+    steps.onRefused('Elasticsearch refuses documents for now: 409, though it has nothing newer')
+  return [...of('retry'), ...yetToHappen]
+}
+
+/** Older versions did not keep the raw names of a parked record's headers, and wrote the same document without them. */
+const isSameDocument = (stored: unknown, ours: unknown): boolean =>
+  isDeepStrictEqual(stored, ours) || isDeepStrictEqual(stored, withoutRawNames(ours))
+
+const withoutRawNames = (document: unknown): unknown => {
+  const { body: whole } = document as Partial<ParkedDocument>
+  if (!Array.isArray(whole?.headers)) return document
+  const body = { ...whole, headers: whole.headers.map(([name, value]) => [name, value]) }
+  return { ...(document as object), body_bytes: Buffer.byteLength(JSON.stringify(body)), body }
+}
+
+type Outcome = 'written' | 'stale' | 'retry'
+
+const retriable = new Set([429, 502, 503, 504])
+
+/** What became of each document. An answer that does not speak of exactly these, in this order, is not believed. */
+const itemOutcomes = (
+  writes: readonly Write[],
+  body: unknown,
+  { onRefused }: Pick<WriteSteps, 'onRefused'>,
+): Outcome[] => {
+  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
+  if (!Array.isArray(items) || items.length !== writes.length) {
+    throw new StopError('write_refused', 'the answer to a bulk request has another number of items', {
+      sent: writes.length,
+    })
+  }
+  return writes.map(({ index, id }, place) => {
+    const item: unknown = items[place]?.index
+    const { _index, _id, status } = (item ?? {}) as Record<string, unknown>
+    if (_index !== index || _id !== id || typeof status !== 'number') {
+      throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
+    }
+    if (status === 200 || status === 201) return 'written'
+    if (status === 409) return 'stale'
+    const type = errorType(item)
+    if (retriable.has(status) || type === 'cluster_block_exception') {
+      onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}`)
+      return 'retry'
+    }
+    if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
+    throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
+  })
+}
+
+/**
+ * What Elasticsearch would not overwrite: the same version must be the same document, a later one is a later state, an
+ * earlier one means that the write has yet to happen.
+ */
+const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+  const again: Write[] = []
+  for (let from = 0; from < writes.length; ) {
+    const part = writes.slice(from, from + MGET_IDS)
+    const found = await steps.multiGet(part.map(({ index, id }) => ({ _index: index, _id: id })))
+    for (const [place, stored] of found.entries()) {
+      const item = part[place]
+      if (item === undefined) continue
+      if (!stored.found || stored._version < item.version) again.push(item)
+      else if (stored._version === item.version && !isSameDocument(stored._source, sourceOf(item))) {
+        throw new StopError('content_differs', 'same version, other content', {
+          index: item.index,
+          version: item.version,
+        })
+      }
+    }
+    from += found.length
+  }
+  return again
+}

@@ -1,0 +1,131 @@
+/**
+ * Which generations there are: the one the API reads, those that projectors keep up, one that is being made, one to go back to. A
+ * single document, replaced only as it was last seen: whoever decides, decides on what is.
+ */
+import type { Comparison } from '../../schemas/comparisons.ts'
+import {
+  controlIndexOf,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/documents.ts'
+import { StopError } from '../failures.ts'
+import { type PrepareSteps, readGeneration } from './prepare.ts'
+
+export type Generations = {
+  readonly live: string
+  /** Kept up by projectors, the live one among them. */
+  readonly kept: readonly string[]
+  readonly building: string | null
+  readonly previous: string | null
+  /** Those that an older version of this program found equal to another, by name. */
+  readonly verified: Readonly<Record<string, string>>
+  /** The last comparison of two generations, by `pairOf` their names. */
+  readonly compared: Readonly<Record<string, Comparison>>
+  /** What readers may have seen of the one before the live one, by partition; null while that is found out. */
+  readonly floor: readonly number[] | null
+  /** The floor of each when it was made live first, by name: one that followed another decides by itself from there on. */
+  readonly alone: Readonly<Record<string, readonly number[]>>
+  /** The highest number that one was ever named by. */
+  readonly highest: number
+}
+
+/** Undefined before the first start. */
+export const readGenerations = async (steps: Steps): Promise<Generations | undefined> =>
+  (await find(steps))?.generations
+
+/** @throws StopError `index_missing` where nothing was projected yet; what `change` throws, and then nothing is changed */
+export const changeGenerations = async (
+  steps: Steps,
+  change: (now: Generations) => Generations,
+): Promise<Generations> => {
+  for (;;) {
+    const found = await find(steps)
+    if (found === undefined) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(steps.prefix)}`)
+    const changed = change(found.generations)
+    if (changed === found.generations) return changed
+    const { live: generation, kept, ...others } = changed
+    const { status } = await steps.request({
+      method: 'PUT',
+      path: pathOf(steps),
+      query: { if_seq_no: found.seqNo, if_primary_term: found.primaryTerm },
+      body: { kind: 'live', body: { generation, kept: [...kept], ...others } } satisfies LiveDocument,
+    })
+    if (status === 200) return changed
+    // Somebody else was first, or our own try before got through although its answer was lost: it is decided anew.
+    if (status !== 409)
+      throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while changing`, { status })
+  }
+}
+
+/**
+ * Says, after a swap, how far readers may have seen the one before: as far as its positions are now, since nobody reads it any more. Readers of
+ * the new one wait for that, and from there on a generation that followed decides by itself. Whoever comes first says so: the command that
+ * swapped or, where that was cut short, a projector.
+ */
+export const settle = async (steps: Steps): Promise<void> => {
+  const seen = await readGenerations(steps)
+  if (seen === undefined || seen.floor !== null || seen.previous === null) return
+  const floor = await readPositions(seen.previous, steps).catch((error: unknown) => {
+    if (error instanceof StopError && error.code === 'index_missing') return undefined
+    throw error
+  })
+  if (floor === undefined) return assertSettled(seen.previous, steps)
+  await changeGenerations(steps, now => {
+    if (now.floor !== null || now.live !== seen.live || now.previous !== seen.previous) return now
+    return { ...now, floor, alone: { [now.live]: floor, ...now.alone } }
+  })
+}
+
+/** Somebody else may have settled it, and the generation before may have been dropped since. */
+const assertSettled = async (previous: string, steps: Steps): Promise<void> => {
+  const now = await readGenerations(steps)
+  if (now?.floor !== null || now.previous !== previous) return
+  throw new StopError('index_missing', `generation ${previous} in ${controlIndexOf(steps.prefix)}`)
+}
+
+/** The published position of every partition, in order. */
+export type Positions = () => Promise<readonly number[]>
+
+const readPositions = async (generation: string, { request, prefix }: Steps): Promise<number[]> => {
+  const partitions = (await readGeneration(generation, { request, prefix }))?.partitions ?? 0
+  const positions = Array.from({ length: partitions }, async (_, partition) => {
+    const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(positionId(generation, partition))}`
+    const { status, body } = await request({ method: 'GET', path })
+    if (status === 200) return (body as { _source: PositionDocument })._source.body.position
+    throw new StopError('index_missing', `a position of ${generation} in ${controlIndexOf(prefix)}`, { status })
+  })
+  if (partitions > 0) return Promise.all(positions)
+  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+}
+
+type Steps = Pick<PrepareSteps, 'request' | 'prefix'>
+
+const pathOf = ({ prefix }: Steps): string => `/${controlIndexOf(prefix)}/_doc/${LIVE_ID}`
+
+const find = async (steps: Steps) => {
+  const { status, body } = await steps.request({ method: 'GET', path: pathOf(steps) })
+  if (status === 404 && (body as { found?: boolean }).found === false) return undefined
+  if (status !== 200) throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while reading`, { status })
+  const { _source, _seq_no, _primary_term } = body as Found
+  return { generations: generationsIn(_source), seqNo: _seq_no, primaryTerm: _primary_term }
+}
+
+/** What the document says. */
+export const generationsIn = ({ body }: LiveDocument): Generations => {
+  const {
+    generation,
+    kept = [generation],
+    building = null,
+    previous = null,
+    floor = [],
+    verified = {},
+    compared = {},
+    alone = {},
+    highest = 1,
+  } = body
+  return { live: generation, kept, building, previous, floor, verified, compared, alone, highest }
+}
+
+type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

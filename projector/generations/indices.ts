@@ -1,0 +1,90 @@
+/**
+ * Which indices there are under a prefix, as Elasticsearch lists them: all of them in one answer, as they were at one moment.
+ * An installation whose prefix begins with this one has indices that the same pattern finds: they are told apart by name.
+ */
+import {
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  type GenerationDocument,
+  kinds,
+} from '../../schemas/documents.ts'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/index-ids.ts'
+import { type Answer, type Elasticsearch, type Patience, type Request, Unavailable } from '../elasticsearch/client.ts'
+import { StopError } from '../failures.ts'
+import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
+
+type Steps = { readonly request: (request: Request) => Promise<Answer>; readonly prefix: string }
+
+/** Every index whose name begins with the prefix and a dash, closed and hidden ones too, with its id. */
+export const listIndices = async ({ request, prefix }: Steps): Promise<Map<string, string>> => {
+  const { status, body } = await request({
+    method: 'GET',
+    path: `/${prefix}-*/_settings`,
+    query: { expand_wildcards: 'all', filter_path: INDEX_ID_FILTER },
+  })
+  if (status === 200) return indexIdsIn(body)
+  throw new StopError('index_missing', `the indices ${prefix}-* cannot be listed`, { status })
+}
+
+/** The generations of these indices, each once: `{prefix}-{generation}-{kind}`. No generation has a dash in its name. */
+export const generationsIn = (prefix: string, names: readonly string[]): Set<string> =>
+  new Set(names.flatMap(name => generationOf(prefix, name) ?? []))
+
+/** Those that only a projection under this prefix makes, after it has made its control index. */
+export const projectedIn = (prefix: string, names: readonly string[]): string[] => {
+  const ofKeys = [apiKeysIndexOf(prefix), apiKeysParkedIndexOf(prefix)]
+  return names.filter(name => ofKeys.includes(name) || generationOf(prefix, name) !== undefined).sort()
+}
+
+const generationOf = (prefix: string, name: string): string | undefined => {
+  if (!name.startsWith(`${prefix}-`)) return undefined
+  const [generation, kind, ...others] = name.slice(prefix.length + 1).split('-')
+  return others.length === 0 && kinds.some(known => known === kind) ? generation : undefined
+}
+
+/** The ids of these indices and of the control index, which has their positions. @throws StopError `index_missing` */
+export const readIndexIds = async (names: readonly string[], steps: Steps): Promise<Record<string, string>> => {
+  const ids = await listIndices(steps)
+  const wanted = [controlIndexOf(steps.prefix), ...names].map(name => {
+    const id = ids.get(name)
+    if (id === undefined) throw new StopError('index_missing', name)
+    return [name, id] as const
+  })
+  return Object.fromEntries(wanted)
+}
+
+type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
+
+/** @throws StopError `index_missing`, `index_replaced`: a position says nothing of documents that are of another copy */
+export const assertSameIndices = async ({ generation, indices = {} }: Recorded, steps: Steps): Promise<void> => {
+  const ids = await readIndexIds(Object.keys(indices), steps)
+  const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
+  if (replaced === undefined) return
+  const what = `${replaced[0]}, which ${generation} stands on`
+  throw new StopError('index_replaced', `${what}; take what was restored: npm run projection -- adopt`, { generation })
+}
+
+/** Looks at the indices of a stream now and then, until the signal. Without an answer nothing is known, and the stream says so. */
+export const watchIndices = async (
+  { identity, prefix }: { readonly identity: Recorded; readonly prefix: string },
+  { elasticsearch, patience, fail }: WatchContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  const steps = { request: (request: Request) => elasticsearch.send(request, signal), prefix }
+  while (!signal.aborted) {
+    await patience.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
+    if (signal.aborted) return
+    try {
+      await assertSameIndices(identity, steps)
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof Unavailable)) fail(error)
+    }
+  }
+}
+
+type WatchContext = {
+  readonly elasticsearch: Elasticsearch
+  readonly patience: Pick<Patience, 'sleep'>
+  readonly fail: (error: unknown) => void
+}

@@ -1,0 +1,249 @@
+/**
+ * Before the first record: the indices are there and are what this version writes, and a projection exists with a position
+ * for every partition. Creates what is missing at a first start only; what was there once and is gone is refused, because
+ * an empty index must never pass for an empty organization. Two first starts at once agree: everything is created or found.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import {
+  apiKeysIndices,
+  commonIndices,
+  controlIndexOf,
+  FIRST_GENERATION,
+  type GenerationDocument,
+  generationId,
+  generationIndices,
+  type IndexDefinition,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+  templateNameOf,
+} from '../../schemas/documents.ts'
+import type { Answer, Request } from '../elasticsearch/client.ts'
+import { StopError } from '../failures.ts'
+import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
+import { assertSameIndices, generationsIn, listIndices, projectedIn, readIndexIds } from './indices.ts'
+
+export type PrepareSteps = {
+  /** Sends a request until it is answered. */
+  readonly request: (request: Request) => Promise<Answer>
+  readonly prefix: string
+  readonly shards: number
+  /** Copies of each shard; without it as many as the nodes allow, at most one. */
+  readonly replicas?: number | undefined
+  /** Another than that of this program, where a test has other rules. */
+  readonly rulesVersion?: number | undefined
+}
+
+/** The template that keeps Elasticsearch from creating an index by itself, and the control index. */
+export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
+  const { request, prefix } = steps
+  const { status } = await request({
+    method: 'PUT',
+    path: `/_index_template/${templateNameOf(prefix)}`,
+    // A longer prefix is the more specific one: its template wins over that of a prefix it begins with.
+    body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
+  })
+  if (status !== 200) throw new StopError('index_unsuitable', `the index template is answered ${status}`)
+
+  const names = await prepareControl(steps)
+  // At a first start the only generation there can be is the first one: it may have been cut short.
+  const others = [...generationsIn(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
+  if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, request, prefix)) !== undefined) return
+  const lost = `document "${LIVE_ID}" of ${controlIndexOf(prefix)}`
+  throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${toDo(lost)}`)
+}
+
+/**
+ * The control index alone: all there is in common for generations that no API reads, of no API keys.
+ * @returns the indices there were before
+ * @throws StopError `index_missing` where it is gone: made anew it would say that nothing was projected yet
+ */
+export const prepareControl = async ({
+  request,
+  prefix,
+  replicas,
+}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas'>): Promise<readonly string[]> => {
+  const name = controlIndexOf(prefix)
+  const definition = commonIndices(prefix, replicas)[name]
+  if (definition === undefined) throw new Error('the control index has no definition')
+  const names = [...(await listIndices({ request, prefix })).keys()]
+  if (!names.includes(name)) {
+    const projected = projectedIn(prefix, names)
+    if (projected.length > 0) {
+      const there = `${projected.slice(0, 3).join(', ')}${projected.length > 3 ? `, … (${projected.length} in all)` : ''}`
+      throw new StopError('index_missing', `${name}, but there are ${there}; ${toDo(name)}`)
+    }
+    await create(name, definition, request)
+  }
+  await verify(name, definition, request)
+  return names
+}
+
+const toDo = (lost: string): string =>
+  `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
+
+/** What a generation was projected from, and under which rules; undefined where there is none of that name. */
+export const readGeneration = (
+  generation: string,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<Identity | undefined> => readControl<GenerationDocument>(generationId(generation), request, prefix)
+
+type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
+
+/**
+ * A projection of a source under the present rules, with a position for every partition. One that is not there is made.
+ * @param indexed whether it is one of commission events (the stream of API keys has the same indices in all of them)
+ * @param follows the one that is live, where that is under other rules
+ * @throws StopError `source_changed`, `rules_changed`, `index_missing`, `index_unsuitable`
+ */
+export const prepareGeneration = async (
+  generation: string,
+  source: Source,
+  ends: Ends,
+  indexed: boolean,
+  steps: PrepareSteps,
+  follows?: string,
+): Promise<Identity> => {
+  const { request, prefix, shards, replicas } = steps
+  const indices = indexed ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
+  if ((await readGeneration(generation, steps)) === undefined) {
+    for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
+    for (const { partition, end } of ends) {
+      // API keys are served once the position is where the topic ended now: an older revocation must not be missed.
+      const body = { position: 0, last: null, at: 0, time: 0, serve_from: indexed ? 0 : end }
+      await createControl(
+        positionId(generation, partition),
+        { kind: 'position', body } satisfies PositionDocument,
+        steps,
+      )
+    }
+    // After its positions: a generation that is there has them all.
+    const rules_version = versionOf(indexed, steps)
+    const ids = await readIndexIds(Object.keys(indices), steps)
+    const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }), indices: ids }
+    await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
+  }
+  return openGeneration(generation, source, indexed, steps)
+}
+
+/** One that must be there. @throws StopError as `prepareGeneration` */
+export const openGeneration = async (
+  generation: string,
+  source: Source,
+  indexed: boolean,
+  steps: PrepareSteps,
+): Promise<Identity> => {
+  const { request, prefix, shards } = steps
+  const identity = await readGeneration(generation, steps)
+  if (identity === undefined)
+    throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+  assertSameSource(identity, source)
+  const version = versionOf(indexed, steps)
+  if (identity.rules_version !== version) throw rulesChanged(identity, version)
+  const indices = indexed ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
+  for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
+  const recorded = await recordIndices(identity, Object.keys(indices), steps)
+  await assertSameIndices(recorded, steps)
+  return recorded
+}
+
+/**
+ * The ids of its indices, recorded where they are not: in installations that were made before there was such a record, as they are found by
+ * the first projector that knows of it.
+ */
+export const recordIndices = async (
+  identity: Identity,
+  names: readonly string[],
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<Identity> => {
+  if (identity.indices !== undefined) return identity
+  const { generation } = identity
+  const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(generationId(generation))}`
+  const { body } = await request({ method: 'GET', path })
+  const { _source, _seq_no, _primary_term } = body as Stored
+  if (_source?.body.indices !== undefined) return _source.body
+  const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
+  const { status } = await request({
+    method: 'PUT',
+    path,
+    query: { if_seq_no: _seq_no, if_primary_term: _primary_term },
+    body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
+  })
+  // Another projector was there first, or our own try before got through although its answer was lost.
+  if (status === 409) return (await readGeneration(generation, { request, prefix })) ?? identity
+  if (status === 200) return recorded
+  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, { status })
+}
+
+type Stored = { readonly _source?: GenerationDocument; readonly _seq_no: number; readonly _primary_term: number }
+
+/** The version of the rules a program decides by: of API keys, or of commission events. */
+const versionOf = (indexed: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
+  indexed ? rulesVersion : KEY_RULES_VERSION
+
+export const rulesChanged = ({ generation, rules_version }: Identity, ours: number): StopError => {
+  const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
+  return new StopError('rules_changed', `${versions}; make one of this version: npm run projection -- rebuild`)
+}
+
+/** Makes a generation the live one, if none is. */
+export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> =>
+  createControl(LIVE_ID, { kind: 'live', body: { generation } } satisfies LiveDocument, steps)
+
+const readControl = async <Document extends { body: unknown }>(
+  id: string,
+  request: PrepareSteps['request'],
+  prefix: string,
+): Promise<Document['body'] | undefined> => {
+  const { status, body } = await request({
+    method: 'GET',
+    path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`,
+  })
+  if (status === 200) return (body as { _source: Document })._source.body
+  if (status === 404 && (body as { found?: boolean }).found === false) return undefined
+  throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
+}
+
+const createControl = async (id: string, document: object, { request, prefix }: PrepareSteps): Promise<void> => {
+  const path = `/${controlIndexOf(prefix)}/_create/${encodeURIComponent(id)}`
+  const { status } = await request({ method: 'PUT', path, body: document })
+  if (status !== 201 && status !== 409)
+    throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
+}
+
+const create = async (
+  name: string,
+  { mappings, settings }: IndexDefinition,
+  request: PrepareSteps['request'],
+): Promise<void> => {
+  const { status } = await request({
+    method: 'PUT',
+    path: `/${name}`,
+    query: { wait_for_active_shards: 1 },
+    body: { mappings, settings: { index: settings } },
+  })
+  // 400: it exists already; whether it is the right one is verified next.
+  if (status !== 200 && status !== 400)
+    throw new StopError('index_unsuitable', `creating ${name} is answered ${status}`)
+}
+
+/** The settings that decisions and order stand on; the number of copies is the operator's. */
+const verified = ['refresh_interval', 'sort'] as const
+
+const verify = async (
+  name: string,
+  { mappings, settings }: IndexDefinition,
+  request: PrepareSteps['request'],
+): Promise<void> => {
+  const { status, body } = await request({ method: 'GET', path: `/${name}`, query: { flat_settings: false } })
+  if (status !== 200) throw new StopError('index_missing', name, { status })
+  const got = (body as Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>)[name]
+  if (got === undefined) throw new StopError('index_unsuitable', `${name}: the name of an alias, not of an index`)
+  if (!isDeepStrictEqual(got.mappings, mappings)) throw new StopError('index_unsuitable', `${name}: another mapping`)
+  for (const setting of verified) {
+    if (isDeepStrictEqual(got.settings.index[setting], settings[setting])) continue
+    throw new StopError('index_unsuitable', `${name}: another ${setting}`)
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Identifies the source: that a topic is still the one a projection was made from, and can be trusted to keep its records.
+ * Looked at before the first record, at every assignment and every so often; what does not fit stops the projector
+ * before anything is written.
+ */
+import { createHash } from 'node:crypto'
+import kafkajs, { type Admin } from 'kafkajs'
+import type { GenerationDocument } from '../../schemas/documents.ts'
+import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import type { RawRecord } from '../event/raw-record.ts'
+import { StopError } from '../failures.ts'
+
+export type SourceAdmin = Pick<
+  Admin,
+  'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs' | 'describeGroups'
+>
+
+/** What a projection remembers of its source. */
+export type Identity = GenerationDocument['body']
+
+/** `end` is the last stable offset: what follows it may still be aborted. */
+export type Ends = readonly { readonly partition: number; readonly low: number; readonly end: number }[]
+
+/** Which cluster and how many partitions. @throws StopError `topic_missing` */
+export const describeSource = async (
+  admin: SourceAdmin,
+  topic: string,
+): Promise<Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>> => {
+  const { clusterId } = await admin.describeCluster()
+  try {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+    return { topic, cluster_id: clusterId, partitions: topics[0]?.partitions.length ?? 0 }
+  } catch (error) {
+    if (isUnknownTopic(error)) {
+      throw new StopError('topic_missing', `${topic} is not on this cluster; create it with: npm run topics`, { topic })
+    }
+    throw error
+  }
+}
+
+export const isUnknownTopic = (error: unknown): boolean =>
+  error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
+
+/** @throws StopError `source_changed` that names what differs */
+export const assertSameSource = (
+  expected: Identity,
+  got: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>,
+): void => {
+  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
+    if (expected[field] === got[field]) continue
+    throw new StopError('source_changed', `${field}: expected ${expected[field]}, got ${got[field]}`, {
+      topic: expected.topic,
+      generation: expected.generation,
+    })
+  }
+}
+
+/** Lowest and last stable offset of every partition. @throws StopError `records_deleted`, `topic_missing` */
+export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends> => {
+  const offsets = await admin.fetchTopicOffsets(topic)
+  const ends = offsets.map(({ partition, low, high }) => ({ partition, low: Number(low), end: Number(high) }))
+  for (const { partition, low } of ends) {
+    if (low === 0) continue
+    throw new StopError('records_deleted', 'the log no longer begins at offset 0', { topic, partition, low })
+  }
+  return ends
+}
+
+/** @throws StopError `records_deleted` when the partition ends before what was already read */
+export const assertNotTruncated = (topic: string, partition: number, position: number, ends: Ends): void => {
+  const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
+  if (end >= position) return
+  throw new StopError('records_deleted', 'the partition ends before what was already read', {
+    topic,
+    partition,
+    position,
+    end,
+  })
+}
+
+/** Settings of a topic that would lose records are refused. @returns warnings about those that only weaken a promise */
+export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string): Promise<string[]> => {
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
+  })
+  const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
+  const demands = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
+  const wrong = Object.entries(demands).flatMap(([name, expected]) =>
+    values.get(name) === expected ? [] : [`${name}: expected ${expected}, got ${values.get(name) ?? 'nothing'}`],
+  )
+  if (wrong.length > 0) throw new StopError('topic_unsuitable', `${topic}: ${wrong.join('; ')}`, { topic })
+
+  const warnings: string[] = []
+  if (values.get('message.timestamp.type') !== 'LogAppendTime') {
+    warnings.push(
+      'message.timestamp.type is not LogAppendTime: looking back by time trusts the clocks of the publishers',
+    )
+  }
+  if (Number(values.get('max.message.bytes')) < TOPIC_MESSAGE_BYTES_MAX) {
+    warnings.push(`max.message.bytes is below ${TOPIC_MESSAGE_BYTES_MAX}: the largest records cannot be published`)
+  }
+  return warnings
+}
+
+/** SHA-256 of a record as it lies in the log: time, key, value and headers. Equal only for the same record. */
+export const hashOf = ({ timestamp, key, value, headers }: RawRecord): string => {
+  const hash = createHash('sha256')
+  const add = (bytes: Buffer | null): void => {
+    hash.update(`${bytes === null ? 'null' : bytes.length}\n`)
+    if (bytes !== null) hash.update(bytes)
+  }
+  hash.update(`${timestamp}\n`)
+  add(key)
+  add(value)
+  for (const [name, header] of headers) {
+    add(Buffer.from(name))
+    add(header)
+  }
+  return hash.digest('hex')
+}

@@ -1,0 +1,35 @@
+/**
+ * Tells Kafka how far we are, now and then. In: published positions. Out: nothing that anybody waits for, but at a stop.
+ * Promises: at most one commit a second and partition. A commit that fails is made up for by the next: lag tools look
+ * there, and nobody else; where to go on is our own published position.
+ */
+
+import { COMMIT_INTERVAL_MS } from '../limits.ts'
+import type { Consumption } from './consume.ts'
+
+export type Committer = ReturnType<typeof createCommitter>
+
+export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> | undefined, now: () => number) => {
+  const committed = new Map<number, number>()
+  const triedAt = new Map<number, number>()
+  const commit = async (partition: number, position: number): Promise<void> => {
+    triedAt.set(partition, now())
+    try {
+      await consumption()?.commit(partition, position)
+      committed.set(partition, position)
+    } catch {
+      // Offered again, it is tried again.
+    }
+  }
+  return {
+    committedTo: (partition: number): number => committed.get(partition) ?? 0,
+    /** Resolves when Kafka was told, or need not be told now. Never rejects. */
+    offer: async (partition: number, position: number): Promise<void> => {
+      const since = now() - (triedAt.get(partition) ?? Number.NEGATIVE_INFINITY)
+      if (committed.get(partition) !== position && since >= COMMIT_INTERVAL_MS) await commit(partition, position)
+    },
+    flush: async (positions: [partition: number, position: number][]): Promise<void> => {
+      for (const [partition, position] of positions) await commit(partition, position)
+    },
+  }
+}

@@ -1,0 +1,309 @@
+/**
+ * One topic, from the group that shares its partitions to the indices it is projected into: puts the steps of the flow
+ * together, and looks after what is not a record's business: where the partitions end, and whether the source is still the
+ * right one. There is one of these for commission events and one for API keys.
+ */
+import type { Kafka } from 'kafkajs'
+import type { Stream } from '../../schemas/events.ts'
+import { bulks, createGather, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
+import {
+  type Answer,
+  type Elasticsearch,
+  keepTrying,
+  multiGet,
+  type Patience,
+  pauseBefore,
+  type Request,
+  Unavailable,
+} from '../elasticsearch/client.ts'
+import type { Clocks } from '../elasticsearch/clocks.ts'
+import { kafkaPatience, patiently } from '../elasticsearch/patiently.ts'
+import { decode } from '../event/decode.ts'
+import { nameOf, StopError } from '../failures.ts'
+import { PartitionFlow, type Steps } from '../flow/flow.ts'
+import { createFollow } from '../flow/follow.ts'
+import { load } from '../flow/load.ts'
+import { type PublishedPosition, readPosition } from '../flow/publish.ts'
+import { readDocuments } from '../flow/read-documents.ts'
+import { createRefresh, type Refreshing } from '../flow/refresh.ts'
+import { createRoom, createSlots, shared } from '../flow/semaphore.ts'
+import { pack } from '../flow/serialize.ts'
+import { write } from '../flow/write.ts'
+import { assertSameIndices, watchIndices } from '../generations/indices.ts'
+import type { Health } from '../health.ts'
+import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from '../kafka/source.ts'
+import {
+  BULKS_IN_FLIGHT,
+  DECIDED_BYTES,
+  DRAIN_TIMEOUT_MS,
+  ELASTICSEARCH_SLOW_MS,
+  FAR_BEHIND_RECORDS,
+  LEAVE_TIMEOUT_MS,
+  STREAMS_STOP_TIMEOUT_MS,
+  STUCK_MS,
+} from '../limits.ts'
+import type { StreamMetrics, StreamStatus } from '../metrics.ts'
+import { builtInRules, type RulesTable } from '../rules/rules.ts'
+import type { Place } from '../rules/state.ts'
+import { Assignment, statusOf } from './assign.ts'
+import { type Committer, createCommitter } from './commit.ts'
+import { type Consumption, consume } from './consume.ts'
+import { enterGroup } from './group.ts'
+import { endsOf, identify, watch } from './monitor-source.ts'
+import { type Bounds, restingAt, upToBound } from './stop-at.ts'
+import { watchOwners } from './watch-owners.ts'
+import { disturbing, Watchdog } from './watchdog.ts'
+
+export type StreamOptions = {
+  readonly stream: Stream
+  readonly identity: Identity
+  readonly groupId: string
+  readonly prefix: string
+  readonly controlIndex: string
+  readonly indexOf: (place: Place) => string
+  readonly searched: (places: ReadonlySet<Place>) => string[]
+  /** Of a replay: other rules than the present ones, where it ends although the topic goes on, the only organization it is of. */
+  readonly rules?: RulesTable
+  readonly bounds?: Bounds
+  readonly org?: string | undefined
+}
+
+export type StreamContext = {
+  /** A client that tells of each connection it makes, before it is used. */
+  readonly kafkaHeard: (onConnected: () => void) => Kafka
+  readonly admin: SourceAdmin
+  readonly elasticsearch: Elasticsearch
+  readonly patience: Omit<Patience, 'onTrouble'>
+  readonly now: () => number
+  /** Milliseconds on a clock that never goes back: what lasts is measured by it. */
+  readonly elapsed: () => number
+  readonly clocks: Clocks
+  readonly health: Health
+  readonly metrics: StreamMetrics
+  readonly fail: (error: unknown) => void
+  readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
+  /** Waits before so many more records are decided, where a stream must not be as fast as it can. */
+  readonly pace?: (records: number) => Promise<void>
+} & Tampering
+
+/** What tests change, to stop a projector at a step or to see it stuck sooner. Nothing else does. */
+export type Tampering = {
+  readonly wrapSteps?: (steps: Steps) => Steps
+  readonly stuckMs?: number
+  readonly rulesVersion?: number
+}
+
+export type RunningStream = {
+  /** The partitions that this process owns now. */
+  readonly status: () => StreamStatus[]
+  /** Stops reading, lets what was read be published for a while, tells Kafka, leaves the group. */
+  readonly stop: () => Promise<void>
+  /** Leaves the group at once: what is under way is read again by the next owner. */
+  readonly abandon: () => Promise<void>
+}
+
+export const startStream = async (options: StreamOptions, given: StreamContext): Promise<RunningStream> => {
+  const { identity, groupId } = options
+  const part = `${identity.generation} consumer`
+  const watchdog = new Watchdog(given.stuckMs ?? STUCK_MS)
+  const health = disturbing(watchdog, given.health)
+  const context = { ...given, health }
+  const stopping = new AbortController()
+  let consumption: Consumption | undefined
+  let draining = false
+  const committer = createCommitter(() => consumption, context.elapsed)
+  const refreshing = createRefreshing(context)
+  const replace = createGather(replacements, context.elasticsearch.send)
+  const identifyNow = shared(() => identify(context.admin, identity))
+  const assignment = new Assignment({
+    topic: identity.topic,
+    consumption: () => consumption,
+    position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
+    // While the last of what was read is published, pressure that ends must not start the reading again.
+    identify: async signal => {
+      await keepTrying(identifyNow, signal, kafkaPatience(context))
+    },
+    startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
+      draining ? undefined : consumption,
+    ),
+    fail: context.fail,
+    now: context.elapsed,
+  })
+
+  health.prepare(part, 'looking at the group')
+  const installation = await enterGroup(options, context, stopping.signal)
+  const kafka = context.kafkaHeard(() => assignment.reconnected())
+  health.prepare(part, 'joining the group')
+  // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
+  const joined = Promise.withResolvers<void>()
+  consumption = await keepTrying(
+    async () => {
+      try {
+        const consuming = await consume(kafka, identity, groupId, installation, {
+          onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
+          onBatch: (partition, batch) => assignment.batch(partition, upToBound(partition, batch, options.bounds)),
+          sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),
+          onRebalancing: () => assignment.rebalancing(),
+          onTrouble: name => {
+            health.set(part, name)
+            assignment.close()
+          },
+          onStopped: error => context.fail(new StopError('consumer_stopped', nameOf(error), { topic: identity.topic })),
+        })
+        return restingAt(options.bounds, consuming)
+      } catch {
+        throw new Unavailable(0)
+      }
+    },
+    stopping.signal,
+    { ...context.patience, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
+  )
+  joined.resolve()
+
+  const watched = { ...options, part, assignment, committer, watchdog }
+  const { topic, partitions, generation } = identity
+  const owners = { groupId, generation, topic, partitions, installation }
+  const onUnowned = (count: number): void => context.metrics.unowned(generation, topic, count)
+  const watching = Promise.all([
+    ...[watch, watchIndices].map(look => look(watched, context, stopping.signal)),
+    // A partition of another installation is no trouble that the watchdog must forgive.
+    watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
+  ])
+  const leave = async (): Promise<void> => {
+    stopping.abort()
+    await watching
+    assignment.close()
+    await consumption?.stop()
+  }
+  // While its group waits for a member that died the client cannot leave it: then the session ends by itself.
+  const within = (milliseconds: number, left: Promise<void>): Promise<void> =>
+    Promise.race([left, context.patience.sleep(milliseconds, new AbortController().signal)])
+  return {
+    status: () => statusOf(assignment, identity, committer.committedTo),
+    abandon: () => within(LEAVE_TIMEOUT_MS, leave()),
+    stop: async () => {
+      draining = true
+      refreshing.hurryOn()
+      for (const [partition] of assignment.flows()) consumption?.pause(partition)
+      const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
+      await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
+      const positions = assignment
+        .flows()
+        .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
+      await within(STREAMS_STOP_TIMEOUT_MS, committer.flush(positions).then(leave))
+    },
+  }
+}
+
+/** The published position of a partition, once its source is identified. */
+const identifiedPosition = async (
+  partition: number,
+  signal: AbortSignal,
+  identifyNow: () => Promise<Ends>,
+  replace: Elasticsearch['send'],
+  { identity, controlIndex, prefix }: StreamOptions,
+  context: StreamContext,
+): Promise<PublishedPosition> => {
+  const request = (asked: Request): Promise<Answer> => {
+    const send = asked.method === 'PUT' ? replace : context.elasticsearch.send
+    return patiently('publish', signal, context, () => send(asked, signal))
+  }
+  const patience = kafkaPatience(context)
+  // First: a partition that was added since has no position, and that is not what is wrong.
+  await keepTrying(identifyNow, signal, patience)
+  await assertSameIndices(identity, { request, prefix })
+  const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
+  // After the position was read: another owner may have published beyond what was the end before.
+  const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, patience)
+  assertNotTruncated(identity.topic, partition, published.current().position, ends)
+  return published
+}
+
+const createRefreshing = (context: StreamContext): Refreshing => {
+  const { elapsed, patience, elasticsearch } = context
+  const lifetime = new AbortController().signal
+  return createRefresh({
+    keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
+    send: request => elasticsearch.send(request),
+    now: elapsed,
+    sleep: milliseconds => patience.sleep(milliseconds, lifetime),
+  })
+}
+
+const createFlowStarter = (
+  options: StreamOptions,
+  context: StreamContext,
+  committer: Committer,
+  watchdog: Watchdog,
+  refreshing: Refreshing,
+  consumption: () => Consumption | undefined,
+) => {
+  const { stream, identity, indexOf, searched, rules = builtInRules, org } = options
+  const { metrics, now, patience, elasticsearch, health, pace, wrapSteps = steps => steps } = context
+  const slots = createSlots(BULKS_IN_FLIGHT)
+  const room = createRoom(DECIDED_BYTES)
+  const sendRead = createGather(multiGets, elasticsearch.send)
+  const sendWrite = createGather(bulks, (request, signal) =>
+    slots(() => health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)),
+  )
+
+  return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
+    const get = (docs: Parameters<typeof multiGet>[1]) =>
+      patiently('read', signal, context, () => multiGet(sendRead, docs, signal))
+    const getAndTell: typeof get = async docs => {
+      const found = await get(docs)
+      watchdog.moved(partition, found.length)
+      return found
+    }
+    const count = (outcome: 'written' | 'stale' | 'retried', items: number): void => {
+      metrics.written(outcome, items)
+      if (outcome === 'retried') watchdog.disturbed()
+      else watchdog.moved(partition, items)
+    }
+    watchdog.began(partition)
+    return new PartitionFlow(
+      wrapSteps({
+        source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
+        decode,
+        rules,
+        org,
+        room,
+        follow: createFollow(options, partition, {
+          multiGet: getAndTell,
+          request: request => patiently('publish', signal, context, () => elasticsearch.send(request, signal)),
+          sleep: milliseconds => patience.sleep(milliseconds, signal),
+          during: health.during,
+        }),
+        load: async (events, cache) => {
+          const loaded = await load(events, cache, readDocuments(getAndTell, indexOf))
+          await pace?.(loaded.events)
+          return loaded
+        },
+        write: rendered => {
+          const documents = pack(rendered, indexOf)
+          return () =>
+            health.during('elasticsearch write', tell =>
+              write(documents, {
+                request: request => sendWrite(request, signal),
+                multiGet: get,
+                pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
+                count,
+                onRefused: tell,
+              }),
+            )
+        },
+        refresh: refreshing.refresh,
+        hurry: refreshing.hurry,
+        searched,
+        published,
+        commit: position => committer.offer(partition, position),
+        onPressure: full => (full ? consumption()?.pause(partition) : consumption()?.resume(partition)),
+        onProjected: metrics.projected,
+        onPublished: () => metrics.published(Math.max(0, now() - published.current().at) / 1000),
+        onRecordsBehind: milliseconds => metrics.recordsBehind(identity.topic, partition, milliseconds),
+        fail: context.fail,
+      }),
+      FAR_BEHIND_RECORDS,
+    )
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Looks whether each partition has an owner of this installation. In: the group, now and then. Out: a reason not to be ready and a metric.
+ * Promises: a start or a rebalance is no reason yet; one that has lasted is told by every projector of the installation.
+ */
+import type { Patience } from '../elasticsearch/client.ts'
+import type { Health } from '../health.ts'
+import { OWNERS_GRACE_MS, OWNERS_LOOK_MS } from '../limits.ts'
+import { type GroupAdmin, type Installation, lookAtGroup } from './group.ts'
+
+export type OwnersWatched = {
+  readonly groupId: string
+  readonly generation: string
+  readonly topic: string
+  readonly partitions: number
+  readonly installation: Installation
+}
+
+export type OwnersContext = {
+  readonly admin: GroupAdmin
+  /** Milliseconds on a clock that never goes back. */
+  readonly elapsed: () => number
+  readonly patience: Pick<Patience, 'sleep'>
+  readonly health: Pick<Health, 'set'>
+  /** How many partitions have no owner now. */
+  readonly onUnowned: (partitions: number) => void
+}
+
+export const watchOwners = async (
+  { groupId, generation, topic, partitions, installation }: OwnersWatched,
+  { admin, elapsed, patience, health, onUnowned }: OwnersContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  const all = Array.from({ length: partitions }, (_, partition) => partition)
+  let since: number | undefined
+  for (;;) {
+    await patience.sleep(OWNERS_LOOK_MS, signal).catch(() => undefined)
+    if (signal.aborted) return
+    // Kafka that does not answer is told of elsewhere.
+    const group = await lookAtGroup(admin, groupId, topic, installation).catch(() => undefined)
+    if (group === undefined || signal.aborted) continue
+    const unowned = group.isStable ? all.filter(partition => !group.owned.has(partition)) : all
+    onUnowned(unowned.length)
+    since = unowned.length === 0 ? undefined : (since ?? elapsed())
+    const isLate = since !== undefined && elapsed() - since >= OWNERS_GRACE_MS
+    const others = group.foreign.length > 0 ? `; projectors of ${group.foreign.join(', ')} are in the group` : ''
+    const reason = `no projector of ${installation.prefix} owns partitions ${unowned.join(', ')}${others}`
+    health.set(`${generation} owners`, isLate ? reason : undefined)
+  }
+}

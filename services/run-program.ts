@@ -1,0 +1,42 @@
+/** Runs a command-line program to its end, and tells of processes. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { leaveWill } from './cleanup-on-exit.ts'
+import type { Environment } from './service.ts'
+
+/** Of a program's output, what an error shows. */
+const linesKept = 30
+
+export type ToolRun = {
+  readonly folder: string
+  readonly environment: Environment
+  readonly onLine?: (line: string) => void
+}
+
+/** Runs a program in a folder; an end other than 0 throws the last lines of its output. It ends when this process does. */
+export const runTool = async (program: string, args: readonly string[], run: ToolRun): Promise<void> => {
+  const child = spawn(program, args, { cwd: run.folder, env: run.environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  const will = child.pid === undefined ? undefined : leaveWill('kill "$0"', String(child.pid))
+  const ended = once(child, 'close')
+  const last: string[] = []
+  for (const output of [child.stdout, child.stderr]) {
+    createInterface(output).on('line', line => {
+      last.push(line)
+      if (last.length > linesKept) last.shift()
+      run.onLine?.(line)
+    })
+  }
+  const [code, signal] = await ended.finally(() => will?.revoke())
+  if (code !== 0) throw new Error([`${program} ended with ${code ?? signal}:`, ...last].join('\n'))
+}
+
+/** Whether a process of that id exists; a zombie does. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}

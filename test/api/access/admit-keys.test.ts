@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import { createAdmitKey } from '../../../api/access/admit-keys.ts'
+import { createFailures } from '../../../api/access/failed-logins.ts'
+import { createSemaphore } from '../../../api/capacity/semaphore.ts'
+import { unavailable } from '../../../api/failures.ts'
+import type { KeyHolder, Keys } from '../../../api/read/api-keys.ts'
+import { endingBecause } from '../../../api/time-limits.ts'
+
+const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', mayRead: true }
+const never = new AbortController().signal
+const noTimer = () => () => undefined
+const turn = () => new Promise(resolve => setImmediate(resolve))
+const ADDRESS = '192.0.2.1'
+
+/** Look-ups that end when the test says so. */
+const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } = {}) => {
+  const asked: {
+    key: string
+    signal: AbortSignal
+    answer: (holder: KeyHolder | 'unknown') => void
+    fail: () => void
+  }[] = []
+  const valid = new Set<string>()
+  const keys: Pick<Keys, 'lookUp' | 'wasValid'> = {
+    wasValid: key => valid.has(key),
+    lookUp: (key, signal) =>
+      new Promise((resolve, reject) => {
+        asked.push({ key, signal, answer: resolve, fail: () => reject(unavailable('elasticsearch_connection')) })
+      }),
+  }
+  const lane = (permits: number) => createSemaphore({ permits, queue: 1, waitMax: 1_000 }, noTimer)
+  const lanes = { keyLookUps: lane(options.ordinary ?? 100), keyLookUpsExhausted: lane(options.exhausted ?? 2) }
+  const failures = createFailures(() => 0, options.tries ?? 3)
+  const admit = createAdmitKey(keys as Keys, failures, lanes, noTimer)
+  const ask = (key: string, { address = ADDRESS, signal = never } = {}) => admit(key, address, signal)
+  const answerAll = async (answer: KeyHolder | 'unknown') => {
+    for (const one of asked.splice(0)) one.answer(answer)
+    await turn()
+  }
+  return { asked, valid, lanes, ask, answerAll }
+}
+
+describe('a key that is not remembered', () => {
+  test('is counted before it is looked up: keys that are tried at once are not all looked up', async () => {
+    const { asked, lanes, ask } = rig({ tries: 3, exhausted: 2 })
+    const answers = Array.from({ length: 100 }, (_, n) => ask(`key${n}`))
+    await turn()
+    expect([
+      asked.length,
+      lanes.keyLookUps.held(),
+      lanes.keyLookUpsExhausted.held(),
+      lanes.keyLookUpsExhausted.waiting(),
+    ]).toEqual([5, 3, 2, 1])
+    const refused = await Promise.all(answers.slice(6))
+    expect(new Set(refused)).toEqual(new Set(['refused']))
+    expect(refused.length).toBe(94)
+  })
+
+  test('is looked up, and answered, also where its address has no try left', async () => {
+    const { ask, answerAll } = rig({ tries: 1 })
+    const wrong = ask('wrong')
+    await turn()
+    await answerAll('unknown')
+    expect(await wrong).toBe('unknown')
+    const good = ask('good')
+    await turn()
+    await answerAll(holder)
+    expect(await good).toBe(holder)
+  })
+
+  test('counts nothing where it is one, or could not be looked up', async () => {
+    const { asked, lanes, ask, answerAll } = rig({ tries: 1 })
+    for (const key of ['a', 'b']) {
+      const good = ask(key)
+      await turn()
+      expect(lanes.keyLookUps.held()).toBe(1)
+      await answerAll(holder)
+      expect(await good).toBe(holder)
+    }
+    const failed = ask('c')
+    await turn()
+    asked.pop()?.fail()
+    await expect(failed).rejects.toMatchObject({ because: 'elasticsearch_connection' })
+    void ask('d')
+    await turn()
+    expect([lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([1, 0])
+  })
+
+  test('that was valid here before needs no lane', async () => {
+    const { asked, valid, lanes, ask } = rig({ tries: 0, exhausted: 0 })
+    valid.add('known')
+    void ask('known')
+    await turn()
+    expect([asked.length, lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([1, 0, 0])
+  })
+
+  test('is looked up once for all who carry it at the same time', async () => {
+    const { asked, ask, answerAll } = rig({ tries: 1 })
+    const answers = Array.from({ length: 100 }, () => ask('busy'))
+    await turn()
+    expect(asked.length).toBe(1)
+    await answerAll(holder)
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([holder]))
+    void ask('busy')
+    await turn()
+    expect(asked.length).toBe(1)
+  })
+
+  test('is counted although its client hangs up: its look-up goes on', async () => {
+    const { asked, lanes, ask, answerAll } = rig({ tries: 1 })
+    const gone = new AbortController()
+    const left = ask('wrong', { signal: gone.signal })
+    await turn()
+    gone.abort(endingBecause('client_gone'))
+    await expect(left).rejects.toMatchObject({ because: 'client_gone' })
+    expect(asked[0]?.signal.aborted).toBe(false)
+    await answerAll('unknown')
+    void ask('next')
+    await turn()
+    expect([lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([0, 1])
+  })
+
+  test('is answered 503, and counted by nobody, where too many clients come with new keys', async () => {
+    const { ask } = rig({ tries: 100, ordinary: 1 })
+    const [, , third] = ['a', 'b', 'c'].map(key => ask(key))
+    await expect(third).rejects.toMatchObject({ code: 'unavailable', because: 'key_look_ups' })
+  })
+})

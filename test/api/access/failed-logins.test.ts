@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { createFailures, networkOf } from '../../../api/access/failed-logins.ts'
+import { ADDRESSES_REMEMBERED, FAILURES_WINDOW_SECONDS } from '../../../api/limits.ts'
+
+const WINDOW = FAILURES_WINDOW_SECONDS * 1_000
+
+test('an address may try so many keys that are none in a window, and then again in the next', () => {
+  let time = 5
+  const { reserve } = createFailures(() => time, 3)
+  for (let count = 0; count < 3; count++) {
+    expect(reserve('192.0.2.1')).toBeDefined()
+    time += 1_000
+  }
+  expect(reserve('192.0.2.1')).toBeUndefined()
+  expect(reserve('192.0.2.2')).toBeDefined()
+  // More of them do not make it longer.
+  time = 5 + WINDOW - 1
+  expect(reserve('192.0.2.1')).toBeUndefined()
+  time += 1
+  expect(reserve('192.0.2.1')).toBeDefined()
+})
+
+test('a try is counted when it begins, and taken back once where it was no failure', () => {
+  const { reserve } = createFailures(() => 0, 2)
+  const [first, second] = [reserve('192.0.2.1'), reserve('192.0.2.1')]
+  expect([first, second, reserve('192.0.2.1')]).toEqual([expect.any(Function), expect.any(Function), undefined])
+  first?.()
+  first?.()
+  expect([reserve('192.0.2.1'), reserve('192.0.2.1')]).toEqual([expect.any(Function), undefined])
+})
+
+test('a try of a window that has ended gives nothing back in the next one', () => {
+  let time = 0
+  const { reserve } = createFailures(() => time, 1)
+  const before = reserve('192.0.2.1')
+  time = WINDOW
+  expect(reserve('192.0.2.1')).toBeDefined()
+  before?.()
+  expect(reserve('192.0.2.1')).toBeUndefined()
+})
+
+test('whoever comes from many addresses takes bounded memory, and those that came last are known', () => {
+  const { reserve } = createFailures(() => 0, 1)
+  const addressOf = (place: number) => `10.${place >> 16}.${(place >> 8) & 255}.${place & 255}`
+  for (let place = 0; place < 2 * ADDRESSES_REMEMBERED; place++) reserve(addressOf(place))
+  expect(reserve(addressOf(2 * ADDRESSES_REMEMBERED - 1))).toBeUndefined()
+  expect(reserve(addressOf(ADDRESSES_REMEMBERED))).toBeUndefined()
+  expect(reserve(addressOf(0))).toBeDefined()
+})
+
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['::FFFF:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:DB8:1:2::', '2001:db8:1:2'],
+  ['2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['2001:0db8::0001', '2001:db8:0:0'],
+  ['::1', '0:0:0:0'],
+  ['::', '0:0:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+  ['', ''],
+  [undefined, ''],
+])('%s is counted as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network)
+})

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { unitsOf } from '../../../api/access/limit-rate.ts'
+import { answerHistory } from '../../../api/answer/answer-changes.ts'
+import { cutSearch } from '../../../api/elasticsearch/slice-documents.ts'
+import type { Context } from '../../../api/http/request.ts'
+import { usualPace } from '../../../api/pace.ts'
+import { PAGE_BYTES_MAX, RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
+import { payoutBodies } from '../../support/bodies.ts'
+import { recordText, searchAnswer } from '../answers.ts'
+
+const position = {
+  generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+  publishedTo: 1_000,
+  time: 0,
+  takenBack: 0,
+}
+const pace = usualPace(new AbortController().signal)
+
+/** So many payouts of one chain, with all lines changed each time. */
+const chain = (payouts: number, lines: number) =>
+  Array.from({ length: payouts }, (_, place) => {
+    const all = Array.from({ length: lines }, (_, n) => ({
+      id: `line_${n}`,
+      amount: `${place}`,
+      description: 'x'.repeat(900),
+    }))
+    const { body } = payoutBodies({ id: `payout_${place}`, lines: all })
+    return { id: `org_a:payout_${place}`, text: recordText(place, body, { until_seq: 2_000 }), place }
+  })
+
+const historyOf = async (payouts: number, lines: number) => {
+  const hits = cutSearch(searchAnswer('i', chain(payouts, lines)), ['i'], 'org_a')
+  const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
+  await answerHistory(ctx as unknown as Context, { position, hits, hasMore: false, before: undefined }, undefined, pace)
+  return {
+    bytes: ctx.body.length,
+    page: JSON.parse(ctx.body.toString()) as { data: { id: string }[]; has_more: boolean; next_cursor: string },
+  }
+}
+
+describe('a page of history', () => {
+  test('ends with its last payout where all fit', async () => {
+    const { page } = await historyOf(5, 10)
+    expect([page.data.length, page.has_more, page.next_cursor]).toEqual([5, false, 'payout_4'])
+  })
+
+  test('ends early, with more to come, where its differences are large: it has no more bytes than any page', async () => {
+    const { bytes, page } = await historyOf(30, 1_000)
+    expect(bytes).toBeLessThan(PAGE_BYTES_MAX + 1_000)
+    expect(page.data.length).toBeGreaterThan(3)
+    expect([page.has_more, page.next_cursor]).toEqual([true, page.data.at(-1)?.id])
+  })
+})
+
+test('an answer costs one unit, and one more for each further unit of bytes that was begun', () => {
+  const bytes = [0, 1, RATE_UNIT_BYTES, RATE_UNIT_BYTES + 1, PAGE_BYTES_MAX]
+  expect(bytes.map(unitsOf)).toEqual([1, 1, 1, 2, 16])
+})

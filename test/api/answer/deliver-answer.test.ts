@@ -1,0 +1,198 @@
+/** How an answer leaves, on real connections of this machine. */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import Koa from 'koa'
+import { describe, expect, test } from 'vitest'
+import { deliverAnswer, deliveryTime } from '../../../api/answer/deliver-answer.ts'
+import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
+import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
+import type { State } from '../../../api/http/request.ts'
+import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../../api/limits.ts'
+import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { eventually, type Scope } from '../../support/scope.ts'
+
+const listening = async (scope: Scope, listener: RequestListener): Promise<number> => {
+  const server: Server = createServer(listener)
+  server.on('connect', ({ socket }) => socket.on('error', () => socket.destroy()))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  scope.onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  })
+  return (server.address() as AddressInfo).port
+}
+const connected = (scope: Scope, port: number, bytes: string): Socket => {
+  const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+  socket.on('error', () => undefined)
+  scope.onTestFinished(async () => void socket.destroy())
+  return socket
+}
+const request = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+/** Answers with so many bytes that no buffer of the kernel takes them. */
+const LARGE = 32 * 1024 * 1024
+
+const serving = async (scope: Scope, body: () => Buffer) => {
+  const budget = createAnswerBudget({ refused: () => undefined })
+  const timers: { readonly milliseconds: number; readonly run: () => void; cancelled: boolean }[] = []
+  let cutOff = 0
+  const later = (milliseconds: number, run: () => void) => {
+    const timer = { milliseconds, run, cancelled: false }
+    timers.push(timer)
+    return () => {
+      timer.cancelled = true
+    }
+  }
+  const app = new Koa<State>()
+  app.silent = true
+  app.use(async (ctx, next) => {
+    if (ctx.get('X-Last')) ctx.set('Connection', 'close')
+    await next()
+  })
+  app.use(deliverAnswer(budget, later, () => cutOff++))
+  app.use(async ctx => {
+    ctx.body = body()
+  })
+  const port = await listening(scope, app.callback())
+  return { port, budget, timers, cutOff: () => cutOff }
+}
+
+describe('an answer', () => {
+  test('is held until the client has it', async scope => {
+    const { port, budget, timers } = await serving(scope, () => Buffer.alloc(LARGE))
+    const socket = connected(scope, port, request('/'))
+    socket.pause()
+    await eventually(() => expect(budget.held()).toBe(LARGE))
+    socket.resume()
+    await eventually(() => expect(budget.held()).toBe(0))
+    expect(timers.map(({ cancelled }) => cancelled)).toEqual([true])
+  })
+
+  test('is held no longer once the client has gone', async scope => {
+    const { port, budget } = await serving(scope, () => Buffer.alloc(LARGE))
+    const socket = connected(scope, port, request('/'))
+    socket.pause()
+    await eventually(() => expect(budget.held()).toBe(LARGE))
+    socket.destroy()
+    await eventually(() => expect(budget.held()).toBe(0))
+  })
+
+  test('of a client that reads too slowly is cut off, and is held no longer', async scope => {
+    const { port, budget, timers, cutOff } = await serving(scope, () => Buffer.alloc(LARGE))
+    const socket = connected(scope, port, request('/'))
+    socket.pause()
+    await eventually(() => expect(timers.map(({ milliseconds }) => milliseconds)).toEqual([deliveryTime(LARGE)]))
+    timers[0]?.run()
+    await eventually(() => expect(budget.held()).toBe(0))
+    expect(cutOff()).toBe(1)
+  })
+
+  test('that is a small part of a large buffer does not keep the buffer', async scope => {
+    const { port, budget } = await serving(scope, () => Buffer.alloc(4 * LARGE).subarray(0, LARGE))
+    const socket = connected(scope, port, request('/'))
+    socket.pause()
+    await eventually(() => expect(budget.held()).toBe(LARGE))
+  })
+
+  test('to HEAD holds nothing', async scope => {
+    const { port, budget, timers } = await serving(scope, () => Buffer.alloc(LARGE))
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'HEAD' })
+    expect(answer.headers.get('content-length')).toBe(String(LARGE))
+    expect([budget.held(), timers]).toEqual([0, []])
+  })
+
+  test('that can no longer be sent is held until the connection is gone, and no longer', async scope => {
+    const { port, budget, timers } = await serving(scope, () => Buffer.alloc(LARGE))
+    // Behind the first one the connection ends; CONNECT takes Node's own listeners off it.
+    const last = 'GET /1 HTTP/1.1\r\nHost: a\r\nX-Last: 1\r\n\r\n'
+    const socket = connected(scope, port, `${last}${request('/2')}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`)
+    socket.resume()
+    await new Promise(resolve => socket.on('close', resolve))
+    await eventually(() => expect([timers.length > 0, budget.held()]).toEqual([true, 0]))
+    expect(timers.every(({ cancelled }) => cancelled)).toBe(true)
+  })
+
+  test('of an ordinary size may take half a minute, and the largest page three', () => {
+    // 200 payouts on a line of 16 KiB/s.
+    expect(deliveryTime(400_000)).toBeGreaterThan((400_000 / 16_384) * 1_000)
+    expect(deliveryTime(0)).toBe(DELIVERY_TIME_MIN)
+    expect(deliveryTime(PAGE_BYTES_MAX)).toBe(DELIVERY_TIME_MIN + (PAGE_BYTES_MAX / DELIVERY_RATE_MIN) * 1_000)
+    expect(deliveryTime(PAGE_BYTES_MAX)).toBeLessThanOrEqual(180_000)
+  })
+})
+
+describe('requests that a connection sends ahead', () => {
+  /** Answers each request when it is told to. */
+  const answeringWhenTold = async (scope: Scope) => {
+    const begun: string[] = []
+    const waiting: (() => void)[] = []
+    const port = await listening(
+      scope,
+      oneAtATime((req, res) => {
+        begun.push(req.url ?? '')
+        waiting.push(() => res.end(`answer to ${req.url}\n`))
+      }),
+    )
+    return { port, begun, answerNext: () => waiting.shift()?.() }
+  }
+
+  test('are answered one after the other, in order', async scope => {
+    const { port, begun, answerNext } = await answeringWhenTold(scope)
+    const paths = Array.from({ length: 60 }, (_, n) => `/${n}`)
+    const socket = connected(scope, port, paths.map(path => request(path)).join(''))
+    let text = ''
+    socket.setEncoding('latin1').on('data', data => (text += data))
+    for (const [n, path] of paths.entries()) {
+      await eventually(() => expect(begun.at(-1)).toBe(path), { every: 1 })
+      expect(begun).toHaveLength(n + 1)
+      answerNext()
+    }
+    await eventually(() => expect([...text.matchAll(/answer to (\S+)/g)].map(([, path]) => path)).toEqual(paths))
+  })
+
+  test('do not begin after the connection has gone', async scope => {
+    const { port, begun } = await answeringWhenTold(scope)
+    const socket = connected(scope, port, request('/1') + request('/2') + request('/3'))
+    await eventually(() => expect(begun).toEqual(['/1']))
+    socket.destroy()
+    // A request that comes later has been answered: what was to begin has begun.
+    const next = connected(scope, port, request('/4'))
+    await eventually(() => expect(begun).toContain('/4'))
+    next.destroy()
+    expect(begun).toEqual(['/1', '/4'])
+  })
+
+  test('do not begin behind an answer that ended the connection', async scope => {
+    const begun: string[] = []
+    const port = await listening(
+      scope,
+      oneAtATime((req, res) => {
+        begun.push(req.url ?? '')
+        res.setHeader('Connection', 'close')
+        setTimeout(() => res.end('the answer'))
+      }),
+    )
+    const body = 'GET /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx'
+    const socket = connected(scope, port, body + request('/2'))
+    socket.resume()
+    await new Promise(resolve => socket.on('close', resolve))
+    expect(begun).toEqual(['/1'])
+  })
+
+  test('are not read without end', async scope => {
+    const { port } = await answeringWhenTold(scope)
+    const socket = connected(scope, port, request('/').repeat(REQUESTS_AHEAD_MAX + 2))
+    await new Promise(resolve => socket.on('close', resolve))
+  })
+
+  test('keep the connection for later ones', async scope => {
+    const { port, begun, answerNext } = await answeringWhenTold(scope)
+    const socket = connected(scope, port, request('/1') + request('/2'))
+    socket.resume()
+    for (const path of ['/1', '/2', '/3']) {
+      await eventually(() => expect(begun.at(-1)).toBe(path), { every: 1 })
+      answerNext()
+      if (path === '/2') socket.write(request('/3'))
+    }
+  })
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { type AnswerBudget, createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
+import {
+  ANSWERS_HELD_MAX,
+  ANSWERS_HELD_OF_KEY,
+  ANSWERS_HELD_OF_ORGANIZATION,
+  MUCH_IS_HELD,
+  SMALL_ANSWER_BYTES,
+  SMALL_ANSWERS_RESERVE,
+} from '../../../api/limits.ts'
+import { createRandom, seedOfRun } from '../../support/random.ts'
+
+const given = () => {
+  const refused: string[] = []
+  const much: boolean[] = []
+  const budget = createAnswerBudget({ refused: by => refused.push(by), holdsMuch: holds => much.push(holds) })
+  return { budget, refused, much }
+}
+const keyOf = (org: number, id = 1) => ({ org: `org_${org}`, id: `key_${id}` })
+
+/** Takes bytes for keys of organizations of their own until the process has no more for large answers. */
+const fill = (budget: AnswerBudget): void => {
+  for (let left = ANSWERS_HELD_MAX - SMALL_ANSWERS_RESERVE, org = 100; left > 0; org++) {
+    const bytes = Math.min(left, ANSWERS_HELD_OF_KEY)
+    budget.open(keyOf(org)).add(bytes)
+    left -= bytes
+  }
+}
+
+describe('the budget of answer bytes', () => {
+  test('does not count what the large answer that is being made has read itself against its key, but against its organization', () => {
+    const { budget, refused } = given()
+    const making = budget.open(keyOf(1), () => true)
+    making.add(ANSWERS_HELD_OF_KEY)
+    making.add(ANSWERS_HELD_OF_ORGANIZATION - ANSWERS_HELD_OF_KEY)
+    expect(() => making.add(1)).toThrow('cannot be read')
+    expect(refused).toEqual(['organization'])
+    refused.length = 0
+    making.settle(ANSWERS_HELD_OF_KEY / 2)
+    expect(() => budget.open(keyOf(1), () => true).add(ANSWERS_HELD_OF_KEY / 2 + 1)).toThrow('cannot be read')
+    expect(refused).toEqual(['key'])
+  })
+
+  test('refuses a key what is beyond its share, and another key of the organization not yet', () => {
+    const { budget, refused } = given()
+    const first = budget.open(keyOf(1))
+    first.add(ANSWERS_HELD_OF_KEY)
+    expect(() => budget.open(keyOf(1)).add(1)).toThrow('cannot be read')
+    expect(refused).toEqual(['key'])
+    budget.open(keyOf(1, 2)).add(ANSWERS_HELD_OF_ORGANIZATION - ANSWERS_HELD_OF_KEY)
+    expect(() => budget.open(keyOf(1, 2)).add(1)).toThrow('cannot be read')
+    expect(refused).toEqual(['key', 'organization'])
+    first.close()
+    budget.open(keyOf(1)).add(1)
+  })
+
+  test('refuses large answers once the process holds many, and small ones only where nothing is left', () => {
+    const { budget, refused } = given()
+    fill(budget)
+    expect(() => budget.open(keyOf(1)).add(SMALL_ANSWER_BYTES + 1)).toThrow('cannot be read')
+    for (let n = 0; n < SMALL_ANSWERS_RESERVE / SMALL_ANSWER_BYTES; n++) budget.open(keyOf(n)).add(SMALL_ANSWER_BYTES)
+    expect(budget.held()).toBe(ANSWERS_HELD_MAX)
+    expect(() => budget.open(undefined).add(1)).toThrow('cannot be read')
+    expect(refused).toEqual(['process', 'process'])
+  })
+
+  test('an answer that grows stops being small', () => {
+    const { budget } = given()
+    fill(budget)
+    const answer = budget.open(keyOf(1))
+    answer.add(SMALL_ANSWER_BYTES)
+    expect(() => answer.add(1)).toThrow('cannot be read')
+  })
+
+  test('gives back what was reserved and did not come, and everything once it is closed, once', () => {
+    const { budget } = given()
+    const answer = budget.open(keyOf(1))
+    answer.add(5_000)
+    answer.settle(1_000)
+    expect(budget.held()).toBe(1_000)
+    answer.close()
+    answer.close()
+    answer.add(70)
+    answer.settle(70)
+    expect(budget.held()).toBe(0)
+  })
+
+  test('tells when the process begins to hold much and when it no longer does', () => {
+    const { budget, much } = given()
+    const answer = budget.open(keyOf(1))
+    for (const bytes of [MUCH_IS_HELD, MUCH_IS_HELD + 1, MUCH_IS_HELD + 9, MUCH_IS_HELD]) answer.settle(bytes)
+    expect(much).toEqual([true, false])
+  })
+
+  test('never holds more than it may, whatever is taken and given back, and holds nothing in the end', () => {
+    const seed = seedOfRun()
+    const random = createRandom(seed)
+    const { budget, much } = given()
+    const open = new Set<ReturnType<AnswerBudget['open']>>()
+    for (let n = 0; n < 5_000; n++) {
+      const owner = random.chance(0.1) ? undefined : keyOf(random.below(4), random.below(3))
+      const answer = random.pick([...open, budget.open(owner)])
+      open.add(answer)
+      try {
+        if (random.chance(0.3)) answer.close()
+        else answer.settle(random.below(random.pick([1_000, SMALL_ANSWER_BYTES, 20 * 1024 * 1024])))
+      } catch {
+        // Refused: nothing has changed.
+      }
+      expect(budget.held(), `seed ${seed}`).toBeLessThanOrEqual(ANSWERS_HELD_MAX)
+    }
+    for (const answer of open) answer.close()
+    expect([budget.held(), much.at(-1) ?? false], `seed ${seed}`).toEqual([0, false])
+  })
+})

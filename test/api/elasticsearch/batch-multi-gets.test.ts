@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest'
+import { gather } from '../../../api/elasticsearch/batch-multi-gets.ts'
+import { cutMultiGet, type DocumentName, smallDocument } from '../../../api/elasticsearch/slice-documents.ts'
+import { unavailable } from '../../../api/failures.ts'
+import { GATHERED_NAMES, RECORDS_SURE } from '../../../api/limits.ts'
+import { endingBecause } from '../../../api/time-limits.ts'
+import { multiGetAnswer } from '../answers.ts'
+
+const named = (id: string): DocumentName => ({ index: 'c', id, form: 'small' })
+const names = (ids: string): DocumentName[] => [...ids].map(named)
+const stored = Object.fromEntries([...'abcdefgh'].map(id => [id, JSON.stringify({ id })]))
+
+type Asked = {
+  readonly names: readonly DocumentName[]
+  readonly ids: string
+  readonly signal: AbortSignal
+  readonly answer: () => void
+  readonly fail: (error: Error) => void
+}
+
+/** The answer of Elasticsearch where the shard of one document fails. Its reason quotes braces. */
+const spoilt = (answer: Buffer, unreadable: string | undefined): Buffer => {
+  const text = answer.toString()
+  const error = '"error":{"type":"no_shard_available_action_exception","reason":"\\"}{\\" }"}'
+  return Buffer.from(
+    text.replace(new RegExp(`("_id":"${unreadable}",).*?"_source":\\{"id":"${unreadable}"\\}`), `$1${error}`),
+  )
+}
+
+/** Multi-gets that are answered when the test says so, and a timer that rings when it says so. */
+const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBuffer } = {}) => {
+  /** The bytes in memory that can be resized, as a long answer of Elasticsearch has; the first answer as it is. */
+  const moved = (bytes: Buffer): Buffer => {
+    if (inMemory === undefined || asked.length < 2) return bytes
+    inMemory.resize(bytes.length)
+    bytes.copy(Buffer.from(inMemory))
+    return Buffer.from(inMemory, 0, bytes.length)
+  }
+  const asked: Asked[] = []
+  let ring = (): void => undefined
+  const multiGet = gather(
+    (given, signal) =>
+      new Promise((resolve, reject) => {
+        const answer = () => resolve(moved(spoilt(multiGetAnswer(given, stored), unreadable)))
+        asked.push({ names: given, ids: given.map(({ id }) => id).join(''), signal, answer, fail: reject })
+      }),
+    (_, run) => {
+      ring = run
+      return () => {
+        ring = () => undefined
+      }
+    },
+  )
+  /** The ids of what came for these. */
+  const ask = async (ids: string, signal = new AbortController().signal): Promise<string> => {
+    const found = cutMultiGet(await multiGet(names(ids), signal), names(ids))
+    return found.map(cut => (cut ? (smallDocument(cut) as { id: string }).id : '-')).join('')
+  }
+  return { multiGet, asked, ask, ring: () => ring(), ids: () => asked.map(({ ids }) => ids) }
+}
+const turn = () => new Promise(resolve => setImmediate(resolve))
+
+describe('multi-gets of several requests', () => {
+  test('free the answer that they share, and keep their own parts of it', async () => {
+    const shared = new ArrayBuffer(0, { maxByteLength: 10_000 })
+    const { multiGet, asked, ids } = rig({ inMemory: shared })
+    const answers = ['a', 'b', 'c'].map(id => multiGet(names(id), new AbortController().signal))
+    asked[0]?.answer()
+    await turn()
+    expect(ids()).toEqual(['a', 'bc'])
+    asked[1]?.answer()
+    const found = (await Promise.all(answers)).map((answer, at) => cutMultiGet(answer, names('abc'.charAt(at))))
+    expect(found.flat().map(cut => cut && smallDocument(cut))).toEqual([{ id: 'a' }, { id: 'b' }, { id: 'c' }])
+    expect(shared.byteLength).toBe(0)
+  })
+
+  test('go at once while none is under way', async () => {
+    const { asked, ask, ids } = rig()
+    const first = ask('ab')
+    expect(ids()).toEqual(['ab'])
+    asked[0]?.answer()
+    expect(await first).toBe('ab')
+  })
+
+  test('wait for the one under way, go together, and are answered each with its own', async () => {
+    const { asked, ask, ids } = rig()
+    const answers = ['ab', 'abc', 'abd', 'x', 'db'].map(one => ask(one))
+    expect(ids()).toEqual(['ab'])
+    asked[0]?.answer()
+    await turn()
+    // What is asked for again, in another order, is read again: `b` behind `d`.
+    expect(ids()).toEqual(['ab', 'abcdxb'])
+    asked[1]?.answer()
+    expect(await Promise.all(answers)).toEqual(['ab', 'abc', 'abd', '-', 'db'])
+  })
+
+  test('wait no longer than they may', async () => {
+    const { asked, ask, ring, ids } = rig()
+    const slow = ask('a')
+    const others = ['b', 'c'].map(one => ask(one))
+    ring()
+    expect(ids()).toEqual(['a', 'bc'])
+    asked[1]?.answer()
+    expect(await Promise.all(others)).toEqual(['b', 'c'])
+    asked[0]?.answer()
+    expect(await slow).toBe('a')
+  })
+
+  test('are never answered by what was asked before they came', async () => {
+    const { asked, ask, ring, ids } = rig()
+    const answers = ['a', 'a'].map(one => ask(one))
+    ring()
+    answers.push(ask('a'))
+    ring()
+    expect(ids()).toEqual(['a', 'a', 'a'])
+    for (const { answer } of asked) answer()
+    expect(await Promise.all(answers)).toEqual(['a', 'a', 'a'])
+  })
+
+  test('are as many together as may be, and a large one goes alone', async () => {
+    const { asked, ask, ids } = rig()
+    const large = 'abcdefgh'.repeat(GATHERED_NAMES / 4)
+    const answers = ['a', 'b', large, 'c'].map(one => ask(one))
+    asked[0]?.answer()
+    await turn()
+    expect(ids()).toEqual(['a', 'b', large, 'c'])
+    for (const { answer } of asked) answer()
+    expect(await Promise.all(answers)).toEqual(['a', 'b', large, 'c'])
+  })
+
+  test('whose request has ended are not sent again, and no failure is left without a listener', async () => {
+    const unhandled: unknown[] = []
+    const note = (error: unknown): void => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    try {
+      for (const because of ['elasticsearch_partial', 'elasticsearch_malformed_document', 'elasticsearch_overloaded']) {
+        const { asked, ask, ids } = rig()
+        const gone = new AbortController()
+        const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c'), ask('d', gone.signal)])
+        asked[0]?.answer()
+        await turn()
+        expect(ids()).toEqual(['a', 'bcd'])
+        gone.abort(endingBecause('client_gone'))
+        asked[1]?.fail(unavailable(because))
+        await turn()
+        expect(ids().slice(2).join('')).not.toMatch(/[bd]/)
+        for (const { fail } of asked.slice(2)) fail(unavailable(because))
+        const settled = await answers
+        expect(settled).toMatchObject([{ value: 'a' }, {}, {}, {}])
+        expect(settled.map(one => (one.status === 'rejected' ? one.reason.because : ''))).toEqual([
+          '',
+          'client_gone',
+          because,
+          'client_gone',
+        ])
+        await turn()
+      }
+      expect(unhandled).toEqual([])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
+
+  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'])(
+    'are asked again in halves, one after the other, until the one that is %s is alone',
+    async because => {
+      const { asked, ask, ids } = rig()
+      const answers = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(one => ask(one)))
+      asked[0]?.answer()
+      for (const fails of [true, false, true, true, false]) {
+        await turn()
+        const last = asked.at(-1)
+        if (fails) last?.fail(unavailable(because))
+        else last?.answer()
+      }
+      expect(ids()).toEqual(['a', 'bcde', 'bc', 'de', 'd', 'e'])
+      expect(await answers).toMatchObject([
+        { value: 'a' },
+        { value: 'b' },
+        { value: 'c' },
+        { reason: { code: 'unavailable', because } },
+        { value: 'e' },
+      ])
+    },
+  )
+
+  test('are not asked again where Elasticsearch is overloaded: one refusal answers all', async () => {
+    const { asked, ask, ids } = rig()
+    const answers = ['a', 'b', 'c', 'd'].map(one => ask(one))
+    asked[0]?.answer()
+    await turn()
+    asked[1]?.fail(unavailable('elasticsearch_overloaded'))
+    expect((await Promise.allSettled(answers)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+    ])
+    expect(ids()).toEqual(['a', 'bcd'])
+  })
+
+  test('of which one document cannot be read are not asked again: the others have their answer', async () => {
+    const { asked, ask, ids } = rig({ unreadable: 'c' })
+    const answers = ['a', 'b', 'bc', 'd'].map(one => ask(one))
+    asked[0]?.answer()
+    await turn()
+    asked[1]?.answer()
+    expect(await Promise.allSettled(answers)).toMatchObject([
+      { value: 'a' },
+      { value: 'b' },
+      { reason: { code: 'unavailable', because: 'elasticsearch_partial' } },
+      { value: 'd' },
+    ])
+    expect(ids()).toEqual(['a', 'bcd'])
+  })
+
+  test('ask together for no more records than one answer can hold, however large they are', async () => {
+    const { multiGet, asked } = rig()
+    const record = (id: number): DocumentName => ({ index: 'r', id: `org_a:payout_${id}`, form: 'record' })
+    const signal = new AbortController().signal
+    const ask = (id: number) => multiGet([named('a'), record(id)], signal).catch(() => undefined)
+    const answers = Array.from({ length: 2 * RECORDS_SURE + 2 }, (_, id) => ask(id))
+    asked[0]?.fail(unavailable('elasticsearch_connection'))
+    await turn()
+    const records = asked.map(({ names }) => names.filter(({ form }) => form === 'record').length)
+    expect(records).toEqual([1, RECORDS_SURE, RECORDS_SURE, 1])
+    for (const { fail } of asked) fail(unavailable('elasticsearch_connection'))
+    await Promise.all(answers)
+  })
+
+  test('fail together where Elasticsearch is away', async () => {
+    const { asked, ask, ids } = rig()
+    const answers = ['a', 'b', 'c'].map(one => ask(one))
+    asked[0]?.answer()
+    await turn()
+    asked[1]?.fail(unavailable('elasticsearch_connection'))
+    const settled = await Promise.allSettled(answers)
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(ids()).toEqual(['a', 'bc'])
+  })
+
+  test('of a request that ends is left at once; what others ask goes on until all have ended', async () => {
+    const { asked, ask } = rig()
+    const [one, other] = [new AbortController(), new AbortController()]
+    const first = ask('a')
+    const answers = [ask('b', one.signal), ask('c', other.signal)]
+    asked[0]?.answer()
+    expect(await first).toBe('a')
+    await turn()
+    one.abort(endingBecause('client_gone'))
+    await expect(answers[0]).rejects.toMatchObject({ code: 'unavailable', because: 'client_gone' })
+    expect(asked[1]?.signal.aborted).toBe(false)
+    other.abort(endingBecause('time_is_up'))
+    await expect(answers[1]).rejects.toMatchObject({ code: 'unavailable', because: 'time_is_up' })
+    expect(asked[1]?.signal.aborted).toBe(true)
+  })
+
+  test('of a request that ended while it waited is not asked', async () => {
+    const { asked, ask, ids } = rig()
+    const gone = new AbortController()
+    const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c')])
+    gone.abort(endingBecause('client_gone'))
+    asked[0]?.answer()
+    await turn()
+    expect(ids()).toEqual(['a', 'c'])
+    asked[1]?.answer()
+    expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  })
+})

@@ -1,0 +1,80 @@
+/** The answers of an Elasticsearch that is not what it says. */
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { createElasticsearch } from '../../../api/elasticsearch/client.ts'
+import { ANSWER_BYTES_MAX } from '../../../api/limits.ts'
+
+const answering = (text: string) => {
+  const outcomes: string[] = []
+  const elasticsearch = createElasticsearch({
+    transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]), meta: { connection: {} } }),
+    answered: () => undefined,
+    otherNodes: 0,
+    observe: (_, outcome) => outcomes.push(outcome),
+    now: () => 0,
+  })
+  return { outcomes, indexIds: () => elasticsearch.indexIds(['a'], new AbortController().signal) }
+}
+
+test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":{"settings":{"index":{"uuid":7}}}}'])(
+  'ids of indices that come as %j are unavailable: nothing is known of the indices',
+  async text => {
+    const { indexIds } = answering(text)
+    await expect(indexIds()).rejects.toMatchObject({
+      code: 'unavailable',
+      because: 'elasticsearch_malformed_index_ids',
+    })
+  },
+)
+
+const searching = (parts: readonly Buffer[]) => {
+  const elasticsearch = createElasticsearch({
+    transport: async () => ({ statusCode: 200, body: Readable.from(parts), meta: { connection: {} } }),
+    answered: () => undefined,
+    otherNodes: 0,
+    observe: () => undefined,
+    now: () => 0,
+  })
+  return elasticsearch.search('a', '{}', new AbortController().signal)
+}
+
+test.each([0, 1, 2, 17, 48, 100])(
+  'an answer that comes in %i parts is put together whole, and keeps no more memory than its bytes',
+  async count => {
+    const parts = Array.from({ length: count }, (_, n) => Buffer.alloc(65_536 - n, n))
+    const answer = await searching(parts)
+    if (answer === 'too_large') throw new Error('it is not')
+    expect(answer.equals(Buffer.concat(parts))).toBe(true)
+    if (answer.length > Buffer.poolSize) expect(answer.buffer.byteLength).toBe(answer.length)
+  },
+)
+
+test('an answer up to ANSWER_BYTES_MAX is collected; with one byte more it is too large', async () => {
+  const parts = Array.from({ length: ANSWER_BYTES_MAX / 1_048_576 }, () => Buffer.alloc(1_048_576))
+  expect(await searching(parts)).toHaveLength(ANSWER_BYTES_MAX)
+  expect(await searching([...parts, Buffer.alloc(1)])).toBe('too_large')
+})
+
+test('ids of indices are read by the names of the indices; those that are not there have none', async () => {
+  const { indexIds } = answering('{"a":{"settings":{"index":{"uuid":"x","history":{"uuid":"y"}}}}}')
+  expect([...(await indexIds())]).toEqual([['a', 'x/y']])
+  expect([...(await answering('{}').indexIds())]).toEqual([])
+})
+
+test('ids of indices are asked of another node where one does not know them, as often as there are others', async () => {
+  const statuses = [503, 200]
+  const elasticsearch = createElasticsearch({
+    transport: async () => ({
+      statusCode: statuses.shift() ?? 500,
+      body: Readable.from([Buffer.from('{}')]),
+      meta: { connection: {} },
+    }),
+    answered: () => undefined,
+    otherNodes: 1,
+    observe: () => undefined,
+    now: () => 0,
+  })
+  const ask = () => elasticsearch.indexIds(['a'], new AbortController().signal)
+  expect([...(await ask())]).toEqual([])
+  await expect(ask()).rejects.toMatchObject({ because: 'elasticsearch_status_500' })
+})

@@ -1,0 +1,169 @@
+import { expect, test } from 'vitest'
+import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
+import { createTurn } from '../../../api/capacity/large-answers.ts'
+import { createSemaphores } from '../../../api/capacity/semaphore.ts'
+import type { Search } from '../../../api/elasticsearch/client.ts'
+import { createHoldings, holdReads } from '../../../api/elasticsearch/hold-reads.ts'
+import type { DocumentName } from '../../../api/elasticsearch/slice-documents.ts'
+import { unavailable } from '../../../api/failures.ts'
+import {
+  ANSWERS_HELD_OF_KEY,
+  LARGE_ANSWERS_OF_ORGANIZATION,
+  LARGE_READ_BYTES,
+  RECORD_BYTES_EXPECTED,
+  UNKNOWN_ANSWER_BYTES,
+} from '../../../api/limits.ts'
+
+const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), parts = 1) => {
+  const budget = createAnswerBudget({ refused: () => undefined })
+  const holdings = createHoldings()
+  const turns = createSemaphores({ ...LARGE_ANSWERS_OF_ORGANIZATION, queue: 1 }, () => () => undefined)
+  /** What was held at the moment in which Elasticsearch was asked. */
+  const heldWhenAsked: number[] = []
+  const ask = async () => {
+    heldWhenAsked.push(budget.held())
+    return answer()
+  }
+  const cameInAll = { bytes: 0 }
+  const search: Search = async (_index, _body, _signal, _expected, arrived) => {
+    const given = await ask()
+    for (let part = 0; part < parts && given !== 'too_large'; part++) {
+      cameInAll.bytes += given.length / parts
+      arrived?.(given.length / parts)
+    }
+    return given
+  }
+  const reads = holdReads({ search, multiGet: ask as () => Promise<Buffer> }, holdings)
+  const request = () => {
+    const { signal } = new AbortController()
+    const reservation = budget.open({ org: 'org_1', id: 'key_1' })
+    const turn = createTurn(turns, 'org_1', LARGE_READ_BYTES, signal)
+    holdings.set(signal, { reservation, turn, org: 'org_1' })
+    return { signal, reservation, turn }
+  }
+  return { budget, heldWhenAsked, cameInAll, reads, request, turns }
+}
+const record: DocumentName = { index: 'payouts', id: 'org_1:payout_1', form: 'record' }
+
+test('bytes are reserved before Elasticsearch is asked, and afterwards exactly those that came are held', async () => {
+  const { budget, heldWhenAsked, reads, request } = given()
+  const { signal } = request()
+  await reads.search('payouts', '', signal, 5_000)
+  await reads.search('payouts', '', signal)
+  expect(heldWhenAsked).toEqual([5_000, UNKNOWN_ANSWER_BYTES + 100])
+  expect(budget.held()).toBe(200)
+})
+
+test('what is reserved for a record goes by the records last read of the organization', async () => {
+  let bytes = 3_000_000
+  const { heldWhenAsked, reads, request } = given(() => Buffer.alloc(bytes))
+  for (let n = 0; n < 3; n++) {
+    const { signal, reservation } = request()
+    await reads.multiGet([record], signal)
+    reservation.close()
+    bytes = 100
+  }
+  expect(heldWhenAsked).toEqual([RECORD_BYTES_EXPECTED, 3_000_000, 1_500_000])
+})
+
+test('beyond the budget Elasticsearch is not asked', async () => {
+  const { heldWhenAsked, reads, request } = given()
+  request().reservation.add(ANSWERS_HELD_OF_KEY)
+  await expect(reads.search('payouts', '', request().signal)).rejects.toThrow('cannot be read')
+  expect(heldWhenAsked).toEqual([])
+})
+
+test('a read that fails, or whose answer is too large, holds nothing', async () => {
+  let fails = true
+  const { budget, reads, request } = given(() => {
+    if (fails) throw unavailable('elasticsearch_partial')
+    return 'too_large'
+  })
+  const { signal } = request()
+  await expect(reads.search('payouts', '', signal)).rejects.toThrow('cannot be read')
+  fails = false
+  expect(await reads.search('payouts', '', signal)).toBe('too_large')
+  expect(budget.held()).toBe(0)
+})
+
+test('an answer with more bytes than the budget has left is refused', async () => {
+  const { budget, reads, request } = given(() => Buffer.alloc(ANSWERS_HELD_OF_KEY + 1))
+  await expect(reads.search('payouts', '', request().signal, 10)).rejects.toThrow('cannot be read')
+  expect(budget.held()).toBe(0)
+})
+
+test('reads of the process itself and of small documents are not counted', async () => {
+  const { budget, reads, request } = given()
+  await reads.search('payouts', '', new AbortController().signal)
+  await reads.multiGet([{ ...record, form: 'small' }], request().signal)
+  expect(budget.held()).toBe(0)
+})
+
+test('a second large read waits for the turn before it asks; one more is refused', async () => {
+  const { heldWhenAsked, reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
+  const [first, second, third] = [request(), request(), request()]
+  const expected = LARGE_READ_BYTES + 1
+  await reads.search('payouts', '', first.signal, expected)
+  const waits = reads.search('payouts', '', second.signal, expected)
+  await expect(reads.search('payouts', '', third.signal, expected)).rejects.toMatchObject({
+    because: 'large_answers',
+  })
+  expect(heldWhenAsked).toHaveLength(1)
+  for (const { reservation, turn } of [first, third]) {
+    reservation.close()
+    turn.end()
+  }
+  await waits
+  expect(heldWhenAsked).toEqual([expected, expected])
+  second.turn.end()
+  await Promise.resolve()
+  expect([turns.held(), turns.waiting()]).toEqual([0, 0])
+})
+
+test('an answer that is larger than expected is thrown away while another request has the turn, and read again after it', async () => {
+  const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
+  const [first, second] = [request(), request()]
+  await reads.search('payouts', '', first.signal)
+  const waits = reads.search('payouts', '', second.signal)
+  await new Promise(resolve => setImmediate(resolve))
+  expect(heldWhenAsked).toHaveLength(2)
+  expect(budget.held()).toBe(2 * LARGE_READ_BYTES)
+  first.reservation.close()
+  first.turn.end()
+  expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
+  expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
+})
+
+test('an answer that is larger than expected is not read to its end while another request has the turn', async () => {
+  const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
+  const [first, second] = [request(), request()]
+  await reads.search('payouts', '', first.signal)
+  cameInAll.bytes = 0
+  const waits = reads.search('payouts', '', second.signal)
+  await new Promise(resolve => setImmediate(resolve))
+  expect(cameInAll.bytes).toBe(2 * LARGE_READ_BYTES)
+  expect(budget.held()).toBe(8 * LARGE_READ_BYTES)
+  first.reservation.close()
+  first.turn.end()
+  expect(await waits).toHaveLength(8 * LARGE_READ_BYTES)
+})
+
+test('bytes beyond those expected count for the key as they come', async () => {
+  const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(LARGE_READ_BYTES), 8)
+  request().reservation.add(ANSWERS_HELD_OF_KEY - 2_000_000)
+  await expect(reads.search('payouts', '', request().signal, 10)).rejects.toMatchObject({
+    because: 'answer_bytes_of_key',
+  })
+  expect(cameInAll.bytes).toBe(4 * (LARGE_READ_BYTES / 8))
+  expect(budget.held()).toBe(ANSWERS_HELD_OF_KEY - 2_000_000)
+})
+
+test('what comes after a request has ended takes no turn', async () => {
+  const { reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
+  const { signal, reservation, turn } = request()
+  const late = reads.search('payouts', '', signal)
+  reservation.close()
+  turn.end()
+  await late
+  expect(turns.held()).toBe(0)
+})

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import {
+  bodyOf,
+  cutMultiGet,
+  cutSearch,
+  type DocumentName,
+  idOf,
+  smallDocument,
+  textOf,
+} from '../../../api/elasticsearch/slice-documents.ts'
+import { Refusal } from '../../../api/failures.ts'
+import { liveText, multiGetAnswer, recordText, searchAnswer } from '../answers.ts'
+
+const becauseOf = (act: () => unknown): string | undefined => {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'unavailable') return error.because
+    throw error
+  }
+  return undefined
+}
+
+const hostile =
+  '{"text":"}]}} \\"_source\\":{ ,\\"body_bytes\\":1,\\"body\\":{} ,\\"sort\\":[9]} é😀","deep":[{"a":{}}]}'
+const two = () => [
+  { id: 'org_a:payout_1', text: recordText(3, hostile), place: 3 },
+  { id: 'org_a:payout_2', text: recordText(5, { n: '0.10' }), place: 5 },
+]
+
+describe('the hits of a search', () => {
+  test('are cut where they are, whatever the bodies hold', () => {
+    const hits = cutSearch(searchAnswer('i', two()), ['i'], 'org_a')
+    expect(hits.map(hit => [idOf(hit), hit.place])).toEqual([
+      ['payout_1', 3],
+      ['payout_2', 5],
+    ])
+    expect(hits.map(({ bytes, bodyStart, bodyEnd }) => bytes.toString('utf8', bodyStart, bodyEnd))).toEqual([
+      hostile,
+      '{"n":"0.10"}',
+    ])
+  })
+
+  test('may be none', () => {
+    expect(cutSearch(searchAnswer('i', []), ['i'], 'org_a')).toEqual([])
+  })
+
+  test.each([
+    ['timed out', { timed_out: true }, 'elasticsearch_timed_out'],
+    ['lost a shard', { _shards: { total: 2, successful: 1, skipped: 0, failed: 1 } }, 'elasticsearch_partial'],
+    ['did not ask a shard', { _shards: { total: 2, successful: 1, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
+    ['asked no shard', { _shards: { total: 0, successful: 0, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
+    ['says nothing of its shards', { _shards: undefined }, 'elasticsearch_partial'],
+  ])('of a search that %s are no page', (_, more, because) => {
+    expect(becauseOf(() => cutSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(because)
+  })
+
+  test('of another organization or another index are refused, even one among many', () => {
+    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    const foreign = [...two(), { id: 'org_ab:payout_3', text: recordText(6, {}), place: 6 }]
+    expect(becauseOf(() => cutSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+  })
+
+  test('that do not move strictly forward are refused', () => {
+    for (const places of [
+      [5, 5],
+      [5, 3],
+    ]) {
+      const hits = two().map((hit, at) => ({ ...hit, place: places[at] ?? 0 }))
+      expect(becauseOf(() => cutSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    }
+  })
+
+  test('are never fewer because the answer was cut short, at whatever byte', () => {
+    const whole = searchAnswer('i', two())
+    for (let length = 0; length < whole.length; length++) {
+      expect(
+        becauseOf(() => cutSearch(whole.subarray(0, length), ['i'], 'org_a')),
+        `${length} bytes`,
+      ).toMatch(/malformed/)
+    }
+  })
+
+  test('are refused where anything follows the answer', () => {
+    const whole = searchAnswer('i', two())
+    expect(becauseOf(() => cutSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
+      'elasticsearch_malformed_end',
+    )
+  })
+
+  test('with a body that is longer or shorter than it says are refused', () => {
+    for (const [from, to] of [
+      ['"body_bytes":12', '"body_bytes":11'],
+      ['"body_bytes":12', '"body_bytes":13'],
+      ['"body_bytes":12', '"body_bytes":99999'],
+      ['"body_bytes":12', '"body_bytes":-12'],
+      ['"body_bytes":12', '"body_bytes":12.5'],
+      ['"body_bytes":12', '"body_bytes":""'],
+      ['"body_bytes":12,', ''],
+    ] as const) {
+      const text = searchAnswer('i', two()).toString()
+      expect(text).toContain(from)
+      const changed = Buffer.from(text.replace(from, to))
+      expect(
+        becauseOf(() => cutSearch(changed, ['i'], 'org_a')),
+        to,
+      ).toMatch(/malformed/)
+    }
+  })
+})
+
+describe('the documents of a multi-get', () => {
+  const names: DocumentName[] = [
+    { index: 'c', id: 'live', form: 'small' },
+    { index: 'i', id: 'org_a:payout_1', form: 'record' },
+    { index: 'i', id: 'org_a:payout_2', form: 'record' },
+  ]
+  const stored = {
+    live: liveText('g"}1'),
+    'org_a:payout_2': recordText(5, hostile, { superseded_by_id: null, rep_id: 'rep_1' }),
+  }
+
+  test('are in the order they were asked for, and missing ones are missing', () => {
+    const [live, missing, payout] = cutMultiGet(multiGetAnswer(names, stored), names)
+    expect(live && smallDocument(live)).toEqual({ kind: 'live', body: { generation: 'g"}1' } })
+    expect(missing).toBeUndefined()
+    expect(payout && bodyOf(payout)).toEqual(JSON.parse(hostile))
+    expect(payout && textOf(payout, 'superseded_by_id')).toBeNull()
+    expect(payout && textOf(payout, 'rep_id')).toBe('rep_1')
+  })
+
+  test('are unavailable where a shard could not be read', () => {
+    const text = multiGetAnswer(names, stored)
+      .toString()
+      .replace('"found":false', '"error":{"type":"no_shard_available_action_exception","reason":"\\"found\\":false"}')
+    expect(becauseOf(() => cutMultiGet(Buffer.from(text), names))).toBe('elasticsearch_partial')
+  })
+
+  test('are refused where they are not what was asked for', () => {
+    const bytes = multiGetAnswer(names, stored)
+    for (const asked of [names.slice(0, 2), names.toReversed(), [...names, ...names]]) {
+      expect(becauseOf(() => cutMultiGet(bytes, asked))).toMatch(/malformed|partial/)
+    }
+  })
+
+  test('are never fewer because the answer was cut short, at whatever byte', () => {
+    const whole = multiGetAnswer(names, stored)
+    for (let length = 0; length < whole.length; length++) {
+      expect(
+        becauseOf(() => cutMultiGet(whole.subarray(0, length), names)),
+        `${length}`,
+      ).toMatch(/malformed|partial/)
+    }
+  })
+})

@@ -1,0 +1,139 @@
+/** The server of the API on a real port, and clients that do not keep to HTTP. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createApiServer, listen, type RequestListener, stop, type Tls } from '../../../api/http/server.ts'
+import { sendBytes } from '../../support/api.ts'
+import { eventually, type Scope } from '../../support/scope.ts'
+
+const serve = async (
+  scope: Scope,
+  listener: RequestListener = (_, res) => void res.end('answer'),
+  { connectionsMax = 1_000, tls }: { readonly connectionsMax?: number; readonly tls?: Tls } = {},
+) => {
+  let refused = 0
+  let turnedAway = 0
+  const server = createApiServer({
+    listener,
+    tls,
+    newRequestId: () => 'id',
+    refused: () => refused++,
+    connectionsMax,
+    turnedAway: () => turnedAway++,
+  })
+  const port = await listen(server, '127.0.0.1', 0)
+  scope.onTestFinished(() => stop(server, 0))
+  return { server, port, refused: () => refused, turnedAway: () => turnedAway }
+}
+const pem = (name: string) =>
+  readFileSync(join(import.meta.dirname, '..', '..', 'support', 'tls', `${name}.pem`), 'utf8')
+const tls: Tls = { cert: pem('cert'), key: pem('key') }
+
+/** A client that sends these bytes, and reads nothing. */
+const reading = async (scope: Scope, port: number, bytes: string) => {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined).pause()
+  scope.onTestFinished(async () => void socket.destroy())
+  await once(socket, 'connect')
+  socket.write(bytes)
+  return socket
+}
+
+const CONNECT = 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+test.each([
+  ['CONNECT', CONNECT],
+  ['CONNECT and more', `${CONNECT}${'x'.repeat(100_000)}`],
+  ['bytes that are no request', 'no request\r\n\r\n'],
+  ['an upgrade', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n'],
+  ['a request and CONNECT', `${GET}${CONNECT}`],
+  ['an expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'],
+])('a client that sends %s and resets its connection does not end the process', async (_, bytes) => {
+  const scope: (() => Promise<void>)[] = []
+  const { port } = await serve({ onTestFinished: release => void scope.push(release) })
+  const send = async (): Promise<void> => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.write(bytes)
+    setImmediate(() => socket.resetAndDestroy())
+    await once(socket, 'close')
+  }
+  for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 20 }, send))
+  expect(await sendBytes(port, CONNECT)).toContain('400')
+  for (const release of scope) await release()
+})
+
+test('CONNECT behind a request is refused after the answer to that request', async scope => {
+  const answered = Promise.withResolvers<void>()
+  const { port, refused } = await serve(scope, (_, res) => void answered.promise.then(() => res.end('the answer')))
+  const received = sendBytes(port, `${GET}${CONNECT}`)
+  setImmediate(() => answered.resolve())
+  const text = await received
+  expect(text.indexOf('the answer')).toBeGreaterThan(0)
+  expect(text.indexOf('HTTP/1.1 400')).toBeGreaterThan(text.indexOf('the answer'))
+  expect(refused()).toBe(1)
+})
+
+/** A connection that sends requests and stays. */
+const connected = (scope: Scope, port: number, bytes: string) => {
+  const client = { text: '', closed: false, send: (bytes: string) => void socket.write(bytes) }
+  const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+  socket.setEncoding('latin1').on('data', data => (client.text += data))
+  socket.on('error', () => undefined).on('close', () => (client.closed = true))
+  scope.onTestFinished(async () => void socket.destroy())
+  return client
+}
+
+test('where connections are kept idle, new clients are answered: those idle for longest are closed, and none with a request under way', async scope => {
+  const slow = Promise.withResolvers<void>()
+  const answer: RequestListener = (req, res) =>
+    void (req.url === '/slow' ? slow.promise.then(() => res.end('late answer')) : res.end('answer'))
+  const { port, turnedAway } = await serve(scope, answer, { connectionsMax: 10 })
+  const busy = connected(scope, port, GET.replace('/', '/slow'))
+  const clients: ReturnType<typeof connected>[] = []
+  for (let n = 0; n < 30; n++) {
+    const client = connected(scope, port, GET)
+    await eventually(() => expect(client.text).toContain('answer'), { every: 1 })
+    clients.push(client)
+    if (n !== 4) continue
+    // The first one is no longer the one that is idle for longest.
+    clients[0]?.send(GET)
+    await eventually(() => expect(clients[0]?.text.match(/answer/g)).toHaveLength(2), { every: 1 })
+  }
+  expect(turnedAway()).toBe(0)
+  await eventually(() => expect(clients.filter(({ closed }) => !closed)).toEqual(clients.slice(-8)))
+  expect(busy.closed).toBe(false)
+  slow.resolve()
+  await eventually(() => expect(busy.text).toContain('late answer'))
+})
+
+test('a connection beyond the limit is turned away and counted, where all others have a request under way', async scope => {
+  const { port, turnedAway } = await serve(scope, () => undefined, { connectionsMax: 3 })
+  const clients = Array.from({ length: 4 }, () => connected(scope, port, GET))
+  await eventually(() => expect(clients.filter(({ closed }) => closed)).toHaveLength(1))
+  expect(turnedAway()).toBe(1)
+})
+
+test('a stop ends connections that Node no longer knows, or does not know yet', async scope => {
+  const large = await serve(scope, (_, res) => void setTimeout(() => res.end(Buffer.alloc(32 * 1024 * 1024))))
+  const encrypted = await serve(scope, undefined, { tls })
+  const known = Promise.all([once(large.server, 'connect'), once(encrypted.server, 'connection')])
+  await reading(scope, large.port, `${GET}${CONNECT}`)
+  await reading(scope, encrypted.port, '')
+  await known
+  const stopped = Promise.all([stop(large.server, 100), stop(encrypted.server, 100)]).then(() => 'stopped')
+  expect(await Promise.race([stopped, sleep(3_000)])).toBe('stopped')
+})
+
+test('a connection without its TLS handshake is closed', async scope => {
+  const { server, port, refused } = await serve(scope, undefined, { tls })
+  for (const bytes of ['', '\x16\x03\x01']) await reading(scope, port, bytes)
+  const open = () => new Promise(resolve => server.getConnections((_, count) => resolve(count)))
+  await eventually(async () => expect(await open()).toBe(0), { within: 15_000 })
+  expect(refused()).toBe(0)
+}, 20_000)

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import type { DocumentName } from '../../../api/elasticsearch/slice-documents.ts'
+import { Refusal } from '../../../api/failures.ts'
+import { createKeyLookUp } from '../../../api/read/api-keys.ts'
+import { documentText, sha256 } from '../../support/bodies.ts'
+import { multiGetAnswer, positionText } from '../answers.ts'
+
+const signal = new AbortController().signal
+const KEY = 'ck_0123456789abcdefghij'
+
+const keyIndex = () => {
+  const asked: number[] = []
+  const clock = { now: 1_000 }
+  const documents: Record<string, string> = { 'position:api-keys:0': positionText(5, 0, 5) }
+  const put = (key: string, more: object = {}) => {
+    const fields = { key_id: 'key_1', org_id: 'org_a', permissions: ['read'], revoked: false, ...more }
+    documents[sha256(key)] = documentText(fields, '{"created_seq":0}')
+  }
+  const keys = createKeyLookUp(
+    'p',
+    async (names: readonly DocumentName[]) => {
+      asked.push(names.length)
+      return multiGetAnswer(names, documents)
+    },
+    () => clock.now,
+  )
+  return {
+    asked,
+    clock,
+    documents,
+    put,
+    lookUp: (key: string) => keys.lookUp(key, signal),
+    look: keys.look,
+    wasValid: keys.wasValid,
+  }
+}
+
+const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
+  act.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Refusal && error.code === 'unavailable' ? error.because : String(error)),
+  )
+
+describe('a key', () => {
+  test('is its holder’s, and may read if it says so', async () => {
+    const { put, lookUp } = keyIndex()
+    put(KEY)
+    put(`${KEY}x`, { permissions: [] })
+    const orgHash = sha256('org_a').slice(0, 16)
+    expect(await lookUp(KEY)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: true })
+    expect(await lookUp(`${KEY}x`)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: false })
+  })
+
+  test('is unknown where it was never created, and where it is revoked', async () => {
+    const { put, lookUp } = keyIndex()
+    put(KEY, { revoked: true })
+    expect(await lookUp(KEY)).toBe('unknown')
+    expect(await lookUp(`${KEY}x`)).toBe('unknown')
+  })
+
+  test('is believed for two seconds from when it was asked for, and not longer', async () => {
+    const { asked, clock, put, lookUp } = keyIndex()
+    put(KEY)
+    await lookUp(KEY)
+    put(KEY, { revoked: true })
+    clock.now += 1_999
+    expect(await lookUp(KEY)).toMatchObject({ org: 'org_a' })
+    expect(asked.length).toBe(1)
+    clock.now += 2
+    expect(await lookUp(KEY)).toBe('unknown')
+  })
+
+  test('that is unknown is asked for again after two seconds: it may have been created', async () => {
+    const { asked, clock, put, lookUp } = keyIndex()
+    await lookUp(KEY)
+    await lookUp(KEY)
+    expect(asked.length).toBe(1)
+    put(KEY)
+    clock.now += 2_001
+    expect(await lookUp(KEY)).toMatchObject({ org: 'org_a' })
+  })
+
+  test('was valid when it was last looked up, until it is looked up and is not', async () => {
+    const { clock, put, lookUp, wasValid } = keyIndex()
+    put(KEY)
+    expect(wasValid(KEY)).toBe(false)
+    await lookUp(KEY)
+    clock.now += 1_000_000
+    expect([wasValid(KEY), wasValid(`${KEY}x`)]).toEqual([true, false])
+    put(KEY, { revoked: true })
+    await lookUp(KEY)
+    expect(wasValid(KEY)).toBe(false)
+  })
+
+  test('that was tried in thousands pushes out no key that is one', async () => {
+    const { asked, put, lookUp } = keyIndex()
+    put(KEY)
+    await lookUp(KEY)
+    for (let i = 0; i < 10_001; i++) await lookUp(`${KEY}${i}`)
+    asked.length = 0
+    await lookUp(KEY)
+    expect(asked).toEqual([])
+  })
+})
+
+describe('keys', () => {
+  test('are unavailable, not unknown, until they have been read to where the topic ended', async () => {
+    const { documents, put, lookUp, look } = keyIndex()
+    put(KEY)
+    documents['position:api-keys:0'] = positionText(4, 0, 5)
+    expect(await becauseOf(lookUp(KEY))).toBe('keys_not_read_yet')
+    expect(await becauseOf(look(signal))).toBe('keys_not_read_yet')
+    documents['position:api-keys:0'] = positionText(5, 0, 5)
+    expect(await lookUp(KEY)).toMatchObject({ org: 'org_a' })
+    expect(await becauseOf(look(signal))).toBeUndefined()
+  })
+
+  test('are unavailable where their position is missing', async () => {
+    const { documents, lookUp } = keyIndex()
+    delete documents['position:api-keys:0']
+    expect(await becauseOf(lookUp(KEY))).toBe('no_key_position')
+  })
+})

@@ -1,0 +1,139 @@
+/** What the API believes of indices that a test replaces, of an Elasticsearch that a test lets fail. */
+
+import { describe, expect, test } from 'vitest'
+import { unavailable } from '../../../api/failures.ts'
+import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL } from '../../../api/limits.ts'
+import type { Keys } from '../../../api/read/api-keys.ts'
+import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
+import { timer } from '../../../api/time-limits.ts'
+
+const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
+const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
+
+const setUp = () => {
+  const recorded: { indices: Record<string, string> | undefined } = {
+    indices: idsOf([...read, 'p-g1-chains', 'p-api-keys']),
+  }
+  const there = new Map(Object.entries(idsOf([...read, 'p-api-keys'])))
+  const state = { time: 0, looks: 0, failing: false }
+  const check = createCheckIndices(
+    'p',
+    async ([name]) => {
+      const _source = { kind: 'generation', body: { ...recorded } }
+      return Buffer.from(
+        JSON.stringify({ docs: [{ _index: 'p-control', _id: name?.id, _version: 1, found: true, _source }] }),
+      )
+    },
+    async () => {
+      state.looks++
+      if (state.failing) throw unavailable('elasticsearch_connection')
+      return there
+    },
+    () => state.time,
+    timer,
+  )
+  return { check, recorded, there, state }
+}
+const because = (reason: string) => expect.objectContaining({ code: 'unavailable', because: reason })
+
+describe('the indices of a generation', () => {
+  test('are looked at before they are first believed, then beside the requests, and again before one after a pause', async () => {
+    const { check, state } = setUp()
+    await check('g1')
+    expect(state.looks).toBe(1)
+    state.time = INDICES_LOOK_INTERVAL - 1
+    expect(check('g1')).toBeUndefined()
+    expect(state.looks).toBe(1)
+    state.time = INDICES_LOOK_INTERVAL
+    expect(check('g1')).toBeUndefined()
+    expect(check('g1')).toBeUndefined()
+    expect(state.looks).toBe(2)
+    await new Promise(setImmediate)
+    state.time += INDICES_BELIEVED_FOR
+    const looking = check('g1')
+    expect(looking).toBeInstanceOf(Promise)
+    expect(check('g1')).toBe(looking)
+    await looking
+    expect(state.looks).toBe(3)
+  })
+
+  test.each(read)('are not believed where %s is another, or gone', async name => {
+    for (const id of ['another', undefined]) {
+      const { check, there } = setUp()
+      if (id === undefined) there.delete(name)
+      else there.set(name, id)
+      await expect(check('g1')).rejects.toThrow(because('indices_replaced'))
+    }
+  })
+
+  test('are not believed before a projector has recorded which they are', async () => {
+    const { check, recorded } = setUp()
+    recorded.indices = undefined
+    await expect(check('g1')).rejects.toThrow(because('indices_not_recorded'))
+  })
+
+  test('that were replaced while requests are served are believed for a bounded time only, and never again', async () => {
+    const { check, there, state } = setUp()
+    await check('g1')
+    there.set('p-control', 'another')
+    state.time = INDICES_LOOK_INTERVAL
+    expect(check('g1')).toBeUndefined()
+    await new Promise(setImmediate)
+    await expect(check('g1')).rejects.toThrow(because('indices_replaced'))
+    await expect(check('g1')).rejects.toThrow(because('indices_replaced'))
+    there.set('p-control', 'id of p-control')
+    await check('g1')
+  })
+
+  test('that cannot be looked at are believed no longer than they would be otherwise', async () => {
+    const { check, state } = setUp()
+    await check('g1')
+    state.failing = true
+    state.time = INDICES_BELIEVED_FOR
+    await expect(check('g1')).rejects.toThrow(because('elasticsearch_connection'))
+    state.failing = false
+    await check('g1')
+  })
+
+  test('are those of the generation that is asked for', async () => {
+    const { check, there } = setUp()
+    there.set('p-g1-reps', 'another')
+    await check('api-keys')
+    there.set('p-api-keys', 'another')
+    expect(check('api-keys')).toBeUndefined()
+    await expect(setUpKeys(there).lookUp('k', new AbortController().signal)).rejects.toThrow(
+      because('indices_replaced'),
+    )
+  })
+})
+
+const holder = { org: 'o', orgHash: 'h', id: 'k', mayRead: true }
+const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
+  const { check, there } = setUp()
+  for (const [name, id] of replaced ?? []) there.set(name, id)
+  const keys: Keys = {
+    remembered: () => holder,
+    lookUp: async () => holder,
+    wasValid: () => true,
+    look: async () => undefined,
+  }
+  return keysChecked(keys, check)
+}
+
+describe('keys', () => {
+  const { signal } = new AbortController()
+
+  test('are remembered only while their index was looked at a moment ago, and are looked up otherwise', async () => {
+    const keys = setUpKeys()
+    expect(keys.remembered('k')).toBeUndefined()
+    expect(await keys.lookUp('k', signal)).toBe(holder)
+    expect(keys.remembered('k')).toBe(holder)
+  })
+
+  test('of an index that was replaced are neither valid nor unknown', async () => {
+    const keys = setUpKeys(new Map([['p-api-keys', 'another']]))
+    expect(keys.remembered('k')).toBeUndefined()
+    await expect(keys.lookUp('k', signal)).rejects.toThrow(because('indices_replaced'))
+    await expect(keys.look(signal)).rejects.toThrow(because('indices_replaced'))
+  })
+})

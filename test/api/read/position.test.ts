@@ -1,0 +1,265 @@
+import { describe, expect, test } from 'vitest'
+import { type DocumentName, numberOf } from '../../../api/elasticsearch/slice-documents.ts'
+import { Refusal } from '../../../api/failures.ts'
+import { createPositionReader, isReplaced, isVisible } from '../../../api/read/position.ts'
+import { endingBecause, timer } from '../../../api/time-limits.ts'
+import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../answers.ts'
+
+const signal = new AbortController().signal
+const payout = (): DocumentName[] => [{ index: 'i', id: 'org_a:payout_1', form: 'record' }]
+
+/** A control index of one partition that a test changes, and the names that were asked for. */
+const control = (stored: Record<string, string>) => {
+  const asked: string[][] = []
+  const documents: Record<string, string> = {
+    live: liveText('g1'),
+    'generation:g1': generationText('g1'),
+    'position:g1:0': positionText(10, 1_000),
+    ...stored,
+  }
+  const multiGet = async (names: readonly DocumentName[]) => {
+    asked.push(names.map(({ id }) => id))
+    return multiGetAnswer(names, documents)
+  }
+  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, timer) }
+}
+
+const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
+  act.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Refusal && error.code === 'unavailable' ? error.because : String(error)),
+  )
+
+describe('what is visible', () => {
+  const position = {
+    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+    publishedTo: 10,
+    time: 0,
+    takenBack: 0,
+  }
+
+  test('is what was made before the published position', () => {
+    expect([8, 9, 10, 11].map(seq => isVisible(seq, position))).toEqual([true, true, false, false])
+  })
+
+  test('is replaced only by what is visible itself', () => {
+    expect([9, 10, Number.MAX_SAFE_INTEGER].map(until => isReplaced(until, position))).toEqual([true, false, false])
+  })
+})
+
+describe('a time that was taken back', () => {
+  const takenBackText = (time: number, taken_back: number) =>
+    JSON.stringify({ kind: 'position', body: { position: 10, last: null, at: 0, time, taken_back, serve_from: 0 } })
+
+  test('is shown no longer, and a late read of it does not bring it back', async () => {
+    const { documents, reader } = control({})
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    const times: number[] = []
+    for (const text of [
+      positionText(10, 1_000),
+      positionText(10, 900),
+      positionText(10, 9_000),
+      takenBackText(1_100, 1),
+      positionText(10, 9_000),
+      takenBackText(1_050, 1),
+      takenBackText(1_200, 1),
+    ]) {
+      documents['position:g1:0'] = text
+      times.push(await timeNow())
+    }
+    expect(times).toEqual([1_000, 1_000, 9_000, 1_100, 1_100, 1_100, 1_200])
+  })
+
+  test('of one generation says nothing of the times of another: they move on after a swap, and go back never', async () => {
+    const { documents, reader } = control({ 'position:g1:0': takenBackText(1_000, 2) })
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    expect(await timeNow()).toBe(1_000)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    const times: number[] = []
+    for (const text of [
+      positionText(10, 900),
+      positionText(10, 1_100),
+      positionText(10, 9_000),
+      takenBackText(1_200, 1),
+      positionText(10, 9_000),
+      takenBackText(1_300, 1),
+    ]) {
+      documents['position:g2:0'] = text
+      times.push(await timeNow())
+    }
+    expect(times).toEqual([1_000, 1_100, 9_000, 1_200, 1_200, 1_300])
+  })
+})
+
+describe('the position of a request', () => {
+  test('is not known while a restored copy is read again from the first record', async () => {
+    const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }
+    const { documents, reader } = control({ 'position:g1:0': JSON.stringify({ kind: 'position', body }) })
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('not_read_again_yet')
+    documents['position:g1:0'] = JSON.stringify({ kind: 'position', body: { ...body, position: 10 } })
+    expect((await reader.readAt('org_a', () => [], 'known-before', signal)).position.publishedTo).toBe(10)
+  })
+
+  test('is read by one multi-get once the generation is known', async () => {
+    const { asked, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    asked.length = 0
+    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    expect(position).toMatchObject({ publishedTo: 10, time: 1_000 })
+    expect(asked).toEqual([['position:g1:0', 'live']])
+  })
+
+  test('is that of the live generation, from the request after the swap on', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(12, 2_000)
+    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
+  })
+
+  test('waits for a generation that was made live a moment before it is as far as the one before', async () => {
+    const { documents, asked, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(9, 900)
+    const reading = reader.readAt('org_a', () => [], 'known-before', signal)
+    await expect.poll(() => asked.filter(ids => ids.includes('position:g2:0')).length).toBeGreaterThan(2)
+    documents['position:g2:0'] = positionText(10, 900)
+    expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10, time: 1_000 })
+  })
+
+  test('is unavailable where a generation that was made live stays behind the one before', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(9, 900)
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+  })
+
+  test.each(['time_is_up', 'client_gone'] as const)(
+    'is unavailable where %s while it waits for one that was made live',
+    async because => {
+      const { documents, asked, reader } = control({})
+      await reader.readAt('org_a', () => [], 'known-before', signal)
+      documents.live = liveText('g2')
+      documents['generation:g2'] = generationText('g2')
+      documents['position:g2:0'] = positionText(9, 900)
+      const ending = new AbortController()
+      const reading = becauseOf(reader.readAt('org_a', () => [], 'known-before', ending.signal))
+      await expect.poll(() => asked.length).toBeGreaterThan(3)
+      ending.abort(endingBecause(because))
+      expect(await reading).toBe(because)
+    },
+  )
+
+  test('waits for one that was made live until it has reached all that readers of any process may have seen of the one before', async () => {
+    const live = (floor: readonly number[] | null) =>
+      JSON.stringify({ kind: 'live', body: { generation: 'g2', floor } })
+    const { documents, asked, reader } = control({
+      live: live(null),
+      'generation:g2': generationText('g2'),
+      'position:g2:0': positionText(9, 900),
+    })
+    const reading = reader.readAt('org_a', () => [], 'known-before', signal)
+    const looks = () => asked.filter(ids => ids.includes('position:g2:0')).length
+    await expect.poll(looks).toBeGreaterThan(2)
+    documents.live = live([10])
+    const before = looks()
+    await expect.poll(looks).toBeGreaterThan(before + 2)
+    documents['position:g2:0'] = positionText(10, 900)
+    expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10 })
+    documents.live = live([11])
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+  })
+
+  test('a document is read again where the position is that of another generation', async () => {
+    const { documents, asked, reader } = control({})
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    documents.live = liveText('g2')
+    documents['generation:g2'] = generationText('g2')
+    documents['position:g2:0'] = positionText(10, 1_000)
+    asked.length = 0
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    expect(asked.at(-1)).toEqual(['org_a:payout_1'])
+  })
+
+  test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable where %s is missing', async id => {
+    const { documents, reader } = control({})
+    delete documents[id]
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toMatch(/^no_/)
+  })
+
+  test('is unavailable where one of a later request lies before one of an earlier', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents['position:g1:0'] = positionText(9, 3_000)
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    documents['position:g1:0'] = positionText(10, 3_000)
+    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBeUndefined()
+  })
+
+  test('is not said to go back by a request that began earlier and is answered later', async () => {
+    const { documents, multiGet } = control({})
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let gated = -1
+    const reader = createPositionReader(
+      'p',
+      async names => {
+        const answer = await multiGet(names)
+        if (gated >= 0) await gates[gated++]?.promise
+        return answer
+      },
+      timer,
+    )
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    gated = 0
+    const earlier = reader.readAt('org_a', () => [], 'known-before', signal)
+    await new Promise(setImmediate)
+    documents['position:g1:0'] = positionText(11, 1_500)
+    const later = reader.readAt('org_a', () => [], 'known-before', signal)
+    await new Promise(setImmediate)
+
+    gates[1]?.resolve()
+    expect((await later).position.publishedTo).toBe(11)
+    gates[0]?.resolve()
+    expect((await earlier).position.publishedTo).toBe(10)
+  })
+
+  test('has a time that never goes back', async () => {
+    const { documents, reader } = control({})
+    await reader.readAt('org_a', () => [], 'known-before', signal)
+    documents['position:g1:0'] = positionText(11, 400)
+    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    expect(position).toMatchObject({ publishedTo: 11, time: 1_000 })
+  })
+})
+
+describe('a document read with the position', () => {
+  test('is read again where the position has moved: it may have been read before', async () => {
+    const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    asked.length = 0
+    await reader.readAt('org_a', payout, 'at-position', signal)
+    expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1']])
+
+    asked.length = 0
+    documents['position:g1:0'] = positionText(11, 1_000)
+    const { documents: found } = await reader.readAt('org_a', payout, 'at-position', signal)
+    expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1'], ['org_a:payout_1']])
+    expect(found[0] && numberOf(found[0], 'seq')).toBe(3)
+  })
+
+  test('is not read again where the client can only know of it from an earlier answer', async () => {
+    const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
+    await reader.readAt('org_a', payout, 'known-before', signal)
+    asked.length = 0
+    documents['position:g1:0'] = positionText(11, 1_000)
+    await reader.readAt('org_a', payout, 'known-before', signal)
+    expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1']])
+  })
+})

@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest'
+import { TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../../api/limits.ts'
+import type { ReaderParts } from '../../../api/read/read-list.ts'
+import { createReadTotals } from '../../../api/read/read-totals.ts'
+
+const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
+const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
+const signal = new AbortController().signal
+
+type Bucket = { key: Record<string, string>; doc_count: number }
+type Body = {
+  size: number
+  aggs?: { all: { composite: { size: number; sources: object[]; after?: { place: number } } } }
+  query: { bool: { filter: object[] } }
+}
+
+const answerOf = (hits: object[], buckets?: Bucket[], after_key?: object): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      timed_out: false,
+      _shards: { total: 1, successful: 1, skipped: 0, failed: 0 },
+      hits: { max_score: null, hits },
+      ...(buckets && { aggregations: { all: { buckets, after_key } } }),
+    }),
+  )
+
+/** Totals over an Elasticsearch that has these amounts of every organization. */
+const totalsOver = (
+  amounts: readonly { period: string; amount: string; count: number }[],
+  gate = Promise.resolve(),
+) => {
+  const asked: Body[] = []
+  let last = 5
+  const parts = {
+    prefix: 'p',
+    readAt: async () => ({ position, documents: [] }),
+    positionAt: async () => position,
+    places: { find: () => ({ documents: () => [], places: () => [] }), remember: () => undefined },
+    projectionTime: async () => 7,
+  } as unknown as ReaderParts
+  const read = createReadTotals(parts, async (index, text) => {
+    const body = JSON.parse(text) as Body
+    if (!body.aggs)
+      return answerOf([
+        { _index: 'p-g1-payouts', _id: `org_a:payout_${last}`, _source: { seq: last, at: 1 }, sort: [last] },
+      ])
+    asked.push(body)
+    await gate
+    if (index !== 'p-g1-payouts') return answerOf([], [])
+    const terms = body.query.bool.filter.find(filter => 'terms' in filter) as
+      | { terms: { period_id: string[] } }
+      | undefined
+    const wanted = new Set(terms?.terms.period_id)
+    const isOfPeriods = body.aggs.all.composite.sources.length === 1
+    const found = isOfPeriods ? amounts : amounts.filter(({ period }) => wanted.has(period))
+    const buckets = isOfPeriods
+      ? [...Map.groupBy(found, ({ period }) => period)].map(([period_id, of]) => ({
+          key: { period_id },
+          doc_count: of.reduce((sum, { count }) => sum + count, 0),
+        }))
+      : found.map(({ period, amount, count }) => ({
+          key: { period_id: period, currency: 'EUR', amount },
+          doc_count: count,
+        }))
+    const { size, after = { place: 0 } } = body.aggs.all.composite
+    const place = after.place + size
+    return answerOf([], buckets.slice(after.place, place), { place })
+  })
+  return {
+    asked,
+    read: (org = 'org_a', until = signal) => read(org, undefined, until),
+    change: (by = 1) => (last += by),
+  }
+}
+
+test('totals are the amounts times how often each occurs, in order of period', async () => {
+  const { read } = totalsOver([
+    { period: 'period_2', amount: '0.10', count: 3 },
+    { period: 'period_1', amount: '-1.50', count: 2 },
+  ])
+  const { totals } = await read()
+  expect(totals.last_change_id).toBe('payout_5')
+  expect(totals.totals.map(({ period_id, owed_amount, owed_count }) => [period_id, owed_amount, owed_count])).toEqual([
+    ['period_1', '-3', 2],
+    ['period_2', '0.3', 3],
+  ])
+})
+
+test('totals are summed once for all who ask at the same time, and again only after a change', async () => {
+  const { asked, read, change } = totalsOver([{ period: 'period_1', amount: '1', count: 1 }])
+  await Promise.all([read(), read(), read()])
+  const once = asked.length
+  await read()
+  expect(asked.length).toBe(once)
+  change()
+  await read()
+  expect(asked.length).toBe(2 * once)
+})
+
+test('periods with many records are looked through one after the other, small ones together', async () => {
+  const { asked, read } = totalsOver(
+    [15_000, 4_000, 1_000, 2, 90_000, 3].map((count, place) => ({ period: `period_${place}`, amount: '1', count })),
+  )
+  const { totals } = await read()
+  expect(totals.totals.map(({ owed_count }) => owed_count)).toEqual([15_000, 4_000, 1_000, 2, 90_000, 3])
+  const portions = asked.flatMap(({ query, aggs }) =>
+    aggs?.all.composite.sources.length === 3 ? [JSON.stringify(query).match(/period_\d/g)] : [],
+  )
+  expect(portions).toEqual([['period_0', 'period_1', 'period_2'], ['period_3'], ['period_4'], ['period_5']])
+})
+
+test('what is remembered is bounded by rows, however many moments are asked about', async () => {
+  const periods = Math.ceil(TOTALS_ROWS_REMEMBERED / 10)
+  const { asked, read, change } = totalsOver(
+    Array.from({ length: periods }, (_, place) => ({ period: `period_${place}`, amount: '1', count: 1 })),
+  )
+  const first = asked.length
+  for (let moment = 0; moment < 11; moment++) {
+    await read()
+    change()
+  }
+  const before = asked.length
+  change()
+  await read()
+  const one = asked.length - before
+  expect(asked.length - first).toBe(12 * one)
+  change(-12)
+  await read()
+  expect(asked.length - first).toBe(13 * one)
+})
+
+test('who is one too many waits until another summing is over, or its own time is', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { read } = totalsOver([], gate.promise)
+  const running = Array.from({ length: TOTALS_AT_ONCE }, (_, place) => read(`org_${place}`))
+  const over = new AbortController()
+  const [impatient, patient] = [read('org_impatient', over.signal), read('org_patient')]
+  over.abort(new DOMException('time_is_up', 'AbortError'))
+  await expect(impatient).rejects.toMatchObject({ code: 'unavailable', because: 'time_is_up' })
+  gate.resolve()
+  await Promise.all([...running, patient])
+})
+
+test('one organization sums once at a time, whatever moments it asks about: others find room', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { asked, read, change } = totalsOver([], gate.promise)
+  const turn = () => new Promise(setImmediate)
+  const greedy: Promise<unknown>[] = []
+  for (let moment = 0; moment < 10; moment++) {
+    greedy.push(read('org_greedy'))
+    await turn()
+    change()
+  }
+  const others = Array.from({ length: TOTALS_AT_ONCE - 1 }, (_, place) => read(`org_${place}`))
+  await turn()
+  const organizations = asked.map(({ query }) => /"org_id":"(\w+)"/.exec(JSON.stringify(query))?.[1])
+  expect(organizations.toSorted()).toEqual(['org_0', 'org_1', 'org_2', 'org_3', 'org_greedy'])
+  gate.resolve()
+  await Promise.all([...greedy, ...others])
+})
+
+test('a period with more amounts than a call takes arguments is summed', async () => {
+  const amounts = Array.from({ length: 150_000 }, (_, place) => ({ period: 'period_1', amount: `${place}`, count: 1 }))
+  const { totals } = await totalsOver(amounts).read()
+  expect(totals.totals).toMatchObject([{ owed_amount: `${(150_000 * 149_999) / 2}`, owed_count: 150_000 }])
+})

@@ -1,0 +1,41 @@
+/** The publisher that freshness is measured with, and the free pairs of rep and period that it needs. */
+import { expect, test } from 'vitest'
+import { createSteadyPublisher, type Sent } from '../../../bench/processes/constant-rate.ts'
+import { createDataset, type DatasetSize } from '../../../bench/rig/dataset.ts'
+import type { AnyEvent, PayoutCalculatedData } from '../../../schemas/events.ts'
+
+const size: DatasetSize = { payouts: 200, organizations: 3, recalculated: 0.1, free: 20, lines: 1, steps: 1 }
+const { organizations, payouts } = createDataset(size)
+
+const publisherTo = (publish: (...events: AnyEvent[]) => Promise<void>) =>
+  createSteadyPublisher({ topics: { publish }, organizations, shape: size, signal: new AbortController().signal })
+
+test('every payout is of a rep and period that has none', async () => {
+  const published: AnyEvent[] = []
+  const publish = publisherTo(async (...events) => void published.push(...events))
+  await publish(1_000, 0.03)
+  await publish(1_000, 0.03)
+  expect(published.length).toBe(60)
+  const pairs = [...payouts(), ...published].flatMap(({ data }) => {
+    const { supersedes_id, org_id, rep_id, period_id } = data as PayoutCalculatedData
+    return supersedes_id === null ? [`${org_id} ${rep_id} ${period_id}`] : []
+  })
+  expect(new Set(pairs).size).toBe(pairs.length)
+})
+
+test('those that are due together are one request, and each is told of', async () => {
+  const requests: number[] = []
+  const sent: Sent[] = []
+  const publish = publisherTo(async (...events) => void requests.push(events.length))
+  const perSecond = await publish(2_000, 0.02, one => sent.push(one))
+  expect(sent.length).toBe(40)
+  expect(requests.reduce((sum, events) => sum + events, 0)).toBe(40)
+  expect(requests.length).toBeLessThan(10)
+  expect(perSecond).toBeLessThan(2_100)
+  expect(new Set(sent.map(({ organization }) => organization))).toEqual(new Set([0, 1, 2]))
+})
+
+test('a request that fails fails the publishing', async () => {
+  const publish = publisherTo(() => Promise.reject(new Error('no broker')))
+  await expect(publish(1_000, 0.01)).rejects.toThrow('no broker')
+})

@@ -1,0 +1,74 @@
+/** The page that is made of what was measured, and that what is committed is made of each other. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { compareRatios } from '../../../bench/report/compare.ts'
+import { drawPicture } from '../../../bench/report/picture.ts'
+import { renderPage } from '../../../bench/report/report.ts'
+import { readResults } from '../../../bench/report/results.ts'
+import { type Figure, figureNames } from '../../../bench/rig/bench.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const template = figureNames.map(name => `{{${name}}}`).join('\n\n')
+const figure: Figure = {
+  name: 'replay',
+  title: 'How fast',
+  rows: [
+    { what: 'rate', unit: 'events/s', value: 12_345.6, lowest: 12_000, highest: 13_000 },
+    { what: 'share', unit: '', value: 0.8123, isRatio: true, atLeast: 0.85 },
+  ],
+  notes: ['As it was.'],
+  pictures: [
+    { name: 'rates', title: 'Rates', unit: 'events/s', bars: [{ name: 'rate', value: 1, lowest: 0, highest: 2 }] },
+  ],
+}
+
+test('a figure stands in its place, with its picture, its rows and what there is to know', () => {
+  const page = renderPage(`{{machine}}\n\n${template}`, { cores: '2' }, [figure])
+  expect(page.split('\n')).toEqual(
+    expect.arrayContaining([
+      '| cores | 2   |',
+      '### How fast',
+      '![Rates](pictures/bench-rates.svg)',
+      '| rate      | 12,346    | 12,000 to 13,000  | events/s |                     |',
+      '| **share** | **0.812** |                   |          | ≥ 0.85: not reached |',
+      'As it was.',
+    ]),
+  )
+  expect(page.split('Not measured in this run.')).toHaveLength(figureNames.length)
+})
+
+test('a figure without a place, and a place without a figure, are refused', () => {
+  expect(() => renderPage(template, {}, [figure])).toThrow('{{machine}}')
+  expect(() => renderPage(`{{machine}} ${template} {{reply}}`, {}, [figure])).toThrow('{{reply}}')
+})
+
+test('bars, with their spread, and lines are drawn', () => {
+  const bars = figure.pictures?.[0]
+  const drawn = bars && drawPicture(bars)
+  for (const text of ['<svg', '>Rates<', '>events/s<', '</svg>']) expect(drawn).toContain(text)
+  const lines = drawPicture({
+    name: 'lines',
+    title: 'Growth',
+    unit: 'ms',
+    x: { title: 'payouts', isLog: true },
+    lines: [
+      { name: 'walk', points: [] },
+      {
+        name: 'page',
+        points: [
+          [10_000, 2],
+          [1_000_000, 3],
+        ],
+      },
+    ],
+  })
+  for (const text of ['<svg', '>Growth<', '>payouts<', '>page<', '</svg>']) expect(lines).toContain(text)
+})
+
+test('docs/performance.md is made of what was kept', async () => {
+  const { machine, figures } = await readResults()
+  const page = await readFile(join(root, 'docs/performance.md'), 'utf8')
+  expect(page).toBe(renderPage(await readFile(join(root, 'bench/performance.md'), 'utf8'), machine, figures))
+  expect(compareRatios(figures, figures).filter(({ isTooMuch }) => isTooMuch)).toEqual([])
+})

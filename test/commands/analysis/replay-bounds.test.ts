@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { AS_OF_SETTLED } from '../../../api/limits.ts'
+import { assertOver, boundsOf, untilAsked } from '../../../commands/analysis/replay-bounds.ts'
+import { instant, untilOffsets } from '../../../commands/arguments.ts'
+import { partitionOf } from '../../../schemas/partition.ts'
+
+/** Not in the order of the partitions: Kafka says them in any. */
+const ends = [
+  { partition: 2, low: 0, end: 30 },
+  { partition: 0, low: 0, end: 10 },
+  { partition: 1, low: 0, end: 20 },
+]
+const none = new Map<number, number>()
+const org = 'org_1'
+const ours = partitionOf(org, 3)
+const onlyOurs = (bound: number): number[] => [0, 1, 2].map(partition => (partition === ours ? bound : 0))
+
+test('nothing said goes to where every partition ends now', () => {
+  expect(untilAsked(undefined, undefined, 3)).toBeNull()
+  expect(boundsOf(null, undefined, ends, none)).toEqual([10, 20, 30])
+})
+
+test('an offset is the first that is not in it; partitions that nothing was said of go to their ends', () => {
+  const asked = untilAsked({ offsets: [...untilOffsets('2:30'), ...untilOffsets('0:0')] }, undefined, 3)
+  expect(asked).toEqual({
+    offsets: [
+      [0, 0],
+      [2, 30],
+    ],
+  })
+  expect(boundsOf(asked, undefined, ends, none)).toEqual([0, 20, 30])
+})
+
+test('an offset that is not there yet, or in a partition that there is not, is refused', () => {
+  expect(() => boundsOf({ offsets: [[1, 21]] }, undefined, ends, none)).toThrow('partition 1 ends at 20')
+  expect(() => untilAsked({ offsets: [{ partition: 3, offset: 0 }] }, undefined, 3)).toThrow('no partition 3')
+})
+
+test('an offset of an organization is one of its partition, and of no other', () => {
+  const offset = 7
+  expect(untilAsked({ offsets: [{ partition: undefined, offset }] }, org, 3)).toEqual({ offsets: [[ours, offset]] })
+  expect(() => untilAsked({ offsets: [{ partition: (ours + 1) % 3, offset }] }, org, 3)).toThrow(
+    `in partition ${ours}, not in`,
+  )
+  expect(boundsOf({ offsets: [[ours, offset]] }, org, ends, none)).toEqual(onlyOurs(offset))
+  expect(boundsOf(null, org, ends, none)).toEqual(onlyOurs((ours + 1) * 10))
+})
+
+test('a time goes up to the first record that is later, or to the end as far as it is stable', () => {
+  const later = new Map([
+    [0, 4],
+    [1, 25],
+  ])
+  expect(boundsOf({ time: '2026-01-01T00:00:00.000Z' }, undefined, ends, later)).toEqual([4, 20, 30])
+})
+
+test('a time is cut to the millisecond, as the times of records are', () => {
+  expect(instant('2026-02-01T00:00:00.1239Z')).toBe(Date.UTC(2026, 1, 1, 0, 0, 0, 123))
+  expect(instant('2026-02-01T01:00:00+01:00')).toBe(Date.UTC(2026, 1, 1))
+  expect(instant('1969-12-31T23:59:59.9999Z')).toBe(-1)
+  expect(untilAsked({ time: instant('2026-02-01T01:00:00.1239+01:00') }, undefined, 3)).toEqual({
+    time: '2026-02-01T00:00:00.123Z',
+  })
+})
+
+test('an instant is over with a later record in each partition that is replayed, or when it lies back as far as for as_of', () => {
+  const now = 1_800_000_000_000
+  const later = new Map([
+    [0, 9],
+    [1, 19],
+    [2, 29],
+  ])
+  const isOver = (time: number, of: ReadonlyMap<number, number>, only?: string) => () =>
+    assertOver(time, only, ends, of, now)
+  expect(isOver(now - 1, later)).not.toThrow()
+  for (const [partition, end] of [
+    [0, 10],
+    [1, 20],
+    [2, 31],
+  ] as const) {
+    // Kafka says the end, or what lies behind it already, where no record is later.
+    const without = new Map([...later, [partition, end]])
+    const last = new Date(now - AS_OF_SETTLED).toISOString()
+    expect(isOver(now - AS_OF_SETTLED + 1, without)).toThrow(
+      `not over in partition ${partition}; the last one that surely is: ${last}`,
+    )
+    expect(isOver(now - AS_OF_SETTLED, without)).not.toThrow()
+    if (partition === ours) expect(isOver(now - 1, without, org)).toThrow('not over')
+    else expect(isOver(now - 1, without, org)).not.toThrow()
+  }
+})

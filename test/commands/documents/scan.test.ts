@@ -1,0 +1,116 @@
+/** How much a scan asks of Elasticsearch at once, on an index that answers as Elasticsearch does. */
+import { expect, test } from 'vitest'
+import { nextSize, scan } from '../../../commands/documents/scan.ts'
+import { portionsOf } from '../../../commands/documents/sizes.ts'
+import { CommandError } from '../../../commands/failures.ts'
+import { SCAN_BYTES, SCAN_LOADED_BYTES, SCAN_SIZES } from '../../../commands/limits.ts'
+import { type Answer, AnswerTooLong, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+
+const MiB = 1024 * 1024
+type Search = { size: number; search_after?: [number]; _source?: string[] }
+
+/** An index of documents of these sizes. `fail` may fail a search. */
+const indexOf = (
+  sizes: readonly number[],
+  fail: (search: Search, size: number) => void = () => undefined,
+  unrefreshed = 0,
+) => {
+  const answered: number[] = []
+  let [open, pauses] = [0, 0]
+  const send = async ({ method, path, body }: Request): Promise<Answer> => {
+    if (path.endsWith('/_pit') && method === 'POST') open++
+    if (path === '/_pit' && method === 'DELETE') open--
+    if (path.endsWith('/_refresh') && unrefreshed-- > 0) return { status: 200, body: { _shards: { failed: 1 } } }
+    if (path !== '/_search') return { status: 200, body: { id: 'pit' } }
+    const search = body as Search
+    const from = (search.search_after?.[0] ?? -1) + 1
+    fail(search, Math.min(search.size, sizes.length - from))
+    const hits = sizes.slice(from, from + search.size)
+    if (search._source === undefined) answered.push(hits.reduce((sum, size) => sum + size, 0))
+    const documents = hits.map((body_bytes, at) => ({
+      _id: `d${from + at}`,
+      _source: { body_bytes },
+      sort: [from + at],
+    }))
+    return { status: 200, body: { pit_id: 'pit', timed_out: false, _shards: { failed: 0 }, hits: { hits: documents } } }
+  }
+  const sleep = async () => void pauses++
+  const read = async (): Promise<string[]> => {
+    const ids: string[] = []
+    for await (const { id } of scan('i', undefined, { send, sleep })) ids.push(id)
+    return ids
+  }
+  return { read, answered, open: () => open, pauses: () => pauses }
+}
+const idsOf = (sizes: readonly number[]) => sizes.map((_, at) => `d${at}`)
+
+test('no answer holds more bytes than it may, but for a document that is larger alone; each comes once, in order', async () => {
+  const sizes = Array.from({ length: 3_000 }, (_, at) => (at % 97 === 0 ? 11 * MiB : at % 13 === 0 ? 3 * MiB : 900))
+  const { read, answered, open } = indexOf(sizes)
+  expect(await read()).toEqual(idsOf(sizes))
+  for (const bytes of answered) expect(bytes <= SCAN_BYTES || bytes === 11 * MiB).toBe(true)
+  expect(open()).toBe(0)
+})
+
+test('small documents are read in large pages', async () => {
+  const sizes = Array.from({ length: 10_000 }, () => 700)
+  const { read, answered } = indexOf(sizes)
+  expect(await read()).toEqual(idsOf(sizes))
+  expect(answered.length).toBeLessThan(20)
+})
+
+test('an answer that is too long after all is asked for again with half as many, down to one', async () => {
+  const sizes = Array.from({ length: 50 }, () => 10)
+  const { read, answered } = indexOf(sizes, ({ _source }, count) => {
+    if (_source === undefined && count > 1) throw new AnswerTooLong()
+  })
+  expect(await read()).toEqual(idsOf(sizes))
+  expect(answered).toHaveLength(50)
+})
+
+test('a page that does not come is asked for again, smaller; one that never comes ends the scan, and nothing is left open', async () => {
+  const sizes = Array.from({ length: 300 }, () => 10)
+  const slow = indexOf(sizes, ({ size }) => {
+    if (size > 4) throw new Unavailable(0)
+  })
+  expect(await slow.read()).toEqual(idsOf(sizes))
+  expect(slow.pauses()).toBeGreaterThan(0)
+  const gone = indexOf(sizes, () => {
+    throw new Unavailable(0)
+  })
+  await expect(gone.read()).rejects.toThrow(Unavailable)
+  expect(gone.open()).toBe(0)
+})
+
+test('an index of which a shard is not refreshed is refreshed again; one that never is ends the scan', async () => {
+  const later = indexOf([10, 10], undefined, 2)
+  expect(await later.read()).toEqual(['d0', 'd1'])
+  expect(later.pauses()).toBe(2)
+  const never = indexOf([10, 10], undefined, Number.POSITIVE_INFINITY)
+  await expect(never.read()).rejects.toThrow(Unavailable)
+  expect(never.answered).toEqual([])
+})
+
+test('documents that are not those whose sizes were asked for end the scan', async () => {
+  const sizes = [10, 10]
+  const { read } = indexOf(sizes, ({ _source }) => {
+    if (_source === undefined) sizes.length = 0
+  })
+  await expect(read()).rejects.toThrow(CommandError)
+})
+
+test('the larger documents were, the fewer are asked about next', () => {
+  expect(nextSize(8, [10, 10])).toBe(32)
+  expect(nextSize(SCAN_SIZES, [10])).toBe(SCAN_SIZES)
+  expect(nextSize(8, [SCAN_LOADED_BYTES / 2, SCAN_LOADED_BYTES / 2])).toBe(2)
+  expect(nextSize(8, [3 * SCAN_LOADED_BYTES])).toBe(1)
+  expect(nextSize(8, [])).toBe(1)
+})
+
+test('items are divided into portions that fit, each once and in order', () => {
+  expect([...portionsOf(['a', 'b', 'c', 'd'], [SCAN_BYTES * 2, 1, SCAN_BYTES - 1, 1])]).toEqual([
+    ['a'],
+    ['b', 'c'],
+    ['d'],
+  ])
+})

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { difference, isSameAmount, total } from '../../../commands/documents/sums.ts'
+
+test('sums are exact, and have the digits of the finest amount', () => {
+  expect(total([])).toBe('0')
+  expect(total(['0.10', '0.20'])).toBe('0.30')
+  expect(total(['100.00', '-100'])).toBe('0.00')
+  expect(total(['0.1', '0.2', '0.003'])).toBe('0.303')
+  const large = `1${'0'.repeat(39)}.${'0'.repeat(39)}1`
+  expect(total([large, large])).toBe(`2${'0'.repeat(39)}.${'0'.repeat(39)}2`)
+})
+
+test('a difference is what the second has more', () => {
+  expect([difference('100.00', '110'), difference('1.5', '1.25'), difference('0', '-3')]).toEqual([
+    '10.00',
+    '-0.25',
+    '-3',
+  ])
+})
+
+test('amounts are the same however they are written', () => {
+  expect([isSameAmount('1.0', '1.00'), isSameAmount('1.0', '1.01')]).toEqual([true, false])
+})

@@ -1,0 +1,173 @@
+/** A drop on control documents, groups and positions that a test changes, with a clock that only waiting moves. */
+import type { Kafka } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { drop } from '../../../commands/generations/drop.ts'
+import { list } from '../../../commands/generations/generations.ts'
+import { DROP_WAIT_MS, LET_GO_MS, QUIET_MS } from '../../../commands/limits.ts'
+import type { Request } from '../../../projector/elasticsearch/client.ts'
+import { indexOf, kinds } from '../../../schemas/documents.ts'
+
+const identityOf = (generation: string) => {
+  return { generation, topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }
+}
+const positionOf = (position: number, time = 0) => ({ position, last: null, at: 0, time, serve_from: 0 })
+const whole = (generation: string): [string, object][] => [
+  [`generation:${generation}`, identityOf(generation)],
+  [`position:${generation}:0`, positionOf(5)],
+]
+const indicesOf = (generation: string): string[] => kinds.map(kind => indexOf('p', generation, kind))
+
+const given = (live: object, documents: [string, object][], indices: string[], cluster = 'c') => {
+  const bodies = new Map<string, object>([['live', { generation: 'g1', ...live }], ...documents])
+  const there = new Set(indices)
+  const state = { members: 0, onWait: (_: number): void => undefined, onRead: (_: string): void => undefined }
+  let time = 0
+  let seqNo = 0
+  const deleted: { path: string; time: number }[] = []
+  const found = (id: string) => {
+    const body = bodies.get(id)
+    if (body === undefined) return { _id: id, found: false }
+    return { _id: id, found: true, _source: { kind: id.split(':')[0], body }, _seq_no: seqNo, _primary_term: 1 }
+  }
+  const send = async ({ method, path, body }: Request) => {
+    const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
+    if (method === 'DELETE') {
+      deleted.push({ path, time })
+      for (const name of index.split(',')) there.delete(name)
+      bodies.delete(id)
+      return { status: 200, body: {} }
+    }
+    if (index === '_resolve') return { status: 200, body: { indices: [...there].map(name => ({ name })) } }
+    if (index === '_mget') {
+      return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
+    }
+    if (operation === '_refresh') return { status: 200, body: {} }
+    if (operation === '_search') {
+      const ids = [...bodies.keys()].filter(of => of !== 'live')
+      return { status: 200, body: { hits: { hits: ids.map(_id => ({ _id })) } } }
+    }
+    if (method === 'GET') state.onRead(id)
+    if (method === 'GET') return { status: bodies.has(id) ? 200 : 404, body: found(id) }
+    seqNo++
+    bodies.set(id, (body as { body: object }).body)
+    return { status: 200, body: {} }
+  }
+  const admin = {
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    describeCluster: async () => ({ clusterId: cluster }),
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
+    describeGroups: async () => ({ groups: [{ members: Array.from({ length: state.members }) }] }),
+    deleteGroups: async () => [],
+  }
+  const out: string[] = []
+  const context = {
+    send,
+    prefix: 'p',
+    out: (text: string | Buffer) => void out.push(String(text)),
+    say: () => undefined,
+    kafka: { admin: () => admin } as unknown as Kafka,
+    topics: { events: 't', 'api-keys': 'k' },
+    sleep: async (milliseconds: number) => {
+      time += milliseconds
+      state.onWait(time)
+    },
+    now: () => time,
+  }
+  return {
+    bodies,
+    there,
+    state,
+    deleted,
+    list: async () => {
+      out.length = 0
+      await list({ json: true }, context)
+      return Object.fromEntries(out.map(line => JSON.parse(line)).map(({ generation, roles }) => [generation, roles]))
+    },
+    drop: (generation: string) => drop({ generation, json: false }, context, 'group'),
+    time: () => time,
+  }
+}
+
+const both = () =>
+  given({ kept: ['g1', 'g2'] }, [...whole('g1'), ...whole('g2')], [...indicesOf('g1'), ...indicesOf('g2')])
+
+test('a drop deletes all indices in one request, and the generation’s own document last', async () => {
+  const { drop, deleted, list } = both()
+  await drop('g2')
+  expect(deleted.map(({ path }) => path)).toEqual([
+    `/${indicesOf('g2').sort().join()}`,
+    '/p-control/_doc/position%3Ag2%3A0',
+    '/p-control/_doc/generation%3Ag2',
+  ])
+  expect(await list()).toEqual({ g1: ['live'] })
+})
+
+test('a drop gives projectors the time to let go, also where their group is another', async () => {
+  const { drop, deleted } = both()
+  await drop('g2')
+  expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(LET_GO_MS)
+})
+
+test('a drop waits until the group is empty and no position has changed for a while', async () => {
+  const { bodies, drop, deleted, state } = both()
+  state.members = 1
+  state.onWait = time => {
+    if (time >= 20_000) state.members = 0
+    if (time <= 30_000) bodies.set('position:g2:0', positionOf(5, time))
+  }
+  await drop('g2')
+  expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(30_000 + QUIET_MS)
+})
+
+test.each([
+  ['a group has members', 1, false, '1 projectors still keep g2 up'],
+  ['somebody of another group writes', 0, true, 'somebody still writes to g2'],
+])('nothing is deleted while %s', async (_, members, writes, why) => {
+  const { bodies, drop, deleted, state, time } = both()
+  state.members = members
+  state.onWait = time => void (writes && bodies.set('position:g2:0', positionOf(5, time)))
+  await expect(drop('g2')).rejects.toThrow(why)
+  expect(deleted).toEqual([])
+  expect(time()).toBeGreaterThan(DROP_WAIT_MS)
+  // It is not kept up any more, and can be dropped again.
+  expect(bodies.get('live')).toMatchObject({ kept: ['g1'] })
+})
+
+test('a swap that comes between keeps what is needed of the one before until it is said how far readers saw it', async () => {
+  const { bodies, drop, state } = both()
+  bodies.set('live', { generation: 'g2', kept: ['g1', 'g2'], floor: [5] })
+  let reads = 0
+  state.onRead = id => {
+    // First it is read for its source; then, just before the change, for whether it follows the other.
+    if (id !== 'generation:g2' || ++reads !== 2) return
+    bodies.set('live', { generation: 'g2', kept: ['g1', 'g2'], previous: 'g1', floor: null })
+  }
+  await drop('g1')
+  expect(bodies.get('live')).toMatchObject({ generation: 'g2', kept: ['g2'], previous: null, floor: [5] })
+})
+
+test('a drop on another cluster is refused before anything is changed', async () => {
+  const { bodies, drop } = given({ kept: ['g1', 'g2'] }, [...whole('g1'), ...whole('g2')], [], 'another')
+  await expect(drop('g2')).rejects.toThrow('cluster_id: expected c, got another')
+  expect(bodies.get('live')).toEqual({ generation: 'g1', kept: ['g1', 'g2'] })
+})
+
+test.each([
+  ['a name that a rebuild was cut short after', { kept: ['g1'], building: 'g2' }, [], [], ['building', 'not whole']],
+  ['indices without a name', { kept: ['g1'] }, [], indicesOf('g2').slice(0, 2), ['left over', 'not whole']],
+  ['a document without indices', { kept: ['g1'] }, whole('g2'), [], ['left over', 'not whole']],
+  ['positions alone', { kept: ['g1'] }, whole('g2').slice(1), [], ['left over', 'not whole']],
+  ['all that a drop was cut short before', { kept: ['g1'] }, whole('g2'), indicesOf('g2'), ['left over']],
+] satisfies [string, object, [string, object][], string[], string[]][])(
+  '%s: it is listed, and dropped',
+  async (_, live, documents, indices, roles) => {
+    const its = given(live, [...whole('g1'), ...documents], [...indicesOf('g1'), ...indices])
+    expect(await its.list()).toEqual({ g1: ['live'], g2: roles })
+    await its.drop('g2')
+    expect(await its.list()).toEqual({ g1: ['live'] })
+    expect([...its.there].sort()).toEqual(indicesOf('g1').sort())
+    expect([...its.bodies.keys()].sort()).toEqual(['generation:g1', 'live', 'position:g1:0'])
+    await expect(its.drop('g2')).rejects.toThrow('there is no generation g2')
+  },
+)

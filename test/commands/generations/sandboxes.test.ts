@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { assertMadeWith, sandboxIn, untilInWords, written } from '../../../commands/generations/sandboxes.ts'
+import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+import type { SandboxBody } from '../../../schemas/sandboxes.ts'
+
+const made: SandboxBody = {
+  org: 'org_1',
+  until: { offsets: [[2, 7]] },
+  bounds: [0, 0, 7],
+  rules: { name: 'capped.ts', sha256: 'a' },
+}
+const refusal = (wanted: Partial<SandboxBody>, rules_version = RULES_VERSION): string => {
+  const source = { topic: 't', cluster_id: 'c', partitions: 3 }
+  try {
+    assertMadeWith({ generation: 's1', ...source, rules_version, sandbox: made }, { ...made, ...wanted })
+    return 'the same'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+test('a sandbox is gone on with only by who wants the same of it', () => {
+  expect(refusal({})).toBe('the same')
+  expect(refusal({ org: null })).toContain('made of org_1')
+  expect(refusal({ until: null })).toContain('made up to 2:7')
+  expect(refusal({ until: { offsets: [[2, 8]] } })).toContain('made up to 2:7')
+  expect(refusal({ rules: null })).toContain('made with capped.ts')
+  expect(refusal({ rules: { name: 'capped.ts', sha256: 'b' } })).toContain('made with another text of capped.ts')
+  expect(refusal({}, RULES_VERSION + 1)).toContain(`made by version ${RULES_VERSION + 1} of the rules`)
+})
+
+test('a module is known by its text, wherever it lies', () => {
+  expect(refusal({ rules: { name: 'copy.ts', sha256: 'a' } })).toBe('the same')
+})
+
+test('a sandbox is told from a generation by how it is written', () => {
+  expect([sandboxIn(written('s1')), sandboxIn('g1')]).toEqual(['s1', undefined])
+})
+
+test('up to where it goes is said as it was asked for', () => {
+  expect(untilInWords(made)).toBe('2:7')
+  expect(untilInWords({ until: { time: '2026-01-01T00:00:00.000Z' }, bounds: [] })).toBe('2026-01-01T00:00:00.000Z')
+  expect(untilInWords({ until: null, bounds: [1, 2] })).toBe('where the topic ended then: 1, 2')
+})

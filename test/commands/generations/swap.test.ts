@@ -1,0 +1,222 @@
+/** Swaps and rollbacks on control and parked documents that a test changes, with a clock that only waiting moves. */
+import { describe, expect, test } from 'vitest'
+import { rollback, swap } from '../../../commands/generations/swap.ts'
+import { SWAP_NEAR_MS, SWAP_WAIT_MS } from '../../../commands/limits.ts'
+import type { Request } from '../../../projector/elasticsearch/client.ts'
+
+type Given = {
+  readonly live?: object
+  /** Of g2. */
+  readonly follows?: string
+  readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
+  /** Ids of what each has parked. */
+  readonly parked?: Readonly<Record<'g1' | 'g2', readonly string[]>>
+}
+
+const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: Given) => {
+  const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
+  const reached = { g1: [...positions.g1], g2: [...positions.g2] }
+  let time = 0
+  /** What happens while a command waits: told the milliseconds since it began. */
+  const world = { onWait: (_: number): void => undefined }
+  const sourceOf = (index: string, id: string): object | undefined => {
+    const [kind, name = 'g1', partition] = id.split(':')
+    const generation = name === 'g2' ? 'g2' : 'g1'
+    if (index.endsWith('-parked')) {
+      return parked[index.includes('-g2-') ? 'g2' : 'g1'].includes(id) ? { code: 'id_reused' } : undefined
+    }
+    if (kind === 'live') return { kind, body: state.live }
+    if (kind === 'position') return { kind, body: { position: reached[generation][Number(partition)] } }
+    const rules_version = generation === 'g2' && follows !== undefined ? 2 : 1
+    const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
+    return { kind, body: { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version, ...followed } }
+  }
+  const send = async ({ method, path, body, query }: Request) => {
+    const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
+    if (index === '_mget') {
+      const { docs } = body as { docs: { _index: string; _id: string }[] }
+      const found = docs.map(({ _index, _id }) => {
+        const _source = sourceOf(_index, _id)
+        return { _id, found: _source !== undefined, _source }
+      })
+      return { status: 200, body: { docs: found } }
+    }
+    if (operation === '_refresh') return { status: 200, body: {} }
+    if (operation === '_search') {
+      const ids = parked[index.includes('-g2-') ? 'g2' : 'g1']
+      const { should } = (body as { query: { bool: { should: Ranges } } }).query.bool
+      const hits = ids.filter(of => {
+        const [, partition, offset] = of.split(':').map(Number)
+        const range = should[partition ?? 0]?.bool.filter[1].range.offset
+        return range !== undefined && (offset ?? 0) >= range.gte && (offset ?? 0) < range.lt
+      })
+      return { status: 200, body: { timed_out: false, hits: { hits: hits.map(_id => ({ _id, sort: [] })) } } }
+    }
+    if (method === 'GET') {
+      return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }
+    }
+    if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
+    state.seqNo++
+    state.live = (body as { body: Record<string, unknown> }).body
+    return { status: 200, body: {} }
+  }
+  const said: string[] = []
+  const context = {
+    send,
+    prefix: 'p',
+    out: () => undefined,
+    say: (line: string) => void said.push(line),
+    sleep: async (milliseconds: number) => {
+      time += milliseconds
+      world.onWait(time)
+    },
+    now: () => time,
+  }
+  return { state, reached, world, said, time: () => time, context }
+}
+type Ranges = { bool: { filter: [object, { range: { offset: { gte: number; lt: number } } }] } }[]
+
+const toG2 = { generation: 'g2', force: undefined, json: false }
+const equalAt = (positions: number[], found = 'equal', rules_versions = [1, 1]) => {
+  return { compared: { 'g1 g2': { found, positions, rules_versions, run: 1 } } }
+}
+const verified = equalAt([4, 3])
+const verifiedOfOthers = equalAt([4, 3], 'equal', [1, 2])
+
+describe('a swap', () => {
+  test('waits until every position of the new one has reached that of the live one, all at one look', async () => {
+    const { state, reached, world, time, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
+    world.onWait = passed => {
+      if (passed >= 1_000) reached.g2 = [4, 7]
+      if (passed >= 2_000) reached.g2 = [5, 7]
+    }
+    await swap(toG2, context)
+    expect(time()).toBe(2_000)
+    expect(state.live).toMatchObject({ generation: 'g2', previous: 'g1', floor: [5, 7] })
+  })
+
+  test('gives up after a minute, and changes nothing', async () => {
+    const { state, time, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
+    await expect(swap(toG2, context)).rejects.toThrow('g2 is 4 records behind g1')
+    expect(time()).toBeGreaterThan(SWAP_WAIT_MS)
+    expect(state.live.generation).toBe('g1')
+  })
+
+  test('to one that follows the live one is made once that one is less than a moment behind: at one look it never would be', async () => {
+    const { state, reached, world, time, context } = given({
+      live: verifiedOfOthers,
+      follows: 'g1',
+      positions: { g1: [5, 100], g2: [5, 3] },
+    })
+    // One goes on all the while; the other comes after it, at first seconds later and then a tenth of one.
+    world.onWait = passed => {
+      reached.g1 = [5, 100 + passed]
+      reached.g2 = [5, passed < 3_000 ? 3 : passed]
+    }
+    await swap(toG2, context)
+    expect(time()).toBeGreaterThanOrEqual(3_000)
+    expect(time()).toBeLessThan(3_000 + 2 * SWAP_NEAR_MS)
+    expect(state.live).toMatchObject({ generation: 'g2', floor: reached.g1, alone: { g2: reached.g1 } })
+  })
+
+  test('is not made while the live one has parked what would no longer be parked; forced, it says what', async () => {
+    const parked = { g1: ['t:0:1', 't:1:6'], g2: ['t:0:1'] }
+    const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
+    await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
+    expect(its.state.live.generation).toBe('g1')
+    await swap({ generation: 'g2', force: 'it was looked at', json: false }, its.context)
+    expect(its.said[0]).toContain('t:1:6')
+    expect(its.state.live.generation).toBe('g2')
+  })
+
+  test('looks again at what the live one had yet to decide, where the other one was further', async () => {
+    const parked = { g1: [] as string[], g2: [] }
+    const live = { ...verifiedOfOthers, alone: { g2: [0, 0] } }
+    const its = given({ live, follows: 'g1', positions: { g1: [6, 6], g2: [5, 7] }, parked })
+    its.world.onWait = () => {
+      parked.g1.push('t:1:6')
+      its.reached.g1[1] = 7
+      its.reached.g2[0] = 6
+    }
+    await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
+    expect(its.state.live.generation).toBe('g1')
+  })
+
+  test('is not made where what is parked was not made searchable whole', async () => {
+    const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
+    const send = async (request: Request) =>
+      request.path.endsWith('/_refresh') ? { status: 200, body: { _shards: { failed: 1 } } } : its.context.send(request)
+    await expect(swap(toG2, { ...its.context, send })).rejects.toThrow('what g1 parked cannot be read whole')
+    expect(its.state.live.generation).toBe('g1')
+  })
+
+  test('looks again at what is parked while it waits', async () => {
+    const parked = { g1: [] as string[], g2: [] }
+    const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 6] }, parked })
+    its.world.onWait = () => {
+      parked.g1.push('t:1:6')
+      its.reached.g2 = [5, 7]
+    }
+    await expect(swap(toG2, its.context)).rejects.toThrow('t:1:6')
+  })
+
+  test('to one that follows another than the live one is refused', async () => {
+    const { context } = given({ live: verified, follows: 'g7', positions: { g1: [5, 7], g2: [5, 7] } })
+    await expect(swap(toG2, context)).rejects.toThrow('drop it, and make one beside g1')
+  })
+
+  test('changes nothing where somebody else has made another one live meanwhile', async () => {
+    const { state, reached, world, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
+    world.onWait = () => {
+      reached.g2 = [5, 7]
+      state.live = { generation: 'g3', kept: ['g1', 'g2', 'g3'], previous: 'g1', floor: [5, 7] }
+      state.seqNo++
+    }
+    await expect(swap(toG2, context)).rejects.toThrow('meanwhile g3 was made live')
+    expect(state.live.generation).toBe('g3')
+  })
+
+  test.each([
+    ['nothing was compared', {}, 'g2 was not found equal to g1'],
+    ['an older version noted it', { verified: { g2: 'g1' } }, 'by an older version of this program'],
+    ['the last comparison found a difference', equalAt([4, 3], 'different'), 'g2 was found different from g1'],
+    ['it was compared under other rules', equalAt([4, 3], 'equal', [1, 2]), 'under other rules'],
+    ['it lies behind where it was compared', equalAt([4, 8]), 'lies behind where it was found equal'],
+    ['most of it came since', equalAt([4, 3]), 'as of 7 records, and has 110000 more since'],
+  ])('without a reason is refused where %s', async (_, live, why) => {
+    const far = why.includes('110000') ? 110_000 : 0
+    const { state, context } = given({ live, positions: { g1: [4, 3 + far], g2: [4, 3 + far] } })
+    await expect(swap(toG2, context)).rejects.toThrow(why)
+    expect(state.live.generation).toBe('g1')
+    await swap({ ...toG2, force: 'it was looked at' }, context)
+    expect(state.live.generation).toBe('g2')
+  })
+
+  test('is not made where a comparison finds a difference while it waits', async () => {
+    const { state, reached, world, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
+    world.onWait = () => {
+      reached.g2 = [5, 7]
+      Object.assign(state.live, equalAt([5, 3], 'different'))
+    }
+    await expect(swap(toG2, context)).rejects.toThrow('g2 was found different from g1')
+    expect(state.live.generation).toBe('g1')
+  })
+
+  test('that was cut short before is brought to its end by the next command', async () => {
+    const cut = { generation: 'g2', previous: 'g1', floor: null }
+    const { state, context } = given({ live: cut, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
+    await rollback({ force: undefined, json: false }, context)
+    expect(state.live).toMatchObject({ generation: 'g1', previous: 'g2', floor: [5, 7], alone: { g2: [5, 7] } })
+  })
+})
+
+test('a rollback waits as a swap does', async () => {
+  const live = { generation: 'g2', previous: 'g1', floor: [5, 7] }
+  const { state, reached, world, time, context } = given({ live, positions: { g1: [5, 3], g2: [5, 7] } })
+  world.onWait = passed => {
+    if (passed >= 1_000) reached.g1 = [5, 7]
+  }
+  await rollback({ force: undefined, json: false }, context)
+  expect(time()).toBe(1_000)
+  expect(state.live).toMatchObject({ generation: 'g1', previous: 'g2', floor: [5, 7] })
+})

@@ -1,0 +1,23 @@
+/** What is asked of Elasticsearch to list parked records, which may have 8 MiB each. */
+import { expect, test } from 'vitest'
+import { findParked } from '../../../commands/parked/find.ts'
+import type { Request } from '../../../projector/elasticsearch/client.ts'
+
+const live = { events: { parkedIndex: 'p' }, 'api-keys': { parkedIndex: 'k' } } as unknown as Parameters<
+  typeof findParked
+>[1]
+
+test('parked records are listed by what is indexed of them: none is loaded', async () => {
+  const asked: Request[] = []
+  const send = async (request: Request) => {
+    asked.push(request)
+    const fields = { code: ['rep_unknown'], topic: ['t'], partition: [0], offset: [7], at: [9] }
+    const hits = { total: { value: 1 }, hits: [{ fields, sort: [9, 't', 0, 7] }] }
+    return { status: 200, body: { _shards: { failed: 0 }, hits } }
+  }
+  expect(await findParked(send, live, {}, 'oldest', 10)).toEqual({
+    total: 1,
+    records: [{ code: 'rep_unknown', topic: 't', partition: 0, offset: 7, at: 9 }],
+  })
+  expect(asked.at(-1)?.body).toMatchObject({ _source: false })
+})

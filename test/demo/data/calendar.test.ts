@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { midnight, spansOf } from '../../../demo/data/calendar.ts'
+
+const zones = { month: 'Europe/Berlin', quarter: 'Asia/Kolkata', year: 'America/Chicago' }
+
+describe('a boundary is midnight of its time zone, with the offset the zone has at that instant', () => {
+  test.for([
+    ['Europe/Berlin', 2024, 3, '2024-03-01T00:00:00+01:00'],
+    ['Europe/Berlin', 2024, 4, '2024-04-01T00:00:00+02:00'],
+    ['Europe/London', 2024, 4, '2024-04-01T00:00:00+01:00'],
+    ['Europe/London', 2024, 12, '2024-12-01T00:00:00Z'],
+    ['America/Chicago', 2024, 3, '2024-03-01T00:00:00-06:00'],
+    ['America/Chicago', 2024, 4, '2024-04-01T00:00:00-05:00'],
+    ['Asia/Kolkata', 2024, 13, '2025-01-01T00:00:00+05:30'],
+    // The clocks change two hours after this midnight.
+    ['Australia/Lord_Howe', 2018, 4, '2018-04-01T00:00:00+11:00'],
+  ] as const)('%s, month %i/%i', ([timezone, year, month, text]) => {
+    expect(midnight(timezone, year, month)).toEqual({ text, at: Date.parse(text) })
+  })
+})
+
+test('every period begins where the one of its kind before it ends', () => {
+  const spans = spansOf({ zones, yearBegins: 4 }, 2020, 3)
+  for (const kind of ['month', 'quarter', 'year'] as const) {
+    const ofKind = spans.filter(span => span.kind === kind)
+    expect(ofKind.slice(1).map(({ starts_at }) => starts_at)).toEqual(ofKind.slice(0, -1).map(({ ends_at }) => ends_at))
+    expect(ofKind.every(({ from, to }) => from < to)).toBe(true)
+  }
+  expect(spans).toHaveLength(36 + 12 + 3)
+})
+
+test('periods are named for people', () => {
+  const names = spansOf({ zones, yearBegins: 4 }, 2020, 1).map(({ name }) => name)
+  expect(names).toContain('January 2020')
+  expect(names).toContain('Q1 from 2020-04')
+  expect(names).toContain('FY 2020/2021')
+})

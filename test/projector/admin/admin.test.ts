@@ -1,0 +1,119 @@
+import type { Server } from 'node:http'
+import { connect } from 'node:net'
+import { Registry } from 'prom-client'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type AdminSteps, startAdmin } from '../../../projector/admin/admin.ts'
+
+let server: Server | undefined
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+const steps: AdminSteps = {
+  health: { reasons: () => ({}) },
+  registry: new Registry(),
+  failed: () => [],
+  clocks: () => ({ elasticsearch_ahead_ms: 0, agree: true }),
+  status: async () => [],
+  receipts: { sources: () => [], ask: async () => ({ state: 'not_yet' }) },
+}
+
+const start = async (given: Partial<AdminSteps> = {}) => {
+  server = await startAdmin('127.0.0.1', 0, { ...steps, ...given })
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const ask = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    return { status: answer.status, body: await answer.text() }
+  }
+  return { ask, port }
+}
+
+test('it is alive as long as it answers, ready when nothing is in the way, and else says what is', async () => {
+  const reasons: Record<string, string> = {}
+  const { ask } = await start({ health: { reasons: () => reasons } })
+  expect(await ask('/livez')).toEqual({ status: 200, body: '{"live":true}' })
+  expect(await ask('/readyz')).toEqual({ status: 200, body: '{"ready":true,"reasons":{}}' })
+  reasons.kafka = 'does not answer'
+  expect(await ask('/readyz')).toEqual({ status: 503, body: '{"ready":false,"reasons":{"kafka":"does not answer"}}' })
+  expect((await ask('/livez')).status).toBe(200)
+})
+
+test('its status is that of every partition, or 503 when that is not known', async () => {
+  const partition = { generation: 'g1', topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, parked: 0 }
+  const { ask } = await start({ status: async () => [partition] })
+  expect(await ask('/status')).toEqual({
+    status: 200,
+    body: JSON.stringify({ partitions: [partition], clocks: steps.clocks() }),
+  })
+  server?.close()
+  expect((await (await start({ status: async () => undefined })).ask('/status')).status).toBe(503)
+})
+
+test('it is ready without a generation that is not live and failed, and says which one and why', async () => {
+  const { ask } = await start({ failed: () => [{ generation: 'g2', code: 'index_missing' }] })
+  const failed = { g2: 'index_missing' }
+  expect(await ask('/readyz')).toEqual({ status: 200, body: JSON.stringify({ ready: true, reasons: {}, failed }) })
+  expect(await ask('/status')).toEqual({
+    status: 200,
+    body: JSON.stringify({ partitions: [], clocks: steps.clocks(), failed }),
+  })
+})
+
+test('a part that fails is answered 500, without its message', async () => {
+  const status = async (): Promise<never> => {
+    throw new Error('quotes a document')
+  }
+  const { ask } = await start({ status })
+  expect(await ask('/status')).toEqual({ status: 500, body: '{}' })
+})
+
+test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])(
+  '%s is answered with the paths there are',
+  async path => {
+    const { ask } = await start()
+    const paths = ['/livez', '/readyz', '/metrics', '/status', '/receipts/{topic}/{partition}/{offset}']
+    expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
+  },
+)
+
+test('a port in use stops the start', async () => {
+  const { port } = await start()
+  await expect(startAdmin('127.0.0.1', port, steps)).rejects.toThrow(
+    expect.objectContaining({ code: 'port_unavailable' }),
+  )
+})
+
+describe('a receipt', () => {
+  const sources = () => [{ stream: 'events', topic: 't', partitions: 1 } as const]
+
+  test('is answered to GET and HEAD, and to nothing else', async () => {
+    const { port } = await start({ receipts: { ...steps.receipts, sources } })
+    const ask = (method: string) => fetch(`http://127.0.0.1:${port}/receipts/t/0/7?wait=1`, { method })
+    const [got, head, posted] = await Promise.all(['GET', 'HEAD', 'POST'].map(ask))
+    expect(await got?.json()).toEqual({ state: 'not_yet', topic: 't', partition: 0, offset: 7 })
+    expect(got?.headers.get('cache-control')).toBe('no-store')
+    expect([head?.status, await head?.text(), head?.headers.get('content-type')]).toEqual([200, '', 'application/json'])
+    expect([posted?.status, posted?.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  })
+
+  test('is not waited for any more once the client has gone', async () => {
+    const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const { port } = await start({
+      receipts: {
+        sources,
+        ask: (_place, _milliseconds, gone) => {
+          gone.addEventListener('abort', () => left.resolve())
+          asked.resolve()
+          return new Promise(() => undefined)
+        },
+      },
+    })
+    const client = connect(port, '127.0.0.1')
+    client.write('GET /receipts/t/0/7?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n')
+    await asked.promise
+    client.end()
+    await left.promise
+  })
+})

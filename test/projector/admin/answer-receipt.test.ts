@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest'
+import { answerReceipt, type ReceiptSteps } from '../../../projector/admin/answer-receipt.ts'
+import type { ReceiptOutcome, RecordPlace } from '../../../projector/admin/receipts.ts'
+
+const sources = [
+  { stream: 'api-keys', topic: 'commission.api-keys', partitions: 1 },
+  { stream: 'events', topic: 'commission.events', partitions: 6 },
+  // A second generation of the same topic.
+  { stream: 'events', topic: 'commission.events', partitions: 6 },
+] as const
+
+const ask = async (
+  url: string,
+  {
+    method = 'GET',
+    outcome = { state: 'published' } as ReceiptOutcome,
+    known = sources as ReturnType<ReceiptSteps['sources']>,
+  } = {},
+) => {
+  const asked: [RecordPlace, number][] = []
+  const answer = await answerReceipt(method, url, new AbortController().signal, {
+    sources: () => known,
+    ask: async (place, milliseconds) => {
+      asked.push([place, milliseconds])
+      return outcome
+    },
+  })
+  return { answer, body: answer && JSON.parse(answer.body), asked }
+}
+
+test('the place and the wait are those of the request; without one nothing is waited for', async () => {
+  const place = { stream: 'events', topic: 'commission.events', partition: 3, offset: 17 }
+  expect((await ask('/receipts/commission.events/3/17?wait=10')).asked).toEqual([[place, 10_000]])
+  expect((await ask('/receipts/commission.events/3/17')).asked).toEqual([[place, 0]])
+  expect((await ask('/receipts/commission.events/3/17?wait=60', { method: 'HEAD' })).asked).toEqual([[place, 60_000]])
+  expect((await ask('/receipts/commission.api-keys/0/0?wait=0')).asked).toEqual([
+    [{ stream: 'api-keys', topic: 'commission.api-keys', partition: 0, offset: 0 }, 0],
+  ])
+})
+
+test.each([{ state: 'published' }, { state: 'parked', code: 'rep_unknown' }, { state: 'not_yet' }] as const)(
+  'a receipt names its record: $state',
+  async outcome => {
+    const { answer, body } = await ask('/receipts/commission.events/3/17', { outcome })
+    expect(body).toEqual({ ...outcome, topic: 'commission.events', partition: 3, offset: 17 })
+    expect(answer).toMatchObject({ code: 200, headers: { 'cache-control': 'no-store' } })
+  },
+)
+
+describe('what is wrong with a request is said with what was expected and what came, and nothing is looked for:', () => {
+  const topic = '/receipts/commission.events'
+  test.each([
+    [`${topic}/x/0`, 400, 'partition: expected a whole number from 0 to 2147483647, got "x"'],
+    [`${topic}/2147483648/0`, 400, 'partition: expected a whole number from 0 to 2147483647, got "2147483648"'],
+    [`${topic}/01/0`, 400, 'partition: expected a whole number from 0 to 2147483647, got "01"'],
+    // What a producer gets back that does not wait for Kafka.
+    [`${topic}/0/-1`, 400, 'offset: expected a whole number from 0 to 9007199254740991, got "-1"'],
+    [`${topic}/0/1e3`, 400, 'offset: expected a whole number from 0 to 9007199254740991, got "1e3"'],
+    [`${topic}/0/9007199254740992`, 400, expect.stringContaining('got "9007199254740992"')],
+    [`${topic}/0/${'9'.repeat(5_000)}`, 400, expect.stringMatching(/got "9{100}"$/)],
+    [`${topic}/0/0?wait=61`, 400, 'wait: expected whole seconds from 0 to 60, got "61"'],
+    [`${topic}/0/0?wait=1.5`, 400, 'wait: expected whole seconds from 0 to 60, got "1.5"'],
+    [`${topic}/0/0?wait=`, 400, 'wait: expected whole seconds from 0 to 60, got ""'],
+    [`${topic}/0/0?wait`, 400, 'wait: expected whole seconds from 0 to 60, got ""'],
+    [`${topic}/0/0?wait=+1`, 400, 'wait: expected whole seconds from 0 to 60, got " 1"'],
+    [`${topic}/0/0?wait=1&wait=1`, 400, 'wait: expected once, got 2 times'],
+    [`${topic}/0/0?wiat=10`, 400, 'query: expected no parameter but wait, got "wiat"'],
+    [`${topic}/6/0`, 404, 'partition: expected 0 to 5 of commission.events, got 6'],
+    ['/receipts/commission.api-keys/1/0', 404, 'partition: expected 0 to 0 of commission.api-keys, got 1'],
+    ['/receipts/other/0/0', 404, 'topic: expected commission.api-keys or commission.events, got "other"'],
+    ['/receipts/__proto__/0/0', 404, 'topic: expected commission.api-keys or commission.events, got "__proto__"'],
+    ['/receipts/other/x/0', 400, expect.stringMatching(/^partition/)],
+  ])('%s', async (url, code, error) => {
+    const { answer, body, asked } = await ask(url)
+    expect([answer?.code, body, asked]).toEqual([code, { error }, []])
+  })
+
+  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s', async method => {
+    const { answer, body, asked } = await ask(`${topic}/x/0`, { method })
+    expect(answer).toMatchObject({ code: 405, headers: { allow: 'GET, HEAD' } })
+    expect([body, asked]).toEqual([{ error: `method: expected GET or HEAD, got ${method}` }, []])
+  })
+})
+
+test.each([
+  ['unavailable', 'Elasticsearch does not say how far the partition is published'],
+  ['too_many', 'expected at most 1000 receipts to be waited for, got one more'],
+  ['stopping', 'the projector is stopping'],
+] as const)('what cannot be known now is 503, to be asked again: %s', async (state, error) => {
+  const { answer, body } = await ask('/receipts/commission.events/0/0', { outcome: { state } })
+  expect(answer).toMatchObject({ code: 503, headers: { 'retry-after': '1' } })
+  expect(body).toEqual({ error })
+})
+
+test('before the topics are known it is 503 as well, and never 404', async () => {
+  const { answer, body } = await ask('/receipts/commission.events/0/0', { known: [] })
+  expect([answer?.code, body]).toEqual([503, { error: 'the projector is starting' }])
+})
+
+test.each([
+  '/receipts',
+  '/receipts/',
+  '/receipts/t/0',
+  '/receipts/t/0/',
+  '/receipts/t/0/0/',
+  '/receipts//0/0',
+  '/x/t/0/0',
+])('%s is no such path', async url => {
+  expect((await ask(url)).answer).toBeUndefined()
+})

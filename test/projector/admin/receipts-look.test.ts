@@ -1,0 +1,128 @@
+/** What one look at Elasticsearch says of records. */
+import { expect, test } from 'vitest'
+import { lookInto, type RecordPlace } from '../../../projector/admin/receipts.ts'
+import { AnswerTooLong, type Elasticsearch, type Request } from '../../../projector/elasticsearch/client.ts'
+
+const NOT_YET = { state: 'not_yet' } as const
+const PUBLISHED = { state: 'published' } as const
+
+const at = (offset: number, partition = 0): RecordPlace => ({
+  stream: 'events',
+  topic: 'commission.events',
+  partition,
+  offset,
+})
+
+type Documents = Record<string, unknown>
+const live = (generation: string) => ({ kind: 'live', body: { generation } })
+const position = (position: number) => ({ kind: 'position', body: { position } })
+
+/** Elasticsearch with these documents, by index and id, which a test may change from one request to the next. */
+const setUp = (documents: Documents, before = (_asked: string[]): void => undefined) => {
+  const requests: string[][] = []
+  const send: Elasticsearch['send'] = async ({ path, body }: Request) => {
+    expect(path).toBe('/_mget')
+    const { docs } = body as { docs: { _index: string; _id: string; _source?: string[] }[] }
+    const asked = docs.map(({ _index, _id, _source }) => [_index, _id, ...(_source ?? [])].join('/'))
+    before(asked)
+    requests.push(asked)
+    const found = docs.map(({ _index, _id }) => {
+      const _source = documents[`${_index}/${_id}`]
+      return { _id, found: _source !== undefined, _version: 1, _source }
+    })
+    return { status: 200, body: { docs: found } }
+  }
+  const look = (...places: RecordPlace[]) => lookInto(send, 'c')(places, new AbortController().signal)
+  return { look, requests }
+}
+
+const key: RecordPlace = { stream: 'api-keys', topic: 'commission.api-keys', partition: 0, offset: 3 }
+
+test('a look says of each record whether it is published, parked or neither, in three requests for all', async () => {
+  const { look, requests } = setUp({
+    'c-control/live': live('g2'),
+    'c-control/position:g2:0': position(10),
+    'c-control/position:g2:1': position(5),
+    'c-control/position:api-keys:0': position(4),
+    'c-g2-parked/commission.events:0:8': { code: 'rep_unknown' },
+    'c-g2-parked/commission.events:1:5': { code: 'id_reused' },
+    'c-api-keys-parked/commission.api-keys:0:3': { code: 'key_unknown' },
+    // Of a generation that is not live.
+    'c-control/position:g1:1': position(100),
+    'c-g1-parked/commission.events:0:9': { code: 'id_reused' },
+  })
+  expect(await look(at(9), at(8), at(10), at(4, 1), at(5, 1), at(8), key)).toEqual([
+    PUBLISHED,
+    { state: 'parked', code: 'rep_unknown' },
+    NOT_YET,
+    PUBLISHED,
+    // Not before readers may see what is before it.
+    NOT_YET,
+    { state: 'parked', code: 'rep_unknown' },
+    { state: 'parked', code: 'key_unknown' },
+  ])
+  expect(requests).toEqual([
+    ['c-control/live'],
+    ['c-control/position:g2:0', 'c-control/position:g2:1', 'c-control/position:api-keys:0'],
+    [
+      'c-g2-parked/commission.events:0:9/code',
+      'c-g2-parked/commission.events:0:8/code',
+      'c-g2-parked/commission.events:1:4/code',
+      'c-api-keys-parked/commission.api-keys:0:3/code',
+    ],
+  ])
+})
+
+test('a look never takes for published what is parked while it looks', async () => {
+  const documents: Documents = { 'c-control/live': live('g1'), 'c-control/position:g1:0': position(8) }
+  // As the projector does it, at the worst moment: between any two requests.
+  for (const moment of ['c-control/live', 'c-control/position:g1:0', 'c-g1-parked/commission.events:0:8/code']) {
+    const all = { ...documents }
+    const { look } = setUp(all, asked => {
+      if (!asked.includes(moment)) return
+      all['c-g1-parked/commission.events:0:8'] = { code: 'rep_unknown' }
+      all['c-control/position:g1:0'] = position(9)
+    })
+    expect([NOT_YET, { state: 'parked', code: 'rep_unknown' }]).toContainEqual((await look(at(8)))[0])
+  }
+})
+
+test('a look follows a swap of generations', async () => {
+  const documents: Documents = {
+    'c-control/live': live('g1'),
+    'c-control/position:g1:0': position(8),
+    'c-control/position:g2:0': position(9),
+    'c-g2-parked/commission.events:0:8': { code: 'rep_unknown' },
+  }
+  const { look } = setUp(documents)
+  expect(await look(at(8))).toEqual([NOT_YET])
+  documents['c-control/live'] = live('g2')
+  expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
+})
+
+test.each(['c-control/live', 'c-control/position:g1:0'])('without %s there is no answer to a look', async missing => {
+  const documents: Documents = { 'c-control/live': live('g1'), 'c-control/position:g1:0': position(8) }
+  delete documents[missing]
+  await expect(setUp(documents).look(at(7))).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
+})
+
+test('an answer that does not hold all that was asked for leaves the rest for the next look', async () => {
+  const send: Elasticsearch['send'] = async ({ body }) => {
+    const { docs } = body as { docs: { _id: string }[] }
+    const sources: Documents = { live: live('g1'), 'position:g1:0': position(8) }
+    const found = docs.map(({ _id }) => ({ _id, found: _id in sources, _version: 1, _source: sources[_id] }))
+    return { status: 200, body: { docs: found } }
+  }
+  const halved: Elasticsearch['send'] = async (request, signal) => {
+    const { docs } = request.body as { docs: object[] }
+    if (docs.length > 2) throw new AnswerTooLong()
+    return send(request, signal)
+  }
+  const { signal } = new AbortController()
+  expect(await lookInto(halved, 'c')([at(1), at(2), at(3), at(4)], signal)).toEqual([
+    PUBLISHED,
+    PUBLISHED,
+    NOT_YET,
+    NOT_YET,
+  ])
+})

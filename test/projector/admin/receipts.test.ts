@@ -1,0 +1,210 @@
+/** How receipts are waited for; what a look sees is in `receipts-look.test.ts`. */
+import { expect, test } from 'vitest'
+import {
+  createReceipts,
+  type Receipt,
+  type ReceiptOutcome,
+  type RecordPlace,
+} from '../../../projector/admin/receipts.ts'
+import { Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { StopError } from '../../../projector/failures.ts'
+import { RECEIPTS_LOOK_INTERVAL_MS, RECEIPTS_LOOK_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../../../projector/limits.ts'
+import { Clock } from '../clock.ts'
+import { everythingRuns, Held } from '../held.ts'
+
+const SECOND = 1_000
+const NOT_YET = { state: 'not_yet' } as const
+const PUBLISHED = { state: 'published' } as const
+
+const at = (offset: number, partition = 0): RecordPlace => ({
+  stream: 'events',
+  topic: 'commission.events',
+  partition,
+  offset,
+})
+
+const setUp = () => {
+  const clock = new Clock()
+  const looks = new Held<readonly RecordPlace[], Receipt[]>()
+  const signals: AbortSignal[] = []
+  const receipts = createReceipts((places, signal) => {
+    signals.push(signal)
+    return looks.call(places)
+  }, clock.sleep)
+  /** What was answered, as soon as it was. */
+  const ask = (place: RecordPlace, milliseconds: number, gone = new AbortController().signal) => {
+    const asked: { answer: ReceiptOutcome | undefined; error: unknown } = { answer: undefined, error: undefined }
+    receipts.ask(place, milliseconds, gone).then(
+      answer => (asked.answer = answer),
+      error => (asked.error = error),
+    )
+    return asked
+  }
+  const offsets = () => looks.at(0).argument.map(({ offset }) => offset)
+  const nextLook = () => clock.move(RECEIPTS_LOOK_INTERVAL_MS)
+  return { clock, looks, signals, receipts, ask, offsets, nextLook }
+}
+
+test('without a wait the first look is answered, whatever it sees', async () => {
+  const { looks, ask, offsets, receipts } = setUp()
+  const asked = ask(at(5), 0)
+  await everythingRuns()
+  expect([offsets(), asked.answer]).toEqual([[5], undefined])
+  await looks.at(0).letGo([NOT_YET])
+  expect([asked.answer, receipts.waiting()]).toEqual([NOT_YET, 0])
+})
+
+test('with a wait it looks again and again until there is something to say', async () => {
+  const { looks, ask, nextLook, receipts } = setUp()
+  const asked = ask(at(5), 10 * SECOND)
+  for (let look = 0; look < 3; look++) {
+    await looks.at(0).letGo([NOT_YET])
+    expect([asked.answer, receipts.waiting()]).toEqual([undefined, 1])
+    await nextLook()
+  }
+  await looks.at(0).letGo([{ state: 'parked', code: 'rep_unknown' }])
+  expect([asked.answer, receipts.waiting()]).toEqual([{ state: 'parked', code: 'rep_unknown' }, 0])
+  await nextLook()
+  expect(looks.count).toBe(4)
+})
+
+test('when the time is over the latest look is answered, at once', async () => {
+  const { clock, looks, ask, nextLook } = setUp()
+  const asked = ask(at(5), SECOND)
+  await looks.at(0).letGo([NOT_YET])
+  await nextLook()
+  expect(looks.calls).toHaveLength(1)
+  await clock.move(SECOND - RECEIPTS_LOOK_INTERVAL_MS - 1)
+  expect(asked.answer).toBeUndefined()
+  // The look that is under way does not hold it up.
+  await clock.move(1)
+  expect(asked.answer).toEqual(NOT_YET)
+})
+
+test('all who wait share one look, and each gets what is said of its record', async () => {
+  const { looks, ask, offsets, nextLook } = setUp()
+  const first = ask(at(1), 10 * SECOND)
+  const others = [2, 3, 4].map(offset => ask(at(offset), 10 * SECOND))
+  // The look that is under way began without them.
+  expect(offsets()).toEqual([1])
+  await looks.at(0).letGo([NOT_YET])
+  await nextLook()
+  expect(offsets()).toEqual([1, 2, 3, 4])
+  await looks.at(0).letGo([PUBLISHED, NOT_YET, { state: 'parked', code: 'id_reused' }, PUBLISHED])
+  expect([first, ...others].map(({ answer }) => answer)).toEqual([
+    PUBLISHED,
+    undefined,
+    { state: 'parked', code: 'id_reused' },
+    PUBLISHED,
+  ])
+  await nextLook()
+  expect([offsets(), looks.count]).toEqual([[2], 3])
+})
+
+test('however quickly questions follow one another, looks do not', async () => {
+  const { clock, looks, ask } = setUp()
+  ask(at(1), 0)
+  await looks.at(0).letGo([PUBLISHED])
+  const second = ask(at(2), 0)
+  await clock.move(RECEIPTS_LOOK_INTERVAL_MS - 1)
+  expect([looks.count, second.answer]).toEqual([1, undefined])
+  await clock.move(1)
+  await looks.at(0).letGo([PUBLISHED])
+  expect([looks.count, second.answer]).toEqual([2, PUBLISHED])
+})
+
+test('after a time without questions the next is looked for at once', async () => {
+  const { clock, looks, ask } = setUp()
+  ask(at(1), 0)
+  await looks.at(0).letGo([PUBLISHED])
+  await clock.move(RECEIPTS_LOOK_INTERVAL_MS)
+  ask(at(2), 0)
+  expect(looks.count).toBe(2)
+})
+
+test('a look that fails is followed by the next, and is the answer only where time is over', async () => {
+  const { clock, looks, ask, nextLook } = setUp()
+  const [now, later, longer] = [ask(at(1), 0), ask(at(2), 300), ask(at(3), 10 * SECOND)]
+  await looks.at(0).fail(new Unavailable(503))
+  expect(now.answer).toEqual({ state: 'unavailable' })
+  await nextLook()
+  // An index that a swap left behind, and that is dropped now.
+  await looks.at(0).fail(new StopError('index_missing', 'commission-g1-parked'))
+  await clock.move(300)
+  expect([later.answer, longer.answer]).toEqual([{ state: 'unavailable' }, undefined])
+  await looks.at(0).letGo([PUBLISHED])
+  expect(longer.answer).toEqual(PUBLISHED)
+})
+
+test('when the time is over before any look is answered, the first that is, is the answer', async () => {
+  const { clock, looks, ask } = setUp()
+  const asked = ask(at(5), SECOND)
+  await clock.move(SECOND)
+  expect(asked.answer).toBeUndefined()
+  await looks.at(0).letGo([NOT_YET])
+  expect(asked.answer).toEqual(NOT_YET)
+})
+
+test('a look without an answer is given up', async () => {
+  const { clock, looks, signals, ask } = setUp()
+  const asked = ask(at(1), 0)
+  await clock.move(RECEIPTS_LOOK_TIMEOUT_MS - 1)
+  expect(signals[0]?.aborted).toBe(false)
+  await clock.move(1)
+  expect(signals[0]?.aborted).toBe(true)
+  await looks.at(0).fail(new Unavailable(0))
+  expect(asked.answer).toEqual({ state: 'unavailable' })
+})
+
+test('a defect is told to all that wait, and those who come later are looked for', async () => {
+  const { looks, ask, nextLook, receipts } = setUp()
+  const asked = ask(at(1), 10 * SECOND)
+  await looks.at(0).fail(new TypeError('a defect'))
+  expect([asked.error, receipts.waiting()]).toEqual([new TypeError('a defect'), 0])
+  const next = ask(at(2), 0)
+  await nextLook()
+  await looks.at(0).letGo([PUBLISHED])
+  expect(next.answer).toEqual(PUBLISHED)
+})
+
+test('no more can wait than there is room for, until somebody is answered', async () => {
+  const { looks, ask, receipts } = setUp()
+  const all = Array.from({ length: RECEIPTS_WAITING_MAX }, (_, offset) => ask(at(offset), 10 * SECOND))
+  const tooMany = ask(at(0), 0)
+  await everythingRuns()
+  expect([tooMany.answer, receipts.waiting()]).toEqual([{ state: 'too_many' }, RECEIPTS_WAITING_MAX])
+  await looks.at(0).letGo([PUBLISHED])
+  expect([all[0]?.answer, receipts.waiting()]).toEqual([PUBLISHED, RECEIPTS_WAITING_MAX - 1])
+  const next = ask(at(0), 10 * SECOND)
+  await everythingRuns()
+  expect([next.answer, receipts.waiting()]).toEqual([undefined, RECEIPTS_WAITING_MAX])
+})
+
+test('who has gone is not looked for any more', async () => {
+  const { looks, ask, nextLook, receipts } = setUp()
+  const gone = new AbortController()
+  ask(at(1), 10 * SECOND, gone.signal)
+  ask(at(2), 10 * SECOND, AbortSignal.abort())
+  await looks.at(0).letGo([NOT_YET])
+  expect(receipts.waiting()).toBe(1)
+  gone.abort()
+  expect(receipts.waiting()).toBe(0)
+  await nextLook()
+  expect(looks.count).toBe(1)
+})
+
+test('at a stop all who wait are answered at once, the look is given up, and no other is begun', async () => {
+  const { looks, signals, ask, nextLook, receipts } = setUp()
+  const before = ask(at(1), 10 * SECOND)
+  await looks.at(0).letGo([NOT_YET])
+  await nextLook()
+  const during = ask(at(2), 10 * SECOND)
+  receipts.stop()
+  await everythingRuns()
+  expect([before.answer, during.answer, receipts.waiting()]).toEqual([NOT_YET, NOT_YET, 0])
+  expect(signals[1]?.aborted).toBe(true)
+  await looks.at(0).fail(new Unavailable(0))
+  const after = ask(at(3), 10 * SECOND)
+  await nextLook()
+  expect([after.answer, looks.count]).toEqual([{ state: 'stopping' }, 2])
+})

@@ -1,0 +1,215 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  bulks,
+  createGather,
+  type Kind,
+  multiGets,
+  replacements,
+} from '../../../projector/elasticsearch/batch-requests.ts'
+import { type Answer, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { GATHERED_BYTES, GATHERED_IDS } from '../../../projector/limits.ts'
+import { everythingRuns, Held } from '../held.ts'
+
+type Sent = { readonly request: Request; readonly signal: AbortSignal | undefined }
+
+/** Gathers requests whose way to Elasticsearch is held. */
+const setUp = (kind: Kind) => {
+  const sent = new Held<Sent, Answer>()
+  const send = createGather(kind, (request, signal) => sent.call({ request, signal }))
+  const outcomes: Record<string, unknown> = {}
+  const ask = async (name: string, request: Request, signal?: AbortSignal): Promise<void> => {
+    send(request, signal).then(
+      answer => {
+        outcomes[name] = answer
+      },
+      (error: unknown) => {
+        outcomes[name] = error
+      },
+    )
+    await everythingRuns()
+  }
+  return { ask, sent, outcomes, underWay: () => sent.calls.map(({ argument }) => argument.request) }
+}
+
+const bulkOf = (...ids: string[]): Request => ({
+  method: 'POST',
+  path: '/_bulk',
+  query: { filter_path: 'items' },
+  bulk: Buffer.from(ids.map(id => `{"index":{"_index":"i","_id":"${id}","version":1}}\n{"id":"${id}"}\n`).join('')),
+})
+const items = (...ids: string[]): Answer => ({ status: 200, body: { items: ids.map(_id => ({ index: { _id } })) } })
+const mgetOf = (...ids: string[]): Request => ({
+  method: 'POST',
+  path: '/_mget',
+  answerBytesMax: 1_000,
+  body: { docs: ids.map(_id => ({ _index: 'i', _id })) },
+})
+const docs = (...ids: string[]): Answer => ({ status: 200, body: { docs: ids.map(_id => ({ _id, found: true })) } })
+const replacementOf = (id: string): Request => ({
+  method: 'PUT',
+  path: `/control/_doc/${encodeURIComponent(id)}`,
+  query: { if_seq_no: 4, if_primary_term: 1 },
+  body: { of: id },
+})
+
+describe('requests of several partitions', () => {
+  test('wait while one is under way, and then go as one; to each its own answer', async () => {
+    const { ask, sent, outcomes, underWay } = setUp(bulks)
+    await ask('a', bulkOf('1'))
+    await ask('b', bulkOf('2', '3'))
+    await ask('c', bulkOf('4'))
+    expect(underWay()).toEqual([bulkOf('1')])
+    await sent.at(0).letGo(items('1'))
+    expect(underWay()).toEqual([bulkOf('2', '3', '4')])
+    await sent.at(0).letGo(items('2', '3', '4'))
+    expect(outcomes).toEqual({ a: items('1'), b: items('2', '3'), c: items('4') })
+    await ask('d', bulkOf('5'))
+    expect(underWay()).toEqual([bulkOf('5')])
+  })
+
+  test('of which one is large do not wait for it, nor it for them', async () => {
+    const { ask, underWay } = setUp(bulks)
+    const large = { ...bulkOf(), bulk: Buffer.alloc(GATHERED_BYTES + 1) }
+    await ask('small', bulkOf('1'))
+    await ask('large', large)
+    expect(underWay()).toEqual([bulkOf('1'), large])
+  })
+
+  test('that are too large together go one group after the other', async () => {
+    const { ask, sent, underWay } = setUp(multiGets)
+    const half = Array.from({ length: GATHERED_IDS / 2 }, (_, at) => String(at))
+    await ask('first', mgetOf('0'))
+    for (const name of ['a', 'b', 'c']) await ask(name, mgetOf(...half))
+    await sent.at(0).letGo(docs('0'))
+    expect(underWay()).toEqual([mgetOf(...half, ...half)])
+    await sent.at(0).letGo(docs(...half, ...half))
+    expect(underWay()).toEqual([mgetOf(...half)])
+  })
+
+  test.each<[string, Answer | Error]>([
+    ['is refused as a whole', { status: 413, body: '' }],
+    ['is answered with fewer items', items('2')],
+    ['is answered with more items', items('2', '3', '4', '5')],
+    ['is answered with nothing', { status: 200, body: undefined }],
+    ['fails for good', new Error('for good')],
+  ])('that %s are sent again one by one', async (_, answer) => {
+    const { ask, sent, outcomes, underWay } = setUp(bulks)
+    await ask('first', bulkOf('1'))
+    await ask('a', bulkOf('2'))
+    await ask('b', bulkOf('3'))
+    await sent.at(0).letGo(items('1'))
+    await (answer instanceof Error ? sent.at(0).fail(answer) : sent.at(0).letGo(answer))
+    expect(underWay()).toEqual([bulkOf('2'), bulkOf('3')])
+    const refused = new Error('only this one')
+    await sent.at(0).fail(refused)
+    await sent.at(0).letGo(items('3'))
+    expect(outcomes).toEqual({ first: items('1'), a: refused, b: items('3') })
+  })
+
+  test('that are not answered for now fail for now, each for itself', async () => {
+    const { ask, sent, outcomes } = setUp(bulks)
+    await ask('first', bulkOf('1'))
+    await ask('a', bulkOf('2'))
+    await ask('b', bulkOf('3'))
+    await sent.at(0).fail(new Unavailable(0))
+    const unavailable = new Unavailable(503)
+    await sent.at(0).fail(unavailable)
+    expect(outcomes).toEqual({ first: new Unavailable(0), a: unavailable, b: unavailable })
+  })
+
+  test('are given up once nobody waits for any of them, not before', async () => {
+    const { ask, sent, outcomes } = setUp(bulks)
+    const [one, other] = [new AbortController(), new AbortController()]
+    await ask('first', bulkOf('1'))
+    await ask('a', bulkOf('2'), one.signal)
+    await ask('b', bulkOf('3'), other.signal)
+    await sent.at(0).letGo(items('1'))
+    const { signal } = sent.at(0).argument
+    one.abort()
+    expect(signal?.aborted).toBe(false)
+    other.abort()
+    expect(signal?.aborted).toBe(true)
+    await sent.at(0).fail(new Unavailable(0))
+    expect(outcomes).toMatchObject({ a: new Unavailable(0), b: new Unavailable(0) })
+  })
+
+  test('are not sent at all for whom nobody waits any more', async () => {
+    const { ask, sent, outcomes, underWay } = setUp(bulks)
+    const waiting = new AbortController()
+    await ask('first', bulkOf('1'))
+    await ask('a', bulkOf('2'), waiting.signal)
+    await ask('b', bulkOf('3'))
+    waiting.abort(new Error('closed'))
+    await sent.at(0).letGo(items('1'))
+    expect(underWay()).toEqual([bulkOf('3')])
+    expect(outcomes.a).toEqual(new Error('closed'))
+  })
+
+  test('get what they would have got alone, whatever goes together', async () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 })
+    await fc.assert(
+      fc.asyncProperty(sizes, async sizes => {
+        const send = createGather(multiGets, async ({ body }) => {
+          await everythingRuns()
+          return docs(...(body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id))
+        })
+        const asked = sizes.map((size, place) => Array.from({ length: size }, (_, at) => `${place}-${at}`))
+        const answers = await Promise.all(asked.map(ids => send(mgetOf(...ids))))
+        expect(answers).toEqual(asked.map(ids => docs(...ids)))
+      }),
+    )
+  })
+})
+
+describe('positions', () => {
+  const item = (id: string, more: object) => ({ index: { _index: 'control', _id: id, ...more } })
+  const started = async () => {
+    const all = setUp(replacements)
+    await all.ask('first', replacementOf('position:g1:0'))
+    await all.ask('a', replacementOf('position:g1:1'))
+    await all.ask('b', replacementOf('position:g1:2'))
+    await all.sent.at(0).letGo({ status: 200, body: {} })
+    return all
+  }
+
+  test('go as one bulk request, each replaced only as it was last seen', async () => {
+    const { underWay, sent, outcomes } = await started()
+    const operation = (id: string) =>
+      `{"index":{"_index":"control","_id":"${id}","if_seq_no":4,"if_primary_term":1}}\n{"of":"${id}"}\n`
+    const bulk = Buffer.from(operation('position:g1:1') + operation('position:g1:2'))
+    expect(underWay()).toEqual([{ method: 'POST', path: '/_bulk', bulk }])
+    const written = { status: 200, _seq_no: 5, _primary_term: 1 }
+    const conflict = { status: 409, error: { type: 'version_conflict_engine_exception' } }
+    const answered = [item('position:g1:1', written), item('position:g1:2', conflict)]
+    await sent.at(0).letGo({ status: 200, body: { items: answered } })
+    expect(outcomes).toMatchObject({
+      a: { status: 200, body: { _seq_no: 5, _primary_term: 1 } },
+      b: { status: 409 },
+    })
+  })
+
+  test.each([{ status: 429 }, { status: 503 }, { status: 403, error: { type: 'cluster_block_exception' } }])(
+    'of which one is refused for now with %o are tried again for that one',
+    async refused => {
+      const { sent, outcomes } = await started()
+      const answered = [item('position:g1:1', refused), item('position:g1:2', { status: 200 })]
+      await sent.at(0).letGo({ status: 200, body: { items: answered } })
+      expect(outcomes.a).toEqual(new Unavailable(refused.status))
+      expect(outcomes.b).toMatchObject({ status: 200 })
+    },
+  )
+
+  test.each([
+    ['of another document', item('position:g1:9', { status: 200 })],
+    ['of another index', { index: { _index: 'other', _id: 'position:g1:1', status: 200 } }],
+    ['without a status', item('position:g1:1', {})],
+    ['that failed in a way that alone would stop', item('position:g1:1', { status: 500 })],
+    ['refused for good', item('position:g1:1', { status: 400, error: { type: 'mapper_parsing_exception' } })],
+    ['of nothing', undefined],
+  ])('of which one is answered by an item %s are sent again one by one', async (_, strange) => {
+    const { sent, underWay } = await started()
+    await sent.at(0).letGo({ status: 200, body: { items: [strange, item('position:g1:2', { status: 200 })] } })
+    expect(underWay()).toEqual([replacementOf('position:g1:1'), replacementOf('position:g1:2')])
+  })
+})

@@ -1,0 +1,262 @@
+import { Client, errors } from '@elastic/elasticsearch'
+import { describe, expect, test } from 'vitest'
+import {
+  type Answer,
+  AnswerTooLong,
+  createElasticsearch,
+  type Elasticsearch,
+  errorType,
+  keepTrying,
+  multiGet,
+  Unavailable,
+} from '../../../projector/elasticsearch/client.ts'
+import { StopError } from '../../../projector/failures.ts'
+import { MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../projector/limits.ts'
+
+type Transport = Client['transport']['request']
+type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
+
+const metaOf = (statusCode: number, body: unknown): Meta =>
+  ({ statusCode, body, headers: {}, warnings: null, meta: {} }) as unknown as Meta
+
+/** The client with its transport answering what it is told; whatever is asked is kept. */
+const setUp = (outcome: { statusCode: number; body: unknown } | Error) => {
+  const asked: unknown[][] = []
+  const request = async (...call: unknown[]) => {
+    asked.push(call)
+    if (outcome instanceof Error) throw outcome
+    return outcome
+  }
+  const client = { transport: { request: request as unknown as Transport } } as Client
+  return { asked, send: createElasticsearch(client).send }
+}
+const refused = (status: number, type?: string) =>
+  setUp(new errors.ResponseError(metaOf(status, { error: { type, reason: 'quotes a document' }, status })))
+
+const request = { method: 'POST', path: '/test-control/_refresh' } as const
+
+describe('a request', () => {
+  test('is sent once: trying again is ours', async () => {
+    const { send, asked } = setUp({ statusCode: 200, body: { ok: true } })
+    const { signal } = new AbortController()
+    expect(await send({ ...request, query: { a: 1 }, body: { b: 2 } }, signal)).toEqual({
+      status: 200,
+      body: { ok: true },
+    })
+    expect(asked).toEqual([
+      [
+        { method: 'POST', path: request.path, querystring: { a: 1 }, body: { b: 2 } },
+        { meta: true, maxRetries: 0, requestTimeout: 20_000, signal },
+      ],
+    ])
+  })
+
+  test('says how long its answer may be; one that is longer is told from one that does not come', async () => {
+    const aborted = setUp(new errors.RequestAbortedError('The content length (9) is bigger than the maximum'))
+    await expect(aborted.send({ ...request, answerBytesMax: 8 })).rejects.toThrow(AnswerTooLong)
+    expect(aborted.asked[0]?.[1]).toMatchObject({ maxResponseSize: 8 })
+    const stopped = AbortSignal.abort()
+    await expect(aborted.send({ ...request, answerBytesMax: 8 }, stopped)).rejects.toThrow(Unavailable)
+    await expect(aborted.send(request)).rejects.toThrow(Unavailable)
+  })
+
+  test('of many documents is sent as lines', async () => {
+    const { send, asked } = setUp({ statusCode: 200, body: {} })
+    const bulk = Buffer.from('{}\n{}\n')
+    await send({ method: 'POST', path: '/_bulk', bulk })
+    expect(asked[0]?.[0]).toEqual({ method: 'POST', path: '/_bulk', bulkBody: bulk })
+  })
+
+  test.each([400, 404, 409, 413])('answered %i is an answer', async status => {
+    expect(await refused(status, 'some_exception').send(request)).toMatchObject({ status })
+  })
+
+  test.each([408, 429, 502, 503, 504])('answered %i may work later', async status => {
+    await expect(refused(status).send(request)).rejects.toThrow(new Unavailable(status))
+  })
+
+  test.each([403, 400, 404])('that meets a block is a state of the cluster, whatever the status: %i', async status => {
+    await expect(refused(status, 'cluster_block_exception').send(request)).rejects.toThrow(Unavailable)
+  })
+
+  test.each([
+    new errors.ConnectionError('connect ECONNREFUSED 10.0.0.1:9200'),
+    new errors.TimeoutError('Request timed out'),
+    new errors.NoLivingConnectionsError('There are no living connections', metaOf(0, undefined)),
+    new errors.RequestAbortedError('Request aborted'),
+  ])('that gets no answer may work later, and says nothing of the error: %s', async error => {
+    const thrown = await setUp(error)
+      .send(request)
+      .catch((reason: unknown) => reason)
+    expect(thrown).toBeInstanceOf(Unavailable)
+    expect(String(thrown)).toBe('Unavailable: Elasticsearch does not answer')
+  })
+
+  test.each([401, 403])('answered %i stops: the credentials are refused', async status => {
+    await expect(refused(status, 'security_exception').send(request)).rejects.toThrow(
+      expect.objectContaining({ code: 'access_refused' }),
+    )
+  })
+
+  test.each([405, 406, 500, 501])('answered %i stops, without quoting the answer', async status => {
+    const thrown = await refused(status)
+      .send(request)
+      .catch((reason: unknown) => reason)
+    expect(thrown).toBeInstanceOf(StopError)
+    expect(`${thrown}`).toContain(`Elasticsearch answers ${status} to POST _refresh`)
+    expect(`${thrown}`).not.toContain('quotes')
+  })
+
+  test('that fails by a defect of ours is not tried again', async () => {
+    const defect = new TypeError('x is not a function')
+    await expect(setUp(defect).send(request)).rejects.toBe(defect)
+  })
+})
+
+test('the client reads a document with a key named __proto__: inputs may have one', () => {
+  const text = '{"body":{"__proto__":"x","constructor":{"prototype":"y"}}}'
+  const read = new Client({ node: 'http://localhost:9200' }).serializer.deserialize(text)
+  expect(JSON.stringify(read)).toBe(text)
+})
+
+test.each([
+  [{ error: { type: 'a_type', reason: 'x' } }, 'a_type'],
+  [{ error: 'text' }, undefined],
+  [{ error: { type: 1 } }, undefined],
+  [{ error: null }, undefined],
+  [{}, undefined],
+  ['text', undefined],
+  [undefined, undefined],
+  [null, undefined],
+])('the type of the error in %j is %s', (answer, type) => {
+  expect(errorType(answer)).toBe(type)
+})
+
+describe('a multi-get', () => {
+  const docs = [
+    { _index: 'test-reps', _id: 'a' },
+    { _index: 'test-reps', _id: 'b' },
+  ]
+  const [a, b] = [
+    { _index: 'test-reps', _id: 'a', found: true, _version: 1, _source: {} },
+    { _index: 'test-reps', _id: 'b', found: false },
+  ]
+  const ask = (answer: Answer) => multiGet(async () => answer, docs)
+
+  test('gives the documents in the order asked', async () => {
+    expect(await ask({ status: 200, body: { docs: [a, b] } })).toEqual([a, b])
+  })
+
+  test('that is too long gives the first of them: fewer are asked for, one alone however long it is', async () => {
+    const asked: [ids: string, bytes: number | undefined][] = []
+    const send: Elasticsearch['send'] = async ({ body, answerBytesMax }) => {
+      const ids = (body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id)
+      asked.push([ids.join(''), answerBytesMax])
+      if (answerBytesMax !== undefined) throw new AnswerTooLong()
+      return { status: 200, body: { docs: ids.map(_id => ({ ...a, _id })) } }
+    }
+    const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
+    expect(await multiGet(send, many)).toEqual([a])
+    expect(asked).toEqual([
+      ['abcd', MGET_BYTES],
+      ['ab', MGET_BYTES],
+      ['a', undefined],
+    ])
+  })
+
+  test('that misses an index stops: an index that is gone must not look empty', async () => {
+    const gone = { _index: 'test-reps', _id: 'b', error: { type: 'index_not_found_exception', reason: 'x' } }
+    await expect(ask({ status: 200, body: { docs: [a, gone] } })).rejects.toThrow(
+      expect.objectContaining({ code: 'index_missing' }),
+    )
+  })
+
+  test('of which a shard does not answer may work later', async () => {
+    const error = { _index: 'test-reps', _id: 'b', error: { type: 'no_shard_available_action_exception' } }
+    await expect(ask({ status: 200, body: { docs: [a, error] } })).rejects.toThrow(Unavailable)
+  })
+
+  test.each<[string, Answer]>([
+    ['in another order', { status: 200, body: { docs: [b, a] } }],
+    ['with fewer documents', { status: 200, body: { docs: [a] } }],
+    ['that does not say whether it is there', { status: 200, body: { docs: [a, { _id: 'b' }] } }],
+    ['with another status', { status: 400, body: {} }],
+  ])('answered %s stops', async (_, answer) => {
+    await expect(ask(answer)).rejects.toThrow(expect.objectContaining({ code: 'write_refused' }))
+  })
+})
+
+describe('trying until it works', () => {
+  const setUpTries = (outcomes: readonly ('works' | Error)[], random = 1) => {
+    const stopping = new AbortController()
+    const pauses: number[] = []
+    const troubles: (string | undefined)[] = []
+    let tries = 0
+    const trying = keepTrying(
+      async () => {
+        const outcome = outcomes[tries++] ?? 'works'
+        if (outcome instanceof Error) throw outcome
+        return tries
+      },
+      stopping.signal,
+      {
+        sleep: async milliseconds => {
+          pauses.push(milliseconds)
+        },
+        random: () => random,
+        onTrouble: trouble => troubles.push(trouble?.message),
+      },
+    )
+    return { trying, stopping, pauses, troubles }
+  }
+  const away = new Unavailable(503)
+
+  test('goes on with pauses that double up to the longest, and tells of each failure and of the end', async () => {
+    const { trying, pauses, troubles } = setUpTries(Array(10).fill(away))
+    expect(await trying).toBe(11)
+    expect(pauses).toEqual(Array.from({ length: 10 }, (_, at) => Math.min(RETRY_FIRST_MS * 2 ** at, RETRY_LAST_MS)))
+    expect(troubles).toEqual([...Array(10).fill('Elasticsearch answers 503'), undefined])
+  })
+
+  test('pauses for a random part of the second half, so that many do not come back at once', async () => {
+    const { trying, pauses } = setUpTries([away, away], 0)
+    await trying
+    expect(pauses).toEqual([RETRY_FIRST_MS / 2, RETRY_FIRST_MS])
+  })
+
+  test('ends with what cannot be tried again', async () => {
+    const stop = new StopError('access_refused', 'x')
+    const { trying, pauses } = setUpTries([away, stop])
+    await expect(trying).rejects.toBe(stop)
+    expect(pauses).toHaveLength(1)
+  })
+
+  test('ends with the signal, before a try, after one and in a pause', async () => {
+    const reason = new Error('stopping')
+    const patience = { sleep: async () => undefined, random: () => 0, onTrouble: () => undefined }
+    const tries: number[] = []
+    const stopped = AbortSignal.abort(reason)
+    await expect(keepTrying(async () => tries.push(1), stopped, patience)).rejects.toBe(reason)
+    expect(tries).toEqual([])
+
+    // What fails because of the signal is no trouble, whatever error the client makes of it.
+    const troubles: unknown[] = []
+    for (const error of [away, new TypeError('aborted')]) {
+      const during = new AbortController()
+      const failing = async (): Promise<never> => {
+        during.abort(reason)
+        throw error
+      }
+      const noting = { ...patience, onTrouble: (trouble: unknown) => troubles.push(trouble) }
+      await expect(keepTrying(failing, during.signal, noting)).rejects.toBe(reason)
+    }
+    expect(troubles).toEqual([])
+
+    const pausing = new AbortController()
+    const sleep = async () => pausing.abort(reason)
+    const unavailable = async (): Promise<never> => {
+      throw away
+    }
+    await expect(keepTrying(unavailable, pausing.signal, { ...patience, sleep })).rejects.toBe(reason)
+  })
+})

@@ -1,0 +1,193 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { canonical } from '../../../projector/event/canonical.ts'
+import { readPlainPayout } from '../../../projector/event/fast-payout.ts'
+import { JsonText } from '../../../projector/event/raw-json.ts'
+import { parseStrictJson } from '../../../projector/event/strict-json.ts'
+import { type Source, validate } from '../../../projector/event/validate.ts'
+import type { PayoutCalculatedData } from '../../../schemas/events.ts'
+import { matchesSchema } from '../../../schemas/validate.ts'
+import { calculated, line, recorded, step } from '../../schemas/examples.ts'
+import { anyPayout, CALCULATED, RECORDED } from '../any-payout.ts'
+import { record } from '../records.ts'
+
+const source: Source = { stream: 'events', partition: 0, partitions: 1 }
+
+/** What reading, schema, canonical form and rules come to. */
+const properly = (type: string, text: string) => {
+  const parsed = parseStrictJson(Buffer.from(text), 32)
+  if (parsed === undefined) return 'record_undecodable'
+  return validate({ type, id: 'event-1', data: parsed.value }, record({ value: text }), source)
+}
+/** Of a text that is plain, the same; and whether it is. */
+const expectSame = (type: string, text: string): boolean => {
+  const plain = readPlainPayout(type, text)
+  if (plain === undefined) return false
+  const event = { type, data: parseStrictJson(Buffer.from(text), 32)?.value }
+  if (!matchesSchema('events', event)) return expect.unreachable(`not valid: ${text}`)
+  expect(text).toBe(JSON.stringify(canonical(event).data))
+  const verdict = validate({ type, id: 'event-1', data: plain.data, plain }, record({ value: text }), source)
+  expect(verdict).toEqual(properly(type, text))
+  // Whatever they add up to.
+  const { line_items: lines, calculation_trace: trace, ...rest } = event.data as PayoutCalculatedData
+  const lists = { line_items: asText(lines), ...(trace && { calculation_trace: asText(trace) }) }
+  expect(plain).toEqual({ data: { ...rest, ...lists }, amounts: lines.map(line => line.amount) })
+  return true
+}
+const asText = (list: readonly unknown[]) => new JsonText(JSON.stringify(list))
+
+/** So many lines and steps. */
+const many = (count: number) => ({
+  ...calculated,
+  net_amount: String(100 * count),
+  line_items: Array.from({ length: count }, (_, at) => ({ ...line, id: `line_${at}`, amount: '100' })),
+  calculation_trace: Array.from({ length: count }, (_, at) => ({ ...step, step: at + 1 })),
+})
+
+describe.each([CALCULATED, RECORDED] as const)('%s', type => {
+  test('read plainly is what it is read properly, whatever is in it', () => {
+    let plain = 0
+    fc.assert(
+      fc.property(anyPayout(type), payout => {
+        if (expectSame(type, payout.toString())) plain++
+      }),
+      { numRuns: 4_000 },
+    )
+    expect(plain).toBeGreaterThan(400)
+  })
+
+  test('of which some characters are changed is the same as read properly, or is not plain', () => {
+    const characters = fc.constantFrom(
+      '',
+      ' ',
+      '"',
+      '\\',
+      ',',
+      ':',
+      '{',
+      '}',
+      '[',
+      ']',
+      '0',
+      '1',
+      'a',
+      '-',
+      '.',
+      'e',
+      'é',
+      '\n',
+      '"",',
+      '{}',
+    )
+    const edit = fc.tuple(fc.nat(), fc.nat(12), characters)
+    const whole = JSON.stringify(
+      type === CALCULATED ? many(2) : { ...recorded, net_amount: '200', line_items: many(2).line_items },
+    )
+    fc.assert(
+      fc.property(fc.array(edit, { minLength: 1, maxLength: 3 }), edits => {
+        let text = whole
+        for (const [place, length, inserted] of edits) {
+          const at = place % text.length
+          text = `${text.slice(0, at)}${inserted}${text.slice(at + length)}`
+        }
+        expectSame(type, text)
+      }),
+      { numRuns: 4_000 },
+    )
+  })
+})
+
+describe('a payout as JSON.stringify writes it', () => {
+  const { calculation_trace: _, calculated_at: __, ...fields } = calculated
+  test.each([
+    ['the example', CALCULATED, calculated],
+    ['the example that was recorded', RECORDED, recorded],
+    ['without lines and steps', CALCULATED, { ...calculated, net_amount: '0', line_items: [], calculation_trace: [] }],
+    ['with a hundred of both', CALCULATED, many(100)],
+    [
+      'with amounts below nothing',
+      CALCULATED,
+      { ...many(2), net_amount: '-0.20', line_items: many(2).line_items.map(one => ({ ...one, amount: '-0.10' })) },
+    ],
+    [
+      'with text of any script',
+      CALCULATED,
+      { ...calculated, line_items: [{ ...line, description: 'Zoë 好 😀 \u2028' }] },
+    ],
+    [
+      'with lines that look like other fields',
+      CALCULATED,
+      { ...calculated, line_items: [{ ...line, description: '],calculation_trace:[' }] },
+    ],
+  ])('is plain: %s', (_, type, data) => {
+    expect(expectSame(type, JSON.stringify(data))).toBe(true)
+  })
+
+  test('is given back with its lists as text and everything else as it is', () => {
+    const text = JSON.stringify(calculated)
+    const { line_items, calculation_trace } = calculated
+    expect(readPlainPayout(CALCULATED, text)).toEqual({
+      data: {
+        ...calculated,
+        line_items: new JsonText(JSON.stringify(line_items)),
+        calculation_trace: new JsonText(JSON.stringify(calculation_trace)),
+      },
+      amounts: line_items.map(({ amount }) => amount),
+    })
+  })
+
+  test.each([
+    ['with spaces', JSON.stringify(calculated, null, 1)],
+    ['with something after it', `${JSON.stringify(calculated)} `],
+    ['with an escape', JSON.stringify(calculated).replace('payout_', 'payout\\u005f')],
+    [
+      'in another order',
+      JSON.stringify({
+        ...fields,
+        calculated_at: calculated.calculated_at,
+        calculation_trace: calculated.calculation_trace,
+      }),
+    ],
+    ['with an unknown field', JSON.stringify({ ...calculated, new: 1 })],
+    ['with a field twice', JSON.stringify(calculated).replace('{', '{"org_id":"org_1",')],
+    ['of another type', JSON.stringify(recorded)],
+    ['without its trace', JSON.stringify({ ...fields, calculated_at: calculated.calculated_at })],
+    ['with a line twice', JSON.stringify({ ...calculated, line_items: [line, line] })],
+    ['with a step that is not the next', JSON.stringify({ ...calculated, calculation_trace: [{ ...step, step: 2 }] })],
+    [
+      'with inputs in another order',
+      JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs: { b: '1', a: '2' } }] }),
+    ],
+    [
+      'with an input twice',
+      JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs: { a: '1' } }] }).replace(
+        '"a":"1"',
+        '"a":"1","a":"1"',
+      ),
+    ],
+    [
+      'with inputs that are moved',
+      JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs: { a: '1' } }] }).replace(
+        '"a":"1"',
+        '"10":"1","9":"2"',
+      ),
+    ],
+    ['on a day that there is not', JSON.stringify({ ...calculated, calculated_at: '2026-02-30T00:00:00Z' })],
+    ['with something else than a comma between lines', JSON.stringify(many(2)).replace('},{', '};{')],
+    ['that is very long', JSON.stringify(many(500))],
+  ])('is not plain %s', (_, text) => {
+    expect(readPlainPayout(CALCULATED, text)).toBeUndefined()
+  })
+
+  test('takes no time out of proportion, however long what almost fits is', () => {
+    const inputs = Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`k${String(at).padStart(4, '0')}`, '']))
+    const almost = JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs }] }).replace(
+      '"output_amount"',
+      '"output"',
+    )
+    const began = performance.now()
+    for (let times = 0; times < 20; times++) expect(readPlainPayout(CALCULATED, almost)).toBeUndefined()
+    // Some milliseconds; what grows with the square takes minutes.
+    expect(performance.now() - began).toBeLessThan(10_000)
+  })
+})

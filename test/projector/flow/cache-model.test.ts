@@ -1,0 +1,65 @@
+/** The cache beside a model that forgets nothing, through thousands of random batches, acknowledgements and readings. */
+import { expect, test } from 'vitest'
+import { Cache } from '../../../projector/flow/cache.ts'
+import { type Rendered, render } from '../../../projector/flow/serialize.ts'
+import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../projector/limits.ts'
+import { type AnyDraft, changeOf, type Key, nameOf } from '../../../projector/rules/state.ts'
+import { createRandom, type Random } from '../../support/random.ts'
+
+const STEPS = 2_000
+const PENDING_MOST = 4
+/** As many as the bounds hold about half of. */
+const IDS = 60
+
+const headOf = (seq: number, random: Random): AnyDraft => {
+  const length = Math.ceil(random.below(CACHE_HEAD_BYTES_PER_PARTITION / 150) / 20)
+  return { org_id: 'org_1', body: { versions: Array.from({ length: length + 1 }, () => ({ seq, hash: 'x' })) } }
+}
+const chainOf = (seq: number, random: Random): AnyDraft => {
+  const note = 'x'.repeat(random.below(CACHE_BYTES_PER_PARTITION / 20))
+  const body = { payouts: [{ seq, id: 'payout_1' }], payroll: [], note }
+  return { org_id: 'org_1', body } as AnyDraft
+}
+/** At which step it was decided. */
+const seqOf = (draft: AnyDraft | null): number | undefined => {
+  const { versions, payouts } = (draft?.body ?? {}) as { versions?: { seq: number }[]; payouts?: { seq: number }[] }
+  return (versions ?? payouts)?.[0]?.seq
+}
+const changeAt = (seq: number, random: Random): Rendered => {
+  const id = `${random.below(IDS)}`
+  return random.below(2) === 0
+    ? render(changeOf(nameOf('reps', id), seq, headOf(seq, random)))
+    : render(changeOf(nameOf('chains', id), seq, chainOf(seq, random)))
+}
+
+test.each([1, 2, 3])('what it gives is the latest that was decided, and what is pending is there (seed %i)', seed => {
+  const random = createRandom(seed)
+  const cache = new Cache(true)
+  const latest = new Map<Key, AnyDraft>()
+  const pending: { readonly keys: Set<Key>; readonly acknowledged: () => void }[] = []
+  let given = 0
+  for (let seq = 0; seq < STEPS; seq++) {
+    if (pending.length < PENDING_MOST && random.below(3) === 0) {
+      const batch = Array.from({ length: 1 + random.below(8) }, () => changeAt(seq, random))
+      // Of one event each: a batch has a document once.
+      const documents = [...new Map(batch.map(document => [document.key, document])).values()]
+      pending.push({ keys: new Set(documents.map(({ key }) => key)), acknowledged: cache.decided(documents) })
+      for (const { key, draft } of documents) latest.set(key, draft)
+    } else if (random.below(2) === 0) {
+      for (const { acknowledged } of pending.splice(random.below(pending.length), 1)) acknowledged()
+    }
+    const key: Key = `${random.below(2) === 0 ? 'reps' : 'chains'}/${random.below(IDS)}`
+    const found = cache.get(key)
+    if (found === undefined) {
+      expect(pending.some(({ keys }) => keys.has(key))).toBe(false)
+      // Elasticsearch has what was acknowledged.
+      const stored = latest.get(key)
+      if (stored) cache.keep(key, stored)
+    } else {
+      expect(seqOf(found)).toBe(seqOf(latest.get(key) ?? null))
+      given++
+    }
+  }
+  expect(given).toBeGreaterThan(STEPS / 4)
+  expect(given).toBeLessThan(STEPS)
+})

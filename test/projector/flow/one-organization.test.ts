@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { decode } from '../../../projector/event/decode.ts'
+import type { RawRecord } from '../../../projector/event/raw-record.ts'
+import { judgeOnly } from '../../../projector/flow/assess.ts'
+import { project } from '../../../projector/flow/project.ts'
+import { builtInRules } from '../../../projector/rules/rules.ts'
+import { State } from '../../../projector/rules/state.ts'
+import { TOPIC } from '../given.ts'
+import { eventRecord, record } from '../records.ts'
+import { rep } from '../story.ts'
+
+const source = { stream: 'events', partition: 0, partitions: 1 } as const
+const judged = (raw: RawRecord, org: string | undefined) => judgeOnly(org, raw, { decode, source, rules: builtInRules })
+const isPassedOver = (raw: RawRecord, org: string | undefined) => 'passedOver' in judged(raw, org)
+
+test('of one organization only its own records are projected, good and bad ones', () => {
+  const good = eventRecord(rep({ org_id: 'org_1' }))
+  const bad = record({ key: 'org_1', value: 'no JSON' })
+  for (const raw of [good, bad]) {
+    expect([isPassedOver(raw, 'org_1'), isPassedOver(raw, 'org_2'), isPassedOver(raw, undefined)]).toEqual([
+      false,
+      true,
+      false,
+    ])
+  }
+  expect(isPassedOver(record({ key: null, value: 'no JSON' }), 'org_1')).toBe(true)
+})
+
+test('a record whose key and data name two organizations is of the one that it is parked under', () => {
+  const torn = { ...eventRecord(rep({ org_id: 'org_1' })), key: Buffer.from('org_2') }
+  expect([isPassedOver(torn, 'org_1'), isPassedOver(torn, 'org_2')]).toEqual([false, true])
+  const { changes } = project([judged(torn, 'org_1')], new State(), { topic: TOPIC, partition: 0 }, 0)
+  expect(changes[0]?.draft).toMatchObject({ code: 'org_mismatch', org_id: 'org_1' })
+})
+
+test('what is passed over changes nothing and is counted as nothing, but time goes on with it', () => {
+  const items = [eventRecord(rep({ org_id: 'org_2' }), 0, 70), record({ offset: 1, timestamp: 60, value: 'no JSON' })]
+  const { changes, counts, at } = project(
+    items.map(raw => judged(raw, 'org_1')),
+    new State(),
+    { topic: TOPIC, partition: 0 },
+    0,
+  )
+  expect(counts).toEqual({ applied: 0, duplicate: 0, parked: 1 })
+  expect(changes.map(({ version, draft }) => [version, (draft as { at: number }).at])).toEqual([[1, 70]])
+  expect(at).toBe(70)
+})

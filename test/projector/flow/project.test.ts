@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest'
+import { Cache } from '../../../projector/flow/cache.ts'
+import { project } from '../../../projector/flow/project.ts'
+import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
+import { PARKED_BYTES_MAX } from '../../../projector/limits.ts'
+import { State } from '../../../projector/rules/state.ts'
+import { rep as repData } from '../../schemas/examples.ts'
+import { Documents, decideOneByOne, projectBatch, TOPIC, tell } from '../given.ts'
+import { binaryHeaders, eventRecord, judge, record } from '../records.ts'
+import { payout, period, rep } from '../story.ts'
+
+const type = 'commission.rep.recorded.v1'
+const source = { stream: 'events', partition: 0, partitions: 1 } as const
+
+describe('a parked record', () => {
+  test('is kept whole: key, headers and value as they came, with its code and place', async () => {
+    const raw = record({
+      offset: 7,
+      timestamp: 1_234,
+      key: 'org_2',
+      value: JSON.stringify(repData),
+      headers: [...binaryHeaders(type), ['trace', null], ['trace', Buffer.from([0xff])]],
+    })
+    const [parked] = (await decideOneByOne([raw], new Documents()))[0]?.changes ?? []
+    expect(parked).toEqual({
+      key: `parked/${TOPIC}:0:7`,
+      place: 'parked',
+      id: `${TOPIC}:0:7`,
+      version: 7,
+      draft: {
+        code: 'org_mismatch',
+        org_id: 'org_1',
+        type,
+        event_id: 'event-1',
+        topic: TOPIC,
+        partition: 0,
+        offset: 7,
+        at: 1_234,
+        body: {
+          key: Buffer.from('org_2').toString('base64'),
+          headers: [
+            ...binaryHeaders(type).map(([name, value]) => [name, Buffer.from(String(value)).toString('base64')]),
+            ['trace', null],
+            ['trace', '/w=='],
+          ],
+          value: Buffer.from(JSON.stringify(repData)).toString('base64'),
+        },
+      },
+    })
+  })
+
+  test('keeps a header name that is not UTF-8 whole, beside its text', () => {
+    const name = Buffer.from([0x78, 0xff])
+    const headers = encodeHeaders([
+      ['x', Buffer.from('1')],
+      ['x\ufffd', null, name],
+    ])
+    const draft = fieldsOf({ ...record({ value: null }), headers })
+    expect(draft).toMatchObject({
+      body: {
+        headers: [
+          ['x', 'MQ=='],
+          ['x\ufffd', null, name.toString('base64')],
+        ],
+      },
+    })
+  })
+
+  const fieldsOf = (raw: ReturnType<typeof record>) => {
+    const { changes } = project([judge(raw, source)], new State(), { topic: TOPIC, partition: 0 }, 0)
+    return changes[0]?.draft
+  }
+
+  test('that is too large for a document is named by its length and hash; the log keeps it', () => {
+    const raw = (bytes: number) => record({ value: Buffer.alloc(bytes), headers: binaryHeaders(type) })
+    const around = Buffer.byteLength(JSON.stringify(fieldsOf(raw(0))?.body))
+    const most = Math.floor((PARKED_BYTES_MAX - around) / 4) * 3
+    expect(fieldsOf(raw(most))?.body).toMatchObject({ value: Buffer.alloc(most).toString('base64') })
+    for (const bytes of [most + 1, PARKED_BYTES_MAX, 2 * PARKED_BYTES_MAX]) {
+      expect(fieldsOf(raw(bytes))).toMatchObject({
+        code: 'record_undecodable',
+        org_id: 'org_1',
+        body: {
+          key: null,
+          headers: [],
+          value: null,
+          left_out: { bytes: bytes + 312, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        },
+      })
+    }
+  })
+
+  test('counts as it is in its document: a control character in the name of a header takes six bytes', () => {
+    const named = (bytes: number) => record({ value: null, headers: [['\u0001'.repeat(bytes), null]] })
+    expect(fieldsOf(named(PARKED_BYTES_MAX / 8))?.body).not.toHaveProperty('left_out')
+    expect(fieldsOf(named(PARKED_BYTES_MAX / 4))?.body).toHaveProperty('left_out')
+  })
+
+  test('that cannot be decoded says nothing of its content but a key that is an organization', () => {
+    const common = { topic: TOPIC, partition: 0, offset: 0, at: 0, code: 'record_undecodable', body: expect.anything() }
+    expect(fieldsOf(record({ value: null, headers: binaryHeaders(type) }))).toEqual({ ...common, org_id: 'org_1' })
+    expect(fieldsOf(record({ value: '{', key: 'Ada Lovelace' }))).toEqual(common)
+    expect(fieldsOf(record({ value: null, key: null }))).toEqual({
+      ...common,
+      body: { key: null, headers: [], value: null },
+    })
+  })
+
+  test.each([
+    ['an organization that is none', { ...repData, org_id: 'Ada Lovelace' }, 'event-1', 'org_1'],
+    ['data that is no object', 'org_3', 'event-1', 'org_1'],
+    ['an id that is too long for a field', { ...repData, name: 1 }, 'x'.repeat(257), 'org_1'],
+  ])('with %s names only what passed its grammar', (_, data, id, org) => {
+    const headers = binaryHeaders(type).map(([name, value]) => [name, name === 'ce_id' ? id : value] as const)
+    const draft = fieldsOf(record({ value: JSON.stringify(data), headers }))
+    expect(draft).toMatchObject({ code: 'data_invalid', org_id: org, type })
+    expect(draft && 'event_id' in draft).toBe(id.length <= 256)
+  })
+})
+
+describe('the time of a record', () => {
+  test('never goes back within a partition, whatever the clocks of the publishers say', async () => {
+    const times = [5_000, 3_000, 9_000, 1_000]
+    const records = times.map((time, offset) => eventRecord(rep({ name: `${offset}` }), offset, time))
+    const documents = new Documents()
+    const decided = await decideOneByOne(records, documents, 'events', 4_000)
+    expect(decided.map(({ at }) => at)).toEqual([5_000, 5_000, 9_000, 9_000])
+    expect(documents.get('reps/org_1:rep_1:3')).toMatchObject({ at: 9_000 })
+  })
+
+  test('begins with the highest of the batches before', async () => {
+    const { at, changes } = await projectBatch([eventRecord(rep(), 0, 1)], new Cache(false), new Documents().read, 77)
+    expect([at, changes[0]?.draft]).toMatchObject([77, { at: 77 }])
+    expect((await projectBatch([], new Cache(false), new Documents().read, 77)).at).toBe(77)
+  })
+})
+
+describe('a batch', () => {
+  test('writes each document once, as the last event leaves it, at the offset of that event', async () => {
+    const records = [rep(), period(), payout('payout_1'), payout('payout_2', 'payout_1'), payout('payout_3')].map(
+      (event, at) => eventRecord(event, at * 10),
+    )
+    const { changes, counts, parkedCodes } = await projectBatch(records, new Cache(false), new Documents().read)
+    expect(changes.map(({ place, id, version }) => `${place}/${id}@${version}`).sort()).toEqual([
+      'chains/org_1:rep_1:period_1@30',
+      `parked/${TOPIC}:0:40@40`,
+      'payouts/org_1:payout_1@30',
+      'payouts/org_1:payout_2@30',
+      'periods/org_1:period_1:10@10',
+      'periods/org_1:period_1@10',
+      'reps/org_1:rep_1:0@0',
+      'reps/org_1:rep_1@0',
+      'statements/org_1:payout_1@20',
+      'statements/org_1:payout_2@30',
+    ])
+    expect(counts).toEqual({ applied: 4, duplicate: 0, parked: 1 })
+    expect(parkedCodes).toEqual(['supersedes_mismatch'])
+  })
+
+  test('of duplicates only writes nothing', async () => {
+    const documents = await tell([rep(), 'applied'], [period(), 'applied'])
+    const again = [rep(), period()].map((event, at) => eventRecord(event, 10 + at))
+    expect(await projectBatch(again, new Cache(false), documents.read)).toMatchObject({
+      changes: [],
+      counts: { applied: 0, duplicate: 2, parked: 0 },
+    })
+  })
+
+  test('changes nothing that was read: what is stored stays as it is until it is written', async () => {
+    const documents = await tell([rep(), 'applied'], [period(), 'applied'], [payout('payout_1'), 'applied'])
+    const before = JSON.stringify(documents.all())
+    const cache = new Cache(false)
+    await projectBatch([eventRecord(payout('payout_2', 'payout_1'), 9)], cache, documents.read)
+    expect(JSON.stringify(documents.all())).toBe(before)
+  })
+})

@@ -1,0 +1,217 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
+import { StopError } from '../../../projector/failures.ts'
+import { type Position, readPosition } from '../../../projector/flow/publish.ts'
+
+const start: Position = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
+const lastAt = (offset: number) => ({ offset, sha256: `${offset}` })
+const at = (position: number): Partial<Position> => ({ position, last: lastAt(position - 1), at: position * 10 })
+
+/** The document of one position, under the sequence numbers of Elasticsearch. */
+const setUp = async (stored: Position = start) => {
+  const requests: Request[] = []
+  const history: Position[] = []
+  let document: Position | undefined = stored
+  let seqNo = 5
+  /** What happens to the next write: it goes through, somebody else is first, or its answer is lost after it went through. */
+  const next: ('lost' | { before: Position })[] = []
+  const replace = (body: Position): void => {
+    document = body
+    seqNo++
+    history.push(body)
+  }
+  const request = async (asked: Request): Promise<Answer> => {
+    requests.push(asked)
+    if (document === undefined) return { status: 404, body: { found: false } }
+    if (asked.method === 'GET') {
+      return { status: 200, body: { _seq_no: seqNo, _primary_term: 2, _source: { kind: 'position', body: document } } }
+    }
+    const event = next.shift()
+    if (typeof event === 'object') replace(event.before)
+    if (asked.query?.if_seq_no !== seqNo || asked.query.if_primary_term !== 2) return { status: 409, body: {} }
+    replace((asked.body as { body: Position }).body)
+    // The request is tried until it is answered: a lost answer is seen as the conflict of the second try.
+    if (event === 'lost') return { status: 409, body: {} }
+    return { status: 200, body: { _seq_no: seqNo, _primary_term: 2 } }
+  }
+  const position = readPosition(3, { index: 'test-control', generation: 'g1', request })
+  return {
+    published: await position,
+    requests,
+    history,
+    next,
+    replace,
+    document: () => document,
+    remove: () => {
+      document = undefined
+    },
+  }
+}
+
+describe('a position', () => {
+  test('is read from the document of its generation and partition', async () => {
+    const { published, requests } = await setUp({ ...start, position: 42 })
+    expect(requests).toEqual([{ method: 'GET', path: '/test-control/_doc/position%3Ag1%3A3' }])
+    expect(published.current()).toEqual({ ...start, position: 42 })
+  })
+
+  test('that is missing stops: it must never pass for an empty partition', async () => {
+    const request = async (): Promise<Answer> => ({ status: 404, body: { found: false } })
+    const reading = readPosition(0, { index: 'test-control', generation: 'g1', request })
+    await expect(reading).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
+  })
+
+  test('that vanishes stops the next publication', async () => {
+    const { published, remove } = await setUp()
+    remove()
+    const error = await published.advance(at(1)).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(StopError)
+  })
+
+  test('moves forward with its last record and time, replaced only as it was last seen', async () => {
+    const { published, requests, document } = await setUp()
+    await published.advance({ ...at(7), time: 100 })
+    expect(requests[1]).toEqual({
+      method: 'PUT',
+      path: '/test-control/_doc/position%3Ag1%3A3',
+      query: { if_seq_no: 5, if_primary_term: 2 },
+      body: { kind: 'position', body: { position: 7, last: lastAt(6), at: 70, time: 100, serve_from: 0 } },
+    })
+    await published.advance({ time: 200 })
+    expect(requests[2]?.query).toEqual({ if_seq_no: 6, if_primary_term: 2 })
+    expect(document()).toEqual(published.current())
+    expect(published.current()).toEqual({ position: 7, last: lastAt(6), at: 70, time: 200, serve_from: 0 })
+  })
+
+  test('is written only when there is something further to say', async () => {
+    const { published, requests } = await setUp({ ...start, ...at(7), time: 100 })
+    await published.advance({ time: 100 })
+    await published.advance(at(7))
+    await published.advance({ ...at(3), time: 50 })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('never goes back, nor do its time and its last record', async () => {
+    const { published, document } = await setUp()
+    await published.advance({ ...at(7), time: 100 })
+    await published.advance({ ...at(5), time: 300 })
+    expect(document()).toEqual({ position: 7, last: lastAt(6), at: 70, time: 300, serve_from: 0 })
+    await published.advance({ ...at(9), time: 200 })
+    expect(document()).toEqual({ position: 9, last: lastAt(8), at: 90, time: 300, serve_from: 0 })
+  })
+})
+
+describe('a time that is taken back', () => {
+  test('is replaced by an earlier one, and that is counted', async () => {
+    const { published, document } = await setUp({ ...start, ...at(7), time: 9_000 })
+    await published.takeBack({ time: 500 })
+    expect(document()).toEqual({ ...start, ...at(7), time: 500, taken_back: 1 })
+    await published.advance({ time: 600 })
+    expect(document()).toEqual({ ...start, ...at(7), time: 600, taken_back: 1 })
+    await published.takeBack({ time: 100 })
+    expect(document()).toEqual({ ...start, ...at(7), time: 100, taken_back: 2 })
+  })
+
+  test('is not brought back by another owner that still holds it', async () => {
+    const { published, next, document } = await setUp({ ...start, ...at(7), time: 9_000 })
+    next.push({ before: { ...start, ...at(7), time: 500, taken_back: 1 } as Position })
+    await published.advance({ ...at(9), time: 9_100 })
+    expect(document()).toEqual({ ...start, ...at(9), time: 500, taken_back: 1 })
+    await published.advance({ time: 700 })
+    expect(document()?.time).toBe(700)
+  })
+
+  test('is taken back once by two owners at the same time, to the later of both', async () => {
+    const { published, next, document } = await setUp({ ...start, time: 9_000 })
+    next.push({ before: { ...start, time: 500, taken_back: 1 } })
+    await published.takeBack({ time: 510 })
+    expect(document()).toEqual({ ...start, time: 510, taken_back: 1 })
+  })
+})
+
+describe('when another owner was first', () => {
+  test('what it wrote is merged: the further position with its record, the later time', async () => {
+    const { published, next, document } = await setUp()
+    next.push({ before: { position: 20, last: lastAt(19), at: 200, time: 50, serve_from: 3 } })
+    await published.advance({ ...at(10), time: 100 })
+    expect(document()).toEqual({ position: 20, last: lastAt(19), at: 200, time: 100, serve_from: 3 })
+    expect(published.current()).toEqual(document())
+  })
+
+  test('and is behind, our position wins and its later time stays', async () => {
+    const { published, next, document } = await setUp()
+    next.push({ before: { position: 4, last: lastAt(3), at: 40, time: 500, serve_from: 0 } })
+    await published.advance({ ...at(10), time: 100 })
+    expect(document()).toEqual({ position: 10, last: lastAt(9), at: 100, time: 500, serve_from: 0 })
+  })
+
+  test('and is behind where we were, it is another copy: nothing is moved forward over what it lacks', async () => {
+    const { published, next, requests } = await setUp({ ...start, ...at(100) } as Position)
+    next.push({ before: { position: 40, last: lastAt(39), at: 400, time: 0, serve_from: 0 } })
+    await expect(published.advance({ time: 100 })).rejects.toMatchObject({ code: 'position_went_back' })
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
+  })
+
+  test('and said all of it already, nothing more is written', async () => {
+    const { published, next, requests } = await setUp()
+    next.push({ before: { ...start, ...at(20), time: 500 } as Position })
+    await published.advance({ ...at(10), time: 100 })
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
+    expect(published.current().position).toBe(20)
+  })
+
+  test('many times over, ours is told in the end', async () => {
+    const { published, next, document } = await setUp()
+    for (let other = 1; other <= 9; other++) next.push({ before: { ...start, ...at(other) } as Position })
+    await published.advance(at(10))
+    expect(document()?.position).toBe(10)
+  })
+})
+
+test('an answer that was lost is recognized: our own success is not written twice', async () => {
+  const { published, next, requests, history } = await setUp()
+  next.push('lost')
+  await published.advance(at(10))
+  expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
+  expect(history).toHaveLength(1)
+  await published.advance(at(11))
+  expect(history.map(({ position }) => position)).toEqual([10, 11])
+})
+
+test('publications that come at once are carried out one after the other, the latest whole', async () => {
+  const { published, requests, document } = await setUp()
+  await Promise.all([
+    published.advance(at(1)),
+    published.advance({ time: 9 }),
+    published.advance(at(2)),
+    published.advance(at(3)),
+  ])
+  expect(document()).toEqual({ position: 3, last: lastAt(2), at: 30, time: 9, serve_from: 0 })
+  expect(requests.filter(({ method }) => method === 'PUT')).toHaveLength(1)
+})
+
+test('two owners, in any order and with any lost answer, never move anything back and agree in the end', async () => {
+  const further = fc.record({ position: fc.nat(30), time: fc.nat(30), ours: fc.boolean(), lost: fc.boolean() })
+  await fc.assert(
+    fc.asyncProperty(fc.array(further, { maxLength: 30 }), async all => {
+      const { published, history, next, replace, document } = await setUp()
+      for (const { position, time, ours, lost } of all) {
+        const stored = document() ?? start
+        const theirs = position > stored.position ? { ...stored, ...at(position) } : stored
+        if (ours) {
+          if (lost) next.push('lost')
+          await published.advance({ ...at(position), time })
+        } else replace({ ...theirs, time: Math.max(stored.time, time) })
+        next.length = 0
+      }
+      const highest = (field: 'position' | 'time') => Math.max(0, ...all.map(one => one[field]))
+      expect(document()).toMatchObject({ position: highest('position'), time: highest('time') })
+      for (const [place, after] of history.entries()) {
+        const before = history[place - 1] ?? start
+        expect([after.position >= before.position, after.time >= before.time]).toEqual([true, true])
+        expect(after.at).toBe(after.position * 10)
+      }
+    }),
+  )
+})

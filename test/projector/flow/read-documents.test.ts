@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import type { Found } from '../../../projector/elasticsearch/client.ts'
+import { readDocuments } from '../../../projector/flow/read-documents.ts'
+
+const found = (_id: string, _source: unknown): Found => ({ _id, found: true, _version: 1, _source })
+const missing = (_id: string): Found => ({ _id, found: false, _version: -1, _source: undefined })
+
+test('documents are read from the index of their place, as drafts: without the length of their body', async () => {
+  const asked: unknown[] = []
+  const read = readDocuments(
+    async docs => {
+      asked.push(...docs)
+      const body = { versions: [] }
+      return [found('org_1:rep_1', { org_id: 'org_1', body_bytes: 15, body }), missing('org_1:rep/2')]
+    },
+    place => `test-${place}`,
+  )
+  const drafts = await read(['reps/org_1:rep_1', 'chains/org_1:rep/2'])
+  expect(asked).toEqual([
+    { _index: 'test-reps', _id: 'org_1:rep_1' },
+    { _index: 'test-chains', _id: 'org_1:rep/2' },
+  ])
+  expect([...drafts]).toEqual([
+    ['reps/org_1:rep_1', { org_id: 'org_1', body: { versions: [] } }],
+    ['chains/org_1:rep/2', null],
+  ])
+})
+
+test('what one answer does not hold is not there: not even as a document that there is not', async () => {
+  const read = readDocuments(
+    async docs => docs.slice(0, 2).map(({ _id }) => found(_id, { org_id: _id, body_bytes: 2, body: {} })),
+    place => place,
+  )
+  expect([...(await read(['payouts/a', 'payouts/b', 'payouts/c'])).keys()]).toEqual(['payouts/a', 'payouts/b'])
+})

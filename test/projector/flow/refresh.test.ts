@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest'
+import { type Answer, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { StopError } from '../../../projector/failures.ts'
+import { createRefresh } from '../../../projector/flow/refresh.ts'
+import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../../../projector/limits.ts'
+import { Clock } from '../clock.ts'
+import { everythingRuns, Held } from '../held.ts'
+
+const shards = (total: number, successful: number): Answer => ({
+  status: 200,
+  body: { _shards: { total, successful, failed: 0 } },
+})
+const fine = shards(2, 2)
+const health = (status: string, active_shards: number): Answer => ({ status: 200, body: { status, active_shards } })
+
+const setUp = () => {
+  const clock = new Clock()
+  const requests = new Held<string, Answer>()
+  const done: string[] = []
+  const { refresh, hurry, hurryOn } = createRefresh({
+    keepTrying: async attempt => {
+      for (;;) {
+        try {
+          return await attempt()
+        } catch (error) {
+          if (!(error instanceof Unavailable)) throw error
+        }
+      }
+    },
+    send: ({ method, path }) => requests.call(`${method} ${path}`),
+    now: clock.now,
+    sleep: clock.sleep,
+  })
+  /** Asks for a refresh, and notes by this name when it is done. */
+  const ask = async (name: string, indices: string[], behind = false): Promise<void> => {
+    refresh(indices, behind).then(
+      () => done.push(name),
+      (error: unknown) => done.push(`${name}: ${error instanceof StopError ? error.code : error}`),
+    )
+    await everythingRuns()
+  }
+  const paths = () => requests.calls.map(({ argument }) => argument)
+  return { clock, requests, done, ask, paths, hurry, hurryOn }
+}
+
+describe('a refresh', () => {
+  test('begins at once, and is done when every shard has answered', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['payouts', 'reps'])
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+  })
+
+  test('is one at a time: who asks while one runs shares the next, with the indices of all', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['payouts'])
+    await ask('third', ['reps', 'payroll_files'])
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first'])
+    expect(paths()).toEqual(['POST /payouts,payroll_files,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+    expect(requests.count).toBe(2)
+  })
+
+  test('never counts for who asked after it began, though it is still under way', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first'])
+    await ask('third', ['reps'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('with a failed shard, or without saying how many failed, is tried again', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('one', ['reps'])
+    for (const answer of [
+      { status: 200, body: { _shards: { failed: 1 } } },
+      { status: 200, body: {} },
+      { status: 200, body: undefined },
+      { status: 409, body: fine.body },
+    ]) {
+      await requests.at(0).letGo(answer)
+      expect(done).toEqual([])
+    }
+    await requests.at(0).fail(new Unavailable(503))
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+    expect(requests.count).toBe(6)
+  })
+
+  test('that a copy has missed which is not there yet is enough, index by index', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['payouts', 'reps'])
+    await requests.at(0).letGo(shards(4, 3))
+    expect(paths()).toEqual(['POST /payouts/_refresh', 'POST /reps/_refresh'])
+    await requests.at(1).letGo(shards(2, 2))
+    await requests.at(0).letGo(shards(2, 1))
+    expect(paths()).toEqual(['GET /_cluster/health/payouts'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(health('yellow', 1))
+    expect(done).toEqual(['one'])
+  })
+
+  test.each([
+    ['is nowhere', health('red', 0)],
+    ['has been taken over by another node since', health('yellow', 1)],
+    ['nobody knows of', { status: 200, body: {} }],
+  ])('that missed a shard which %s is tried again, though none failed', async (_, answer) => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['reps'])
+    await requests.at(0).letGo(shards(2, 0))
+    await requests.at(0).letGo(answer)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+  })
+
+  test('of an index that is gone stops all who wait for it; the next goes its own way', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await requests.at(0).letGo({ status: 404, body: {} })
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first: index_missing', 'second'])
+  })
+})
+
+test.each([
+  [20, 10],
+  [2 * REFRESH_REST_MS, REFRESH_REST_MS],
+  [20_000, REFRESH_REST_MS],
+])(
+  'after a refresh of %i ms there is none for %i ms, and what is asked for meanwhile shares the next',
+  async (took, rest) => {
+    const { ask, requests, done, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await clock.move(took)
+    await ask('second', ['reps'])
+    await requests.at(0).letGo(fine)
+    await clock.move(rest - 1)
+    await ask('third', ['payouts'])
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  },
+)
+
+describe('far behind', () => {
+  test('refreshes begin some seconds apart, and all who ask meanwhile share one', async () => {
+    const { ask, requests, done, clock, paths } = setUp()
+    await ask('first', ['reps'], true)
+    await clock.move(0)
+    expect(paths()).toHaveLength(1)
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    await clock.move(REFRESH_BEHIND_MS / 2)
+    await ask('third', ['payouts'], true)
+    await clock.move(REFRESH_BEHIND_MS / 2 - 1)
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('the time is counted from when the last one began, not from when it ended', async () => {
+    const { ask, requests, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'], true)
+    await clock.move(REFRESH_BEHIND_MS)
+    await requests.at(0).letGo(fine)
+    await clock.move(REFRESH_REST_MS)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('somebody who is not behind ends the wait for all', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    await ask('third', ['payouts'])
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('is over for the refresh that waits when a partition is no longer, and not for the next', async () => {
+    const { ask, requests, done, paths, hurry } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    hurry()
+    await everythingRuns()
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second'])
+    hurry()
+    await ask('third', ['payouts'], true)
+    expect(paths()).toEqual([])
+  })
+
+  test('is never waited for longer than it would be from now, whatever becomes of the clock', async () => {
+    const { ask, requests, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await clock.move(100)
+    await requests.at(0).letGo(fine)
+    clock.setBack(3_600_000)
+    await ask('second', ['reps'])
+    await clock.move(REFRESH_REST_MS)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('is over once the stream stops: what waits is refreshed at once, and so is what comes', async () => {
+    const { ask, requests, done, paths, hurryOn } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    hurryOn()
+    await everythingRuns()
+    await requests.at(0).letGo(fine)
+    await ask('third', ['payouts'], true)
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('is no reason to wait where somebody who is not behind asked before', async () => {
+    const { ask, requests, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await ask('third', ['payouts'], true)
+    await requests.at(0).letGo(fine)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+  })
+})

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import type { Request } from '../../../projector/elasticsearch/client.ts'
+import {
+  changeGenerations,
+  type Generations,
+  readGenerations,
+  settle,
+} from '../../../projector/generations/generations.ts'
+
+/** A control index that others may change between any two requests. */
+const control = (body: object | undefined) => {
+  const state = { body, seqNo: 7 }
+  const between: (() => void)[] = []
+  const request = async ({ method, body, query }: Request) => {
+    if (method === 'GET') {
+      if (state.body === undefined) return { status: 404, body: { found: false } }
+      const answer = { _source: { kind: 'live', body: state.body }, _seq_no: state.seqNo, _primary_term: 1 }
+      return { status: 200, body: answer }
+    }
+    between.shift()?.()
+    if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
+    state.body = (body as { body: object }).body
+    state.seqNo++
+    return { status: 200, body: {} }
+  }
+  return { state, between, steps: { request, prefix: 'p' } }
+}
+
+const keep =
+  (name: string) =>
+  (now: Generations): Generations => ({ ...now, kept: [...now.kept, name] })
+
+test('before the first start there is none; a live one that says no more is the only one kept up', async () => {
+  expect(await readGenerations(control(undefined).steps)).toBeUndefined()
+  expect(await readGenerations(control({ generation: 'g1' }).steps)).toEqual({
+    live: 'g1',
+    kept: ['g1'],
+    building: null,
+    previous: null,
+    verified: {},
+    compared: {},
+    floor: [],
+    alone: {},
+    highest: 1,
+  })
+  await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
+    expect.objectContaining({ code: 'index_missing' }),
+  )
+})
+
+test('a change is made to what is there then, whoever was first', async () => {
+  const { state, between, steps } = control({ generation: 'g1' })
+  between.push(() => {
+    state.body = { generation: 'g1', kept: ['g1', 'g7'] }
+    state.seqNo++
+  })
+  await changeGenerations(steps, keep('g2'))
+  expect(state.body).toMatchObject({ generation: 'g1', kept: ['g1', 'g7', 'g2'] })
+})
+
+test('a change that is given up changes nothing', async () => {
+  const { state, steps } = control({ generation: 'g1' })
+  const refuse = (): never => {
+    throw new Error('meanwhile')
+  }
+  await expect(changeGenerations(steps, refuse)).rejects.toThrow('meanwhile')
+  expect(state).toEqual({ body: { generation: 'g1' }, seqNo: 7 })
+})
+
+test('a change that changes nothing is not written: nobody else has to decide anew', async () => {
+  const { state, steps } = control({ generation: 'g1' })
+  await changeGenerations(steps, now => now)
+  expect(state.seqNo).toBe(7)
+})
+
+describe('after a swap', () => {
+  const documents = (live: object, position: number) => {
+    const { state, between, steps } = control(live)
+    const request = async (asked: Request) => {
+      if (asked.path.includes('generation%3Ag1')) return { status: 200, body: { _source: { body: { partitions: 2 } } } }
+      if (asked.path.includes('position%3Ag1')) return { status: 200, body: { _source: { body: { position } } } }
+      return steps.request(asked)
+    }
+    return { state, between, steps: { ...steps, request } }
+  }
+  const swapped = { generation: 'g2', previous: 'g1', floor: null }
+
+  test('it is said how far the one before may have been seen', async () => {
+    const { state, steps } = documents(swapped, 5)
+    await settle(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
+  })
+
+  test('it is said already where the one before was dropped meanwhile; where it was not, a position is missing', async () => {
+    const { state, steps } = documents(swapped, 5)
+    const request: typeof steps.request = async asked => {
+      if (!asked.path.includes('generation%3Ag1')) return steps.request(asked)
+      state.body = { ...state.body, previous: null, floor: [5, 5] }
+      return { status: 404, body: { found: false } }
+    }
+    await settle({ ...steps, request })
+    const gone: typeof steps.request = async asked =>
+      asked.path.includes('generation%3Ag1') ? { status: 404, body: { found: false } } : steps.request(asked)
+    state.body = swapped
+    await expect(settle({ ...steps, request: gone })).rejects.toThrow(
+      expect.objectContaining({ code: 'index_missing' }),
+    )
+  })
+
+  test('who says so first says so for all; where one decides by itself is said with its first swap', async () => {
+    const { state, between, steps } = documents({ ...swapped, alone: { g2: [3, 3] } }, 5)
+    between.push(() => {
+      state.body = { ...swapped, floor: [4, 4], alone: { g2: [3, 3] } }
+      state.seqNo++
+    })
+    await settle(steps)
+    expect(state.body).toMatchObject({ floor: [4, 4], alone: { g2: [3, 3] } })
+    state.body = { ...swapped, alone: { g2: [3, 3] } }
+    await settle(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [3, 3] } })
+  })
+})

@@ -1,0 +1,308 @@
+import { describe, expect, test } from 'vitest'
+import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
+import { readGenerations } from '../../../projector/generations/generations.ts'
+import {
+  makeFirstLive,
+  type PrepareSteps,
+  prepareCommon,
+  prepareGeneration,
+} from '../../../projector/generations/prepare.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from '../../../projector/rules/rules.ts'
+import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/documents.ts'
+
+type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
+
+/** Indices and control documents, and what has been asked. Answers like Elasticsearch to what is asked at a start. */
+class Elasticsearch {
+  readonly indices = new Map<string, Index>()
+  readonly documents = new Map<string, unknown>()
+  readonly asked: string[] = []
+  /** Indices that were restored since they were created. */
+  readonly replaced = new Set<string>()
+
+  readonly request = async ({ method, path, body }: Request): Promise<Answer> => {
+    this.asked.push(`${method} ${path}`)
+    const [, name = '', operation, id = ''] = path.split('/')
+    if (name === '_index_template') return { status: 200, body: {} }
+    if (operation === '_settings') {
+      const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
+      const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
+      return { status: 200, body: Object.fromEntries(names.map(index => [index, { settings: settings(index) }])) }
+    }
+    const index = this.indices.get(name)
+    if (operation === undefined) return this.#index(method, name, index, body as Index)
+    if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
+    const key = `${name}/${decodeURIComponent(id)}`
+    if (operation === '_create') {
+      if (this.documents.has(key)) return { status: 409, body: {} }
+      this.documents.set(key, structuredClone(body))
+      return { status: 201, body: {} }
+    }
+    if (method === 'PUT') {
+      this.documents.set(key, structuredClone(body))
+      return { status: 200, body: {} }
+    }
+    const _source = this.documents.get(key)
+    return _source === undefined
+      ? { status: 404, body: { found: false } }
+      : { status: 200, body: { found: true, _source } }
+  }
+
+  #index(method: string, name: string, index: Index | undefined, body: Index): Answer {
+    if (method !== 'PUT') return { status: index ? 200 : 404, body: index && { [name]: index } }
+    if (index) return { status: 400, body: { error: { type: 'resource_already_exists_exception' } } }
+    this.indices.set(name, structuredClone(body))
+    return { status: 200, body: {} }
+  }
+
+  control(id: string): unknown {
+    return this.documents.get(`test-control/${id}`)
+  }
+}
+
+const source = { topic: 'commission.events', cluster_id: 'cluster-1', partitions: 2 }
+const ends = [
+  { partition: 0, low: 0, end: 5 },
+  { partition: 1, low: 0, end: 7 },
+]
+const stepsOf = (elasticsearch: Elasticsearch): PrepareSteps => ({
+  request: elasticsearch.request,
+  prefix: 'test',
+  shards: 1,
+})
+const start = async (elasticsearch: Elasticsearch, steps = stepsOf(elasticsearch)): Promise<string> => {
+  await prepareCommon(steps)
+  const generation = (await readGenerations(steps))?.live ?? 'g1'
+  await prepareGeneration(generation, source, ends, true, steps)
+  await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)
+  await makeFirstLive(generation, steps)
+  return generation
+}
+const started = async (): Promise<Elasticsearch> => {
+  const elasticsearch = new Elasticsearch()
+  await start(elasticsearch)
+  return elasticsearch
+}
+const stops = (code: string) => expect.objectContaining({ code })
+const all: Record<string, IndexDefinition> = { ...commonIndices('test'), ...generationIndices('test', 'g1', 1) }
+const idsOf = (...names: string[]) =>
+  Object.fromEntries(['test-control', ...names].map(name => [name, `id of ${name}`]))
+const idsOfG1 = idsOf(...Object.keys(generationIndices('test', 'g1', 1)))
+const idsOfKeys = idsOf('test-api-keys', 'test-api-keys-parked')
+const position = { position: 0, last: null, at: 0, time: 0 }
+
+describe('a first start', () => {
+  test('creates every index, a position for every partition, the generations, and makes one live', async () => {
+    const elasticsearch = await started()
+    expect([...elasticsearch.indices.keys()].sort()).toEqual(Object.keys(all).sort())
+    for (const [name, { mappings, settings }] of Object.entries(all)) {
+      expect(elasticsearch.indices.get(name)).toEqual({ mappings, settings: { index: settings } })
+    }
+    expect(Object.fromEntries(elasticsearch.documents)).toEqual({
+      'test-control/position:g1:0': { kind: 'position', body: { ...position, serve_from: 0 } },
+      'test-control/position:g1:1': { kind: 'position', body: { ...position, serve_from: 0 } },
+      'test-control/generation:g1': {
+        kind: 'generation',
+        body: { generation: 'g1', ...source, rules_version: RULES_VERSION, indices: idsOfG1 },
+      },
+      // Keys are served once everything up to the end of the topic as it was found is read.
+      'test-control/position:api-keys:0': { kind: 'position', body: { ...position, serve_from: 5 } },
+      'test-control/generation:api-keys': {
+        kind: 'generation',
+        body: {
+          generation: 'api-keys',
+          ...source,
+          partitions: 1,
+          rules_version: KEY_RULES_VERSION,
+          indices: idsOfKeys,
+        },
+      },
+      'test-control/live': { kind: 'live', body: { generation: 'g1' } },
+    })
+  })
+
+  test('forbids Elasticsearch to create an index by itself before it creates the first', async () => {
+    expect((await started()).asked[0]).toBe('PUT /_index_template/test-no-auto-create')
+  })
+
+  test('that was cut off anywhere is finished by the next', async () => {
+    const whole = await started()
+    for (let requests = 1; requests < whole.asked.length; requests++) {
+      const elasticsearch = new Elasticsearch()
+      const steps = stepsOf(elasticsearch)
+      const cut = async (request: Request): Promise<Answer> => {
+        if (elasticsearch.asked.length === requests) throw new Error('cut off')
+        return elasticsearch.request(request)
+      }
+      await expect(start(elasticsearch, { ...steps, request: cut })).rejects.toThrow('cut off')
+      expect(await start(elasticsearch), `cut off after ${requests} requests`).toBe('g1')
+      expect(elasticsearch.documents).toEqual(whole.documents)
+      expect(elasticsearch.indices).toEqual(whole.indices)
+    }
+  })
+
+  test('beside another agrees with it, wherever the other one is', async () => {
+    const whole = await started()
+    for (let requests = 0; requests <= whole.asked.length; requests++) {
+      const elasticsearch = new Elasticsearch()
+      let count = 0
+      let other: Promise<string> | undefined
+      const request = async (asked: Request): Promise<Answer> => {
+        if (count++ === requests) other = start(elasticsearch)
+        await other
+        return elasticsearch.request(asked)
+      }
+      expect(await start(elasticsearch, { ...stepsOf(elasticsearch), request })).toBe('g1')
+      expect(elasticsearch.documents).toEqual(whole.documents)
+    }
+  })
+
+  test('beside another agrees with it, request by request in turn', async () => {
+    const whole = await started()
+    for (let delay = 0; delay < 12; delay++) {
+      const elasticsearch = new Elasticsearch()
+      const late = async (): Promise<string> => {
+        for (let turn = 0; turn < delay; turn++) await Promise.resolve()
+        return start(elasticsearch)
+      }
+      expect(await Promise.all([start(elasticsearch), late()])).toEqual(['g1', 'g1'])
+      expect(elasticsearch.documents).toEqual(whole.documents)
+    }
+  })
+})
+
+describe('a later start', () => {
+  test('creates and changes nothing', async () => {
+    const elasticsearch = await started()
+    const before = structuredClone([...elasticsearch.documents])
+    elasticsearch.asked.length = 0
+    await start(elasticsearch)
+    expect([...elasticsearch.documents]).toEqual(before)
+    const writes = elasticsearch.asked.filter(asked => asked.startsWith('PUT'))
+    expect(writes).toEqual(['PUT /_index_template/test-no-auto-create', 'PUT /test-control/_create/live'])
+  })
+
+  test('goes on with the generation that is live', async () => {
+    const elasticsearch = await started()
+    elasticsearch.documents.set('test-control/live', { kind: 'live', body: { generation: 'g2' } })
+    expect(await readGenerations(stepsOf(elasticsearch))).toMatchObject({ live: 'g2', kept: ['g2'] })
+  })
+
+  test.each(Object.keys(all))(
+    'is refused when %s is gone: an empty index must not pass for an empty organization',
+    async name => {
+      const elasticsearch = await started()
+      elasticsearch.indices.delete(name)
+      await expect(start(elasticsearch)).rejects.toThrow(stops('index_missing'))
+      expect(elasticsearch.indices.has(name)).toBe(false)
+    },
+  )
+
+  test.each(Object.keys(all))(
+    'is refused when %s has another mapping, refreshes by itself or is sorted otherwise',
+    async name => {
+      for (const change of [
+        { mappings: { dynamic: 'true', properties: {} } },
+        { settings: { index: { ...all[name]?.settings, refresh_interval: '1s' } } },
+        { settings: { index: { ...all[name]?.settings, sort: { field: ['seq'], order: ['desc'] } } } },
+      ]) {
+        const elasticsearch = await started()
+        const index = elasticsearch.indices.get(name)
+        if (index) elasticsearch.indices.set(name, { ...index, ...change })
+        await expect(start(elasticsearch)).rejects.toThrow(stops('index_unsuitable'))
+      }
+    },
+  )
+
+  test('creates nothing where the control index is gone and anything is left that only a projection makes', async () => {
+    const left = ['test-api-keys', 'test-api-keys-parked', 'test-g1-reps', 'test-g2-payouts', 'test-g17-parked']
+    for (const name of left) {
+      const elasticsearch = new Elasticsearch()
+      elasticsearch.indices.set(name, { mappings: {}, settings: { index: {} } })
+      const refused = start(elasticsearch)
+      await expect(refused).rejects.toThrow(stops('index_missing'))
+      await expect(refused).rejects.toThrow(`test-control, but there are ${name}; restore test-control`)
+      expect([...elasticsearch.indices.keys()]).toEqual([name])
+      expect(elasticsearch.documents.size).toBe(0)
+    }
+  })
+
+  test('names some of many indices that are left', async () => {
+    const elasticsearch = await started()
+    elasticsearch.indices.delete('test-control')
+    await expect(start(elasticsearch)).rejects.toThrow(
+      'there are test-api-keys, test-api-keys-parked, test-g1-chains, … (9 in all)',
+    )
+  })
+
+  test('is a first start beside another installation whose prefix begins with this one, and beside its sandboxes', async () => {
+    const whole = await started()
+    const elasticsearch = new Elasticsearch()
+    for (const prefix of ['test-eu', 'test-g1', 'test-sandbox', 'tes', 'testing'])
+      for (const name of ['control', 'api-keys', 'api-keys-parked', 'g1-reps', 's1-payouts'])
+        elasticsearch.indices.set(`${prefix}-${name}`, { mappings: {}, settings: { index: {} } })
+    expect(await start(elasticsearch)).toBe('g1')
+    expect(elasticsearch.documents).toEqual(whole.documents)
+  })
+
+  test('is refused when nothing says any more which generation is live, and there is one beside the first', async () => {
+    const elasticsearch = await started()
+    elasticsearch.documents.delete('test-control/live')
+    elasticsearch.indices.set('test-g2-reps', { mappings: {}, settings: { index: {} } })
+    const before = structuredClone(elasticsearch.documents)
+    await expect(start(elasticsearch)).rejects.toThrow('document "live" of test-control, but there are indices of g2')
+    expect(elasticsearch.documents).toEqual(before)
+  })
+
+  test.each(Object.keys(all))(
+    'is refused when %s is another one of its name: it was restored, or made anew',
+    async name => {
+      const elasticsearch = await started()
+      elasticsearch.replaced.add(name)
+      const before = structuredClone(elasticsearch.documents)
+      const refused = start(elasticsearch)
+      await expect(refused).rejects.toThrow(stops('index_replaced'))
+      await expect(refused).rejects.toThrow(name)
+      expect(elasticsearch.documents).toEqual(before)
+    },
+  )
+
+  test('records which indices there are where an earlier version did not, and goes by that from then on', async () => {
+    const whole = await started()
+    const elasticsearch = await started()
+    for (const id of ['generation:g1', 'generation:api-keys']) {
+      const { kind, body } = elasticsearch.control(id) as { kind: string; body: object }
+      elasticsearch.documents.set(`test-control/${id}`, { kind, body: { ...body, indices: undefined } })
+    }
+    expect(await start(elasticsearch)).toBe('g1')
+    expect(elasticsearch.documents).toEqual(whole.documents)
+    elasticsearch.replaced.add('test-g1-reps')
+    await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
+  })
+
+  test('leaves the number of copies to the operator', async () => {
+    const elasticsearch = await started()
+    for (const index of elasticsearch.indices.values()) index.settings.index.auto_expand_replicas = '0-2'
+    expect(await start(elasticsearch)).toBe('g1')
+  })
+
+  test('is refused when the source is another, or the rules have another version', async () => {
+    const elasticsearch = await started()
+    const steps = stepsOf(elasticsearch)
+    const other = prepareGeneration('g1', { ...source, cluster_id: 'cluster-2' }, ends, true, steps)
+    await expect(other).rejects.toThrow(stops('source_changed'))
+
+    const body = { generation: 'g1', ...source, rules_version: RULES_VERSION + 1 }
+    elasticsearch.documents.set('test-control/generation:g1', { kind: 'generation', body })
+    await expect(start(elasticsearch)).rejects.toThrow(stops('rules_changed'))
+  })
+
+  test('is that of API keys also where the rules of commission events have another version', async () => {
+    const elasticsearch = await started()
+    const steps = { ...stepsOf(elasticsearch), rulesVersion: RULES_VERSION + 1 }
+    const keys = await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)
+    expect(keys.rules_version).toBe(KEY_RULES_VERSION)
+    const made = await prepareGeneration('g2', source, ends, true, steps, 'g1')
+    expect(made).toMatchObject({ generation: 'g2', rules_version: RULES_VERSION + 1, follows: 'g1' })
+  })
+})

@@ -1,0 +1,205 @@
+/** Records as a broker sends them, read by the Kafka client itself. */
+import { createRequire } from 'node:module'
+import { beforeAll, describe, expect, test } from 'vitest'
+import {
+  EncodedHeaders,
+  encodeHeaders,
+  leaveHeadersEncoded,
+  NO_HEADERS,
+} from '../../../projector/kafka/patch-headers.ts'
+
+type Reader = { readVarInt(): number }
+type Value = Buffer | null
+type Headers = [name: string, value: Value][]
+
+const load = createRequire(import.meta.url)
+const Encoder = load('kafkajs/src/protocol/encoder') as new () => { writeVarInt(value: number): { buffer: Buffer } }
+const Decoder = load('kafkajs/src/protocol/decoder') as new (buffer: Buffer) => Reader
+const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') as (
+  decoder: Reader,
+  context: object,
+) => { headers: Iterable<Headers[number]>; key: Value; value: Value }
+
+const varInt = (value: number): Buffer => new Encoder().writeVarInt(value).buffer
+const sized = (bytes: Value): Buffer => (bytes === null ? varInt(-1) : Buffer.concat([varInt(bytes.length), bytes]))
+
+/** The body of a record: attributes, time and offset of 0, key, value and headers. */
+const bodyOf = (headers: readonly (readonly [string, Value])[]): Buffer =>
+  Buffer.concat([
+    Buffer.from([0]),
+    varInt(0),
+    varInt(0),
+    sized(Buffer.from('org_1')),
+    sized(Buffer.from('{}')),
+    varInt(headers.length),
+    ...headers.flatMap(([name, value]) => [sized(Buffer.from(name)), sized(value)]),
+  ])
+const decoded = (body: Buffer) => {
+  const { headers, ...record } = decodeRecord(new Decoder(body), { firstOffset: '0', firstTimestamp: '0' })
+  // Twice: nothing is used up by who reads them first.
+  expect([...headers]).toEqual([...headers])
+  return { ...record, headers: [...headers] }
+}
+const read = (headers: readonly (readonly [string, Value])[]) => decoded(bodyOf(headers))
+
+const text = (value: string) => Buffer.from(value)
+
+describe('the Kafka client', () => {
+  beforeAll(() => {
+    leaveHeadersEncoded()
+    leaveHeadersEncoded()
+  })
+
+  test('reads headers in their order, repeated ones too', () => {
+    const written: [string, Value][] = [
+      ['a', text('1')],
+      ['b', null],
+      ['a', text('2')],
+      ['c', text('')],
+      ['a', null],
+      ['b', text('3')],
+    ]
+    const { key, value, headers } = read(written)
+    expect([key, value]).toEqual([text('org_1'), text('{}')])
+    expect(headers).toEqual(written)
+  })
+
+  test('reads a name of no length at all as an empty one', () => {
+    const body = Buffer.concat([bodyOf([]).subarray(0, -1), varInt(1), varInt(-1), sized(text('x'))])
+    const { headers } = decoded(body)
+    expect(headers).toEqual([['', text('x')]])
+  })
+
+  test('reads a name that is not UTF-8 with its bytes, which are the same after they were encoded again', () => {
+    const name = Buffer.from([0x78, 0xff, 0x79])
+    const body = Buffer.concat([
+      bodyOf([]).subarray(0, -1),
+      varInt(2),
+      sized(name),
+      sized(text('1')),
+      sized(text('é')),
+      sized(null),
+    ])
+    const { headers } = decoded(body)
+    expect(headers).toEqual([
+      ['x\ufffdy', text('1'), name],
+      ['é', null],
+    ])
+    expect(encodeHeaders(headers).bytes).toEqual(body.subarray(bodyOf([]).length - 1))
+  })
+
+  test('are read one after the other, no further than somebody asks', () => {
+    const millions = Buffer.concat([varInt(25_000_000), sized(text('a')), sized(text('1'))])
+    expect(new EncodedHeaders(millions)[Symbol.iterator]().next().value).toEqual(['a', text('1')])
+  })
+
+  test('reads any negative length as null, as the broker does', () => {
+    for (const negative of [-1, -2, -6, -1_000, -(2 ** 31)]) {
+      const none = varInt(negative)
+      const body = Buffer.concat([
+        Buffer.from([0, 0, 0]),
+        none,
+        none,
+        varInt(2),
+        sized(text('x')),
+        none,
+        sized(text('ce_id')),
+        sized(text('1')),
+      ])
+      const { key, value, headers } = decoded(body)
+      expect([key, value]).toEqual([null, null])
+      expect(headers).toEqual([
+        ['x', null],
+        ['ce_id', text('1')],
+      ])
+      const { bytes } = encodeHeaders([])
+      expect(
+        new EncodedHeaders(Buffer.concat([varInt(1), sized(text('x')), none, bytes])).textsOf([text('x')]),
+      ).toEqual([null])
+    }
+  })
+
+  test('ends where the record does, however many headers it says it has and however long it says they are', () => {
+    const begun = performance.now()
+    const many = Buffer.concat([Buffer.from([0, 0, 0]), sized(null), sized(null), varInt(2 ** 31 - 1)])
+    expect(decoded(many).headers).toEqual([])
+    const long = new EncodedHeaders(
+      Buffer.concat([varInt(2 ** 31 - 1), sized(text('x')), varInt(2 ** 31 - 1), text('abc')]),
+    )
+    expect([...long]).toEqual([['x', text('abc')]])
+    expect(long.textsOf([text('x')])).toEqual(['abc'])
+    // Of one in the middle, which would lead back to the name before it again and again.
+    const back = Buffer.concat([
+      sized(Buffer.alloc(1_000_000)),
+      varInt(-1_000_000),
+      ...Array<Buffer>(20_000).fill(Buffer.from([0, 0])),
+    ])
+    expect([...new EncodedHeaders(Buffer.concat([varInt(20_001), back]))]).toHaveLength(20_001)
+    // Some milliseconds; without an end, or backwards, it takes minutes.
+    expect(performance.now() - begun).toBeLessThan(5_000)
+  })
+
+  test('reads a record without headers', () => {
+    expect(read([]).headers).toEqual([])
+  })
+
+  test.each(['toString', '__proto__', 'constructor', 'hasOwnProperty', ''])(
+    'reads a header named %j like any other',
+    name => {
+      expect(read([[name, text('x')]]).headers).toEqual([[name, text('x')]])
+      const twice: [string, Value][] = [
+        [name, text('x')],
+        [name, text('y')],
+      ]
+      expect(read(twice).headers).toEqual(twice)
+    },
+  )
+
+  test('reads 10,000 headers in no time: by itself it takes half a minute', () => {
+    const different = Array.from({ length: 10_000 }, (_, at) => [`h${at}`, text('x')] as const)
+    expect(read(different).headers).toHaveLength(10_000)
+    const same = Array.from({ length: 10_000 }, () => ['h', text('x')] as const)
+    expect(read(same).headers).toHaveLength(10_000)
+  })
+})
+
+describe('of some names', () => {
+  const names = ['a', 'ce_id', 'ce_type'].map(text)
+  const textsOf = (...headers: [string, Value][]) => encodeHeaders(headers).textsOf(names)
+
+  test('the text of each is found among all others, in the order of the names', () => {
+    expect(textsOf(['x', text('1')], ['ce_type', text('2')], ['ce_i', text('3')], ['ce_id', text('')])).toEqual([
+      undefined,
+      '',
+      '2',
+    ])
+    expect(textsOf(['ce_idd', text('1')], ['Ce_id', text('2')], ['', text('3')], ['é', null])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(NO_HEADERS.textsOf(names)).toEqual([undefined, undefined, undefined])
+  })
+
+  test('text is whatever is UTF-8, and nothing else is', () => {
+    for (const each of ['a'.repeat(1_000), 'é', 'a 😀 z', '\u0000', '\ufeff'])
+      expect(textsOf(['a', text(each)])[0]).toBe(each)
+    for (const each of [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80]])
+      expect(textsOf(['a', Buffer.from(each)])[0]).toBeNull()
+  })
+
+  test('one without a value or that is repeated has none, whatever its values are', () => {
+    expect(textsOf(['a', null])[0]).toBeNull()
+    for (const values of [
+      ['1', '1'],
+      ['1', null],
+      [null, '1'],
+      ['', ''],
+      ['1', '2', '3'],
+    ]) {
+      expect(
+        textsOf(...values.map((value): [string, Value] => ['a', value === null ? null : text(value)]))[0],
+      ).toBeNull()
+    }
+  })
+})

@@ -1,0 +1,196 @@
+import kafkajs from 'kafkajs'
+import { describe, expect, test } from 'vitest'
+import {
+  assertNotTruncated,
+  assertSameSource,
+  checkTopicConfiguration,
+  describeSource,
+  fetchEnds,
+  hashOf,
+  type Identity,
+  type SourceAdmin,
+} from '../../../projector/kafka/source.ts'
+import { TOPIC_MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { record } from '../records.ts'
+
+const topic = 'commission.events'
+const stops = (code: string) => expect.objectContaining({ code })
+
+const suitable = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+  'message.timestamp.type': 'LogAppendTime',
+  'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
+}
+
+type Cluster = {
+  partitions?: number
+  configuration?: Record<string, string>
+  offsets?: { partition: number; low: string; high: string; offset: string }[]
+  error?: Error
+}
+
+/** A Kafka with one topic; what is not asked for here is not there. */
+const cluster = ({ partitions = 2, configuration = suitable, offsets = [], error }: Cluster) => {
+  const answer = async <Result>(result: Result): Promise<Result> => {
+    if (error) throw error
+    return result
+  }
+  const configEntries = Object.entries(configuration).map(([configName, configValue]) => ({ configName, configValue }))
+  const admin = {
+    describeCluster: async () => ({ clusterId: 'cluster-1', brokers: [], controller: null }),
+    fetchTopicMetadata: () => answer({ topics: [{ name: topic, partitions: Array(partitions).fill({}) }] }),
+    fetchTopicOffsets: () => answer(offsets),
+    describeConfigs: () => answer({ resources: [{ configEntries }], throttleTime: 0 }),
+  }
+  return admin as unknown as SourceAdmin
+}
+
+const identity: Identity = { generation: 'g1', topic, cluster_id: 'cluster-1', partitions: 2, rules_version: 1 }
+
+describe('a source', () => {
+  test('is described by cluster, topic and number of partitions', async () => {
+    expect(await describeSource(cluster({ partitions: 6 }), topic)).toEqual({
+      topic,
+      cluster_id: 'cluster-1',
+      partitions: 6,
+    })
+  })
+
+  test('that is missing is topic_missing, and the message says what to do', async () => {
+    const error = Object.assign(new kafkajs.KafkaJSProtocolError('x'), { type: 'UNKNOWN_TOPIC_OR_PARTITION' })
+    const describing = describeSource(cluster({ error }), topic)
+    await expect(describing).rejects.toThrow(stops('topic_missing'))
+    await expect(describing).rejects.toThrow('npm run topics')
+  })
+
+  test('that does not answer is no missing topic', async () => {
+    const error = new kafkajs.KafkaJSConnectionError('x')
+    await expect(describeSource(cluster({ error }), topic)).rejects.toBe(error)
+  })
+
+  test('is the same when nothing differs', () => {
+    expect(() => assertSameSource(identity, { topic, cluster_id: 'cluster-1', partitions: 2 })).not.toThrow()
+  })
+
+  test.each([
+    ['topic', { topic: 'other' }, 'expected commission.events, got other'],
+    ['cluster_id', { cluster_id: 'cluster-2' }, 'expected cluster-1, got cluster-2'],
+    ['partitions', { partitions: 3 }, 'expected 2, got 3'],
+  ])('with another %s is source_changed, and says what differs', (field, change, words) => {
+    const differing = () => assertSameSource(identity, { ...identity, ...change })
+    expect(differing).toThrow(stops('source_changed'))
+    expect(differing).toThrow(`${field}: ${words}`)
+  })
+})
+
+describe('the ends of the partitions', () => {
+  const offsetsOf = (low: string, high: string) => [
+    { partition: 1, low: '0', high: '9007199254740991', offset: '0' },
+    { partition: 0, low, high, offset: high },
+  ]
+
+  test('are numbers, with the beginning', async () => {
+    expect(await fetchEnds(cluster({ offsets: offsetsOf('0', '12') }), topic)).toEqual([
+      { partition: 1, low: 0, end: Number.MAX_SAFE_INTEGER },
+      { partition: 0, low: 0, end: 12 },
+    ])
+  })
+
+  test('are refused when the log begins later: records are gone', async () => {
+    const fetching = fetchEnds(cluster({ offsets: offsetsOf('1', '12') }), topic)
+    await expect(fetching).rejects.toThrow(stops('records_deleted'))
+    await expect(fetching).rejects.toMatchObject({ where: { topic, partition: 0, low: 1 } })
+  })
+
+  test('may not lie before what was read', () => {
+    const ends = [{ partition: 0, low: 0, end: 12 }]
+    for (const position of [0, 11, 12]) expect(() => assertNotTruncated(topic, 0, position, ends)).not.toThrow()
+    expect(() => assertNotTruncated(topic, 0, 13, ends)).toThrow(stops('records_deleted'))
+    expect(() => assertNotTruncated(topic, 1, 0, ends)).not.toThrow()
+    expect(() => assertNotTruncated(topic, 1, 1, ends)).toThrow(stops('records_deleted'))
+  })
+})
+
+describe('the configuration of a topic', () => {
+  test('as the contract has it gives no warning', async () => {
+    expect(await checkTopicConfiguration(cluster({}), topic)).toEqual([])
+  })
+
+  test.each([
+    ['cleanup.policy', 'compact'],
+    ['cleanup.policy', 'compact,delete'],
+    ['retention.ms', '604800000'],
+    ['retention.bytes', '1073741824'],
+  ])('that would lose records is refused: %s=%s', async (name, value) => {
+    const checking = checkTopicConfiguration(cluster({ configuration: { ...suitable, [name]: value } }), topic)
+    await expect(checking).rejects.toThrow(stops('topic_unsuitable'))
+    await expect(checking).rejects.toThrow(`${name}: expected ${suitable[name as keyof typeof suitable]}, got ${value}`)
+  })
+
+  test('is refused with everything that is wrong in one message; a setting that is not said is not trusted', async () => {
+    const checking = checkTopicConfiguration(cluster({ configuration: { 'cleanup.policy': 'compact' } }), topic)
+    await expect(checking).rejects.toThrow(
+      'cleanup.policy: expected delete, got compact; retention.ms: expected -1, got nothing; retention.bytes: expected -1, got nothing',
+    )
+  })
+
+  test('that only weakens a promise gives a warning', async () => {
+    const configuration = { ...suitable, 'message.timestamp.type': 'CreateTime', 'max.message.bytes': '1048588' }
+    const warnings = await checkTopicConfiguration(cluster({ configuration }), topic)
+    expect(warnings).toEqual([
+      expect.stringContaining('message.timestamp.type'),
+      expect.stringContaining('max.message.bytes'),
+    ])
+  })
+})
+
+describe('the hash of a record', () => {
+  const parts = { timestamp: 5, key: 'org_1', value: 'data', headers: [['a', 'b']] } as const
+  const original = hashOf(record(parts))
+
+  test('is the same for the same record, wherever it lies', () => {
+    expect(hashOf(record({ ...parts, offset: 99 }))).toBe(original)
+    expect(original).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  test.each<[string, Parameters<typeof record>[0]]>([
+    ['time', { timestamp: 6 }],
+    ['key', { key: 'org_2' }],
+    ['value', { value: 'datb' }],
+    ['header name', { headers: [['b', 'b']] }],
+    ['header value', { headers: [['a', 'c']] }],
+    [
+      'number of headers',
+      {
+        headers: [
+          ['a', 'b'],
+          ['a', 'b'],
+        ],
+      },
+    ],
+    ['place of a byte: from value to key', { key: 'org_1d', value: 'ata' }],
+    ['place of a byte: from header to value', { value: 'dataa', headers: [['', 'b']] }],
+    ['null for an empty key', { key: null }],
+    ['empty for a null value', { value: null }],
+    ['null header for an empty one', { headers: [['a', null]] }],
+  ])('is another for another %s', (_, change) => {
+    expect(hashOf(record({ ...parts, ...change }))).not.toBe(original)
+  })
+
+  test('tells nothing from empty', () => {
+    const hashes = [
+      { key: null },
+      { key: '' },
+      { value: null },
+      { value: '' },
+      { headers: [['a', null]] },
+      { headers: [['a', '']] },
+    ]
+    const all = hashes.map(change =>
+      hashOf(record({ ...parts, headers: [], ...change } as Parameters<typeof record>[0])),
+    )
+    expect(new Set(all).size).toBe(hashes.length)
+  })
+})

@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest'
+import { StopError } from '../../../projector/failures.ts'
+import { last, lastBatch, publishedAt, setUp } from '../assignment.ts'
+import { eventRecord } from '../records.ts'
+import { batchOf, repsOf } from '../running-flow.ts'
+import { rep } from '../story.ts'
+
+describe('a partition from which nothing was read', () => {
+  test('is sought at its position and flows from there', async () => {
+    const { assignment, told, positions, flows } = setUp()
+    assignment.assigned([3])
+    expect(assignment.isReading).toBe(false)
+    await positions.at(0).letGo(publishedAt(0))
+    expect(told).toEqual(['seek 3 to 0', 'resume 3'])
+    expect(assignment.isReading).toBe(true)
+    assignment.batch(3, repsOf(0, 2))
+    expect(flows[0]?.progress.readTo).toBe(2)
+    expect(assignment.flows()).toEqual([[3, flows[0]]])
+  })
+
+  test('is sought at its position, not at 0, when it held only control records so far', async () => {
+    const { assignment, told, positions } = setUp()
+    assignment.assigned([0])
+    await positions.at(0).letGo(publishedAt(4))
+    expect(told).toEqual(['seek 0 to 4', 'resume 0'])
+  })
+})
+
+describe('before its position is known', () => {
+  test('what a partition brings is thrown away, and it does not flow', async () => {
+    const { assignment, told, positions, flows } = setUp()
+    assignment.assigned([0])
+    assignment.batch(0, repsOf(0, 5))
+    expect([told, assignment.flows()]).toEqual([[], []])
+    await positions.at(0).letGo(publishedAt(0))
+    expect(flows[0]?.progress.readTo).toBe(0)
+  })
+
+  test('what comes of a partition that is not ours is thrown away', () => {
+    const { assignment, told, failures } = setUp()
+    assignment.batch(0, repsOf(0, 5))
+    expect([told, failures]).toEqual([[], []])
+  })
+})
+
+describe('a partition that was read before', () => {
+  const assigned = async () => {
+    const running = setUp()
+    running.assignment.assigned([0])
+    await running.positions.at(0).letGo(publishedAt(9, last))
+    return running
+  }
+
+  test('is read again at its last record; once that is the same, it goes on at its position', async () => {
+    const { assignment, told, flows, failures } = await assigned()
+    expect(told).toEqual(['seek 0 to 6', 'resume 0'])
+    expect([assignment.isReading, assignment.flows()]).toEqual([false, []])
+    assignment.batch(0, lastBatch)
+    expect(told.slice(2)).toEqual(['seek 0 to 9'])
+    expect([assignment.isReading, failures]).toEqual([true, []])
+    expect(flows[0]?.progress.readTo).toBe(9)
+    assignment.batch(0, batchOf(9, [rep()]))
+    expect(flows[0]?.progress.readTo).toBe(10)
+  })
+
+  test('is sought again when a batch comes that was fetched before the seek', async () => {
+    const { assignment, told, failures } = await assigned()
+    for (const from of [0, 9, 12]) assignment.batch(0, repsOf(from, 3))
+    expect(told.slice(2)).toEqual(['seek 0 to 6', 'seek 0 to 6', 'seek 0 to 6'])
+    assignment.batch(0, lastBatch)
+    expect([assignment.isReading, failures]).toEqual([true, []])
+  })
+
+  test.each([
+    ['other data', { ...lastBatch, records: [eventRecord(rep({ name: 'Eve' }), 6, 1_000)] }],
+    ['another time', { ...lastBatch, records: [eventRecord(rep(), 6, 1_001)] }],
+    ['the same record at another offset', { ...lastBatch, records: [eventRecord(rep(), 7, 1_000)] }],
+    ['no record', { ...lastBatch, records: [] }],
+  ])('is refused when %s lies where the last record was, before anything flows', async (_, batch) => {
+    const { assignment, told, flows, failures } = await assigned()
+    assignment.batch(0, batch)
+    expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 6 } }])
+    expect(failures[0]).toBeInstanceOf(StopError)
+    expect([told.slice(2), flows[0]?.progress.readTo, assignment.flows()]).toEqual([[], 9, []])
+  })
+})
+
+test('a batch that leaves a gap or repeats is not taken: the partition is sought where it was read to', async () => {
+  const { assignment, told, positions, flows } = setUp()
+  assignment.assigned([0])
+  await positions.at(0).letGo(publishedAt(0))
+  assignment.batch(0, repsOf(0, 4))
+  for (const from of [0, 3, 5, 100]) assignment.batch(0, repsOf(from, 2))
+  expect(told.slice(2)).toEqual(Array(4).fill('seek 0 to 4'))
+  expect(flows[0]?.progress.readTo).toBe(4)
+})
+
+describe('a hole in the log', () => {
+  const reading = async () => {
+    const running = setUp()
+    running.assignment.assigned([0])
+    await running.positions.at(0).letGo(publishedAt(0))
+    running.assignment.batch(0, repsOf(0, 4))
+    return running
+  }
+
+  test('stops: nothing of the batch is taken', async () => {
+    const { assignment, failures, flows } = await reading()
+    assignment.batch(0, { ...repsOf(4, 3), missing: 5 })
+    expect(failures).toMatchObject([{ code: 'records_deleted', where: { partition: 0, offset: 5 } }])
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('in a batch from elsewhere than was sought says nothing', async () => {
+    const { assignment, failures, told } = await reading()
+    assignment.batch(0, { ...repsOf(9, 3), missing: 9 })
+    expect([failures, told.at(-1)]).toEqual([[], 'seek 0 to 4'])
+  })
+
+  test('where the last record was stops too', async () => {
+    const { assignment, positions, failures } = setUp()
+    assignment.assigned([0])
+    await positions.at(0).letGo(publishedAt(9, last))
+    assignment.batch(0, { ...repsOf(6, 3), missing: 6 })
+    expect(failures).toMatchObject([{ code: 'records_deleted', where: { partition: 0, offset: 6 } }])
+  })
+})
+
+describe('a new assignment', () => {
+  test('ends everything that was ours before, and begins anew, the same partitions too', async () => {
+    const { assignment, positions, flows, told } = setUp()
+    assignment.assigned([0, 1])
+    const [before, unpositioned] = [positions.at(0), positions.at(1)]
+    await before.letGo(publishedAt(0))
+    assignment.assigned([0])
+    expect([before.argument.signal.aborted, unpositioned.argument.signal.aborted]).toEqual([true, true])
+    expect(flows[0]?.take(repsOf(0, 1))).toBe('gap')
+    assignment.batch(1, repsOf(0, 1))
+
+    told.length = 0
+    await positions.at(-1).letGo(publishedAt(5))
+    expect(told).toEqual(['seek 0 to 5', 'resume 0'])
+    expect(assignment.flows()).toEqual([[0, flows[1]]])
+  })
+
+  test('is not disturbed by a position of the old one that comes late, or fails late', async () => {
+    const { assignment, positions, flows, told, failures } = setUp()
+    assignment.assigned([0, 1])
+    const [late, failing] = [positions.at(0), positions.at(1)]
+    assignment.assigned([0])
+    await late.letGo(publishedAt(0))
+    await failing.fail(new Error('aborted'))
+    expect([told, flows, failures]).toEqual([[], [], []])
+  })
+
+  test('that is empty is read completely: nothing is ours', () => {
+    const { assignment } = setUp()
+    expect(assignment.isReading).toBe(false)
+    assignment.assigned([])
+    expect([assignment.isReading, assignment.flows()]).toEqual([true, []])
+  })
+})
+
+test('out of the group nothing flows and nothing is read', async () => {
+  const { assignment, positions, flows } = setUp()
+  assignment.assigned([0])
+  const { signal } = positions.at(0).argument
+  await positions.at(0).letGo(publishedAt(0))
+  assignment.close()
+  assignment.batch(0, repsOf(0, 1))
+  expect([assignment.isReading, assignment.flows(), flows[0]?.progress.readTo, signal.aborted]).toEqual([
+    false,
+    [],
+    0,
+    true,
+  ])
+})
+
+test('a position that cannot be had is reported', async () => {
+  const { assignment, positions, failures } = setUp()
+  assignment.assigned([0])
+  const error = new StopError('source_changed', 'another cluster')
+  await positions.at(0).fail(error)
+  expect(failures).toEqual([error])
+})
+
+test('how things stand is known before a partition is read, while the group rebalances, and out of it', async () => {
+  const { assignment, positions } = setUp()
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
+  assignment.assigned([3])
+  const unknown = { readTo: -1, writtenTo: -1, searchableTo: -1, end: -1 }
+  const positioning = { inGroup: true, partitions: [{ partition: 3, phase: 'positioning', ...unknown }] }
+  expect(assignment.standing()).toEqual(positioning)
+  await positions.at(0).letGo(publishedAt(7, last))
+  const known = { partition: 3, phase: 'verifying', readTo: 7, writtenTo: 7, searchableTo: 7, end: 7 }
+  expect(assignment.standing()).toEqual({ inGroup: true, partitions: [known] })
+
+  assignment.rebalancing()
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [known] })
+  assignment.assigned([3])
+  expect(assignment.standing()).toEqual(positioning)
+  assignment.close()
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
+})
