@@ -3,7 +3,7 @@
  * No other file of api/ has a status number.
  */
 import { type RefusalCode, refusals } from '../schemas/errors.ts'
-import { messages } from '../schemas/messages.ts'
+import { messages } from '../schemas/reference/messages.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
 /** The statuses of answers that are no refusals. */

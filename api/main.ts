@@ -20,6 +20,7 @@ import { createApi } from './app.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
 import { createElasticsearch, type Transport } from './elasticsearch/client.ts'
 import { clientOptions } from './elasticsearch/client-options.ts'
+import { createLog } from './http/log.ts'
 import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
 import {
@@ -30,7 +31,6 @@ import {
   STOP_TIME_MAX,
   STOP_TIMEOUT,
 } from './limits.ts'
-import { createLog } from './log.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**

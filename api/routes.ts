@@ -1,6 +1,6 @@
 /** The paths of the API and what answers each. A path that is none, and a method that is not offered, are refused here. */
 import Router from '@koa/router'
-import { type ListKind, listKinds } from '../schemas/documents.ts'
+import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'

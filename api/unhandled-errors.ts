@@ -3,7 +3,7 @@
  * Promises: no message is logged. A promise that was rejected ends nothing: other requests are answered on. An exception that nothing
  *   caught ends the process: a callback stopped half-way, and what it left could make a later answer wrong.
  */
-import type { Log } from './log.ts'
+import type { Log } from './http/log.ts'
 
 type Parts = {
   readonly log: Pick<Log, 'unhandled'>

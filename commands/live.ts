@@ -8,6 +8,7 @@ import { StopError } from '../projector/failures.ts'
 import { assertSameSource, describeSource, type Identity } from '../projector/kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../projector/rules/rules.ts'
 import type { Place } from '../projector/rules/state.ts'
+import type { Stream } from '../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -20,8 +21,7 @@ import {
   type LiveDocument,
   type PositionDocument,
   positionId,
-} from '../schemas/documents.ts'
-import type { Stream } from '../schemas/events.ts'
+} from '../schemas/stored/documents.ts'
 import { CommandError } from './failures.ts'
 import { LOOK_MS } from './limits.ts'
 

@@ -11,10 +11,10 @@ import { statusOfAll } from './admin/status.ts'
 import { createClocks, sayChange } from './elasticsearch/clocks.ts'
 import { readGenerations } from './generations/generations.ts'
 import { createHealth } from './health.ts'
-import { createKeepUp } from './keep-up.ts'
 import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
-import { createMetrics } from './metrics.ts'
 import { type Context, kafkaAnswers, prepare, type Settings } from './start.ts'
+import { createKeepUp } from './stream/keep-up.ts'
+import { createMetrics } from './stream/metrics.ts'
 import { type RunningStream, type StreamOptions, startStream } from './stream/stream.ts'
 
 /** Runs until the signal. @throws StopError, or whatever else stopped it */

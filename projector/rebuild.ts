@@ -9,7 +9,7 @@ import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { type Ends, fetchEnds, type SourceAdmin } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics } from './stream/metrics.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
 import { type StreamContext, type StreamOptions, startStream, type Tampering } from './stream/stream.ts'
 

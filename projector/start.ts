@@ -3,6 +3,7 @@
  */
 import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
+import type { projectorSettings, Read } from '../schemas/settings.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -12,8 +13,7 @@ import {
   generationIndices,
   indexOf,
   listKinds,
-} from '../schemas/documents.ts'
-import type { projectorSettings, Read } from '../schemas/settings.ts'
+} from '../schemas/stored/documents.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch/client.ts'
 import { StopError } from './failures.ts'
 import { readPosition } from './flow/publish.ts'
@@ -30,8 +30,8 @@ import {
 } from './generations/prepare.ts'
 import type { Health } from './health.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './kafka/source.ts'
-import type { Wanted } from './keep-up.ts'
 import { RULES_VERSION } from './rules/rules.ts'
+import type { Wanted } from './stream/keep-up.ts'
 import type { StreamContext, StreamOptions, Tampering } from './stream/stream.ts'
 
 export type Context = {

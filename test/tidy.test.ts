@@ -69,7 +69,7 @@ test('the rules have something to look at', () => {
 
 describe('folders', () => {
   test('schemas/ stands alone: nothing of ours from elsewhere, no I/O, no framework', () => {
-    const allowed = /^(?:schemas\/[a-z-]+\.ts|typebox|ajv\/dist\/2020\.js|decimal\.js)$/
+    const allowed = /^(?:schemas\/(?:[a-z]+\/)?[a-z-]+\.ts|typebox|ajv\/dist\/2020\.js|decimal\.js)$/
     expect(outOf('schemas').filter(({ target }) => !allowed.test(target))).toEqual([])
   })
 
@@ -93,6 +93,88 @@ describe('folders', () => {
 
   test('no file is a place for everything', () => {
     expect(files.filter(path => /(?:^|\/)(?:utils?|helpers?|common|shared|misc)(?:\.|\/)/.test(path))).toEqual([])
+  })
+})
+
+/**
+ * The rooms of each part, in the order in which they may import: each from those before it. `ground` are files beside the rooms that each
+ * room may import; all other files beside them put the rooms together.
+ */
+const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
+  schemas: {
+    order: ['stored', 'reference'],
+    ground: [
+      'answer-form',
+      'errors',
+      'events',
+      'limits',
+      'money',
+      'resources',
+      'settings',
+      'timezones',
+      'validate',
+      'values',
+    ],
+  },
+  projector: {
+    order: ['event', 'rules', 'kafka', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
+    ground: ['failures', 'health', 'limits'],
+  },
+  api: {
+    order: ['capacity', 'elasticsearch', 'read', 'http', 'access', 'answer', 'admin'],
+    ground: ['failures', 'limits', 'pace', 'time-limits'],
+  },
+  commands: {
+    order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis'],
+    ground: ['context', 'failures', 'kafka', 'limits', 'live', 'terminal'],
+  },
+  demo: { order: ['data', 'check', 'run'], ground: [] },
+  bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },
+}
+
+describe('rooms', () => {
+  test.each(Object.entries(rooms))('of %s import from the rooms before them', (part, { order, ground }) => {
+    const roomOf = (path: string): string => path.split('/')[1] ?? ''
+    const found = new Set(
+      within(part)
+        .map(({ path }) => roomOf(path))
+        .filter(name => !name.endsWith('.ts') && name !== 'peers'),
+    )
+    expect([...found].sort()).toEqual(order.toSorted())
+    const mayImport = (from: string, target: string): boolean =>
+      order.includes(target)
+        ? order.indexOf(target) <= order.indexOf(from)
+        : ground.includes(target.replace(/\.ts$/, ''))
+    const wrong = outOf(part).filter(
+      ({ from, target }) =>
+        target.startsWith(`${part}/`) && order.includes(roomOf(from)) && !mayImport(roomOf(from), roomOf(target)),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('have at most 16 files', () => {
+    const folders = Map.groupBy(
+      within('schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench'),
+      ({ path }) => dirname(path),
+    )
+    expect(
+      [...folders].filter(([, { length }]) => length > 16).map(([folder, { length }]) => `${folder}: ${length}`),
+    ).toEqual([])
+  })
+
+  test('are mirrored by their tests', () => {
+    const paths = new Set(sources.map(({ path }) => path))
+    const names = Map.groupBy(
+      within(...Object.keys(rooms)),
+      ({ path }) => `${path.split('/')[0]}/${path.split('/').at(-1)}`,
+    )
+    const elsewhere = tests.flatMap(({ path }) => {
+      const [, part = '', ...rest] = path.replace(/\.test\.ts$/, '.ts').split('/')
+      if (!(part in rooms) || paths.has(`${part}/${rest.join('/')}`)) return []
+      const one = names.get(`${part}/${rest.at(-1)}`)
+      return one === undefined ? [] : [`${path}: it is about ${one.map(source => source.path).join(', ')}`]
+    })
+    expect(elsewhere).toEqual([])
   })
 })
 

@@ -5,8 +5,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../failures.ts'
+import type { Log } from '../http/log.ts'
 import { READY_INTERVAL, READY_TIME_MAX } from '../limits.ts'
-import type { Log } from '../log.ts'
 import type { LivePositions } from '../read/position.ts'
 import { endingBecause } from '../time-limits.ts'
 

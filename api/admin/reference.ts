@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { openapi } from '../../schemas/openapi.ts'
+import { openapi } from '../../schemas/reference/openapi.ts'
 
 export type Page = { readonly type: string; readonly body: string | Buffer }
 

@@ -7,8 +7,8 @@
 
 import { isForNow, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
 import type { AddressOf } from '../http/client-address.ts'
+import type { Log } from '../http/log.ts'
 import type { Context, Step } from '../http/request.ts'
-import type { Log } from '../log.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
 /** Records one request. `route` is the pattern, undefined for an unknown path; `because` is the internal reason of a refusal. */

@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
-import type { ListKind } from '../../schemas/documents.ts'
+import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type Cut, startsWith } from '../elasticsearch/slice-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
 import type { Context } from '../http/request.ts'

@@ -2,7 +2,7 @@
  * In: the documents of a record, and the position they were read at. Out: the record as its JSON is answered.
  * Promises: bodies are copied byte for byte; `superseded_by_id` says only what a reader at this position may know.
  */
-import type { ListKind } from '../../schemas/documents.ts'
+import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type Cut, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { isReplaced, type Position } from '../read/position.ts'

@@ -6,7 +6,7 @@
  *   unread: its reasons quote values.
  */
 import type { Readable } from 'node:stream'
-import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/index-ids.ts'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
 import type { AnswerBudget } from '../capacity/answer-budget.ts'
 import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../failures.ts'
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'

@@ -2,7 +2,7 @@
  * In: the bytes of an answer of Elasticsearch to a search or a multi-get, and what was asked.
  * Out: where in these bytes each document and its body lie. Nothing is copied and no body is parsed.
  * Promises: a document is what was asked for (index and id, or index and organization), complete, and nothing follows that
- *   was overlooked; `_source` is what the projector wrote, byte for byte (schemas/documents.ts: `body_bytes`, then `body`, last).
+ *   was overlooked; `_source` is what the projector wrote, byte for byte (schemas/stored/documents.ts: `body_bytes`, then `body`, last).
  * Can go wrong: an answer that is partial, timed out, or of another form than this is `unavailable`, never something short.
  */
 import { unavailable } from '../failures.ts'

@@ -12,7 +12,7 @@ import {
   controlIndexOf,
   type PositionDocument,
   positionId,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
 import { type Cut, cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'

@@ -7,7 +7,7 @@
  * `at` never goes back in a partition; without one a while after the projection has passed it: see AS_OF_SETTLED.
  */
 import { LRUCache } from 'lru-cache'
-import { indexOf, listKinds } from '../../schemas/documents.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'

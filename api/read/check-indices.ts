@@ -13,7 +13,7 @@ import {
   generationId,
   indexOf,
   listKinds,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 import type { IndexIds, MultiGet } from '../elasticsearch/client.ts'
 import { cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'

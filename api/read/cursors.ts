@@ -4,7 +4,7 @@
  * Promises: one that was good is good for ever: a place never changes, whatever replaced the record since.
  */
 import { LRUCache } from 'lru-cache'
-import { type HeadBody, indexOf, recordId } from '../../schemas/documents.ts'
+import { type HeadBody, indexOf, recordId } from '../../schemas/stored/documents.ts'
 import { bodyOf, type Cut, numberOf } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { CURSORS_REMEMBERED } from '../limits.ts'

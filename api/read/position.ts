@@ -9,6 +9,7 @@
  * event that replaced it, and everything at an offset below `publishedTo` is searchable.
  */
 
+import { partitionOf } from '../../schemas/partition.ts'
 import {
   controlIndexOf,
   type GenerationDocument,
@@ -17,8 +18,7 @@ import {
   type LiveDocument,
   type PositionDocument,
   positionId,
-} from '../../schemas/documents.ts'
-import { partitionOf } from '../../schemas/partition.ts'
+} from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
 import { type Cut, cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'

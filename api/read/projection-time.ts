@@ -5,7 +5,7 @@
  *   can tell from it which partition is idle.
  */
 import { LRUCache } from 'lru-cache'
-import { indexOf, listKinds } from '../../schemas/documents.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
 import { anyHit } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'

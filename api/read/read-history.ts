@@ -4,7 +4,7 @@
  * Promises: every payout there was at the position, replaced or not, in the order in which each replaced the one before.
  * Can go wrong: an unknown payout is `not_found`; a cursor that is none of these payouts is `invalid_cursor`.
  */
-import { indexOf, recordId } from '../../schemas/documents.ts'
+import { indexOf, recordId } from '../../schemas/stored/documents.ts'
 import { type Cut, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import { HISTORY_BYTES_MAX } from '../limits.ts'

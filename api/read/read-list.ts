@@ -4,7 +4,7 @@
  * Promises: exactly what is visible (payouts, reps, periods: current) at the position, after the cursor, in the list's order, without a gap.
  * Can go wrong: a cursor that names nothing visible in this list is `invalid_cursor`, another organization's and an unknown one alike.
  */
-import { indexOf, listKinds } from '../../schemas/documents.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import type { PositionAt } from './as-of.ts'

@@ -10,8 +10,8 @@
  * too much after all, what came is thrown away and few are asked for again.
  */
 import { LRUCache } from 'lru-cache'
-import { type ListKind, listOrder } from '../../schemas/documents.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import { type ListKind, listOrder } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
 import { type Cut, cutSearch, type Hit } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'

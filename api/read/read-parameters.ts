@@ -2,8 +2,9 @@
  * In: the query of a request as it came, and the id in its path. Out: the parameters of a list or of a single read; a well-formed id.
  * Promises: what is unknown, repeated or not a value is refused, never ignored: a mistyped `starting_after` must not start over.
  */
-import type { ListKind } from '../../schemas/documents.ts'
+
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../schemas/limits.ts'
+import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
 import { Refusal } from '../failures.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'

@@ -3,7 +3,7 @@
  * Promises: visible at that position; a rep or period as its latest version there; a replaced payout too.
  * Can go wrong: what is not there, not visible yet or another organization's is `not_found`, all alike.
  */
-import { type HeadBody, indexOf, type Kind, recordId, versionId } from '../../schemas/documents.ts'
+import { type HeadBody, indexOf, type Kind, recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
 import { bodyOf, type Cut, cutMultiGet, numberOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'

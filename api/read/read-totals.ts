@@ -9,9 +9,9 @@
  */
 
 import { LRUCache } from 'lru-cache'
-import { indexOf, listKinds } from '../../schemas/documents.ts'
 import { Exact, textOfSum } from '../../schemas/money.ts'
 import type { Totals } from '../../schemas/resources.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'

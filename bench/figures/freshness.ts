@@ -4,7 +4,7 @@
  * in so many is a probe: it is asked for by its id until it is there.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { recordId } from '../../schemas/documents.ts'
+import { recordId } from '../../schemas/stored/documents.ts'
 import { helpersBulk, startPipe } from '../peers.ts'
 import { authorization } from '../processes/api-process.ts'
 import { createSteadyPublisher, LINGER_MS, type PublishSteadily, type Sent } from '../processes/constant-rate.ts'

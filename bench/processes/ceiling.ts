@@ -3,7 +3,7 @@
  * a time, by a loop that does nothing else; then one refresh.
  */
 import { Agent, request } from 'node:http'
-import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/documents.ts'
+import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { Elasticsearch } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 

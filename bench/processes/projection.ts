@@ -1,6 +1,6 @@
 /** One projection of a topic by the real projector process, from empty indices until everything is visible. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { API_KEYS_GENERATION, FIRST_GENERATION } from '../../schemas/documents.ts'
+import { API_KEYS_GENERATION, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Bench } from '../rig/bench.ts'
 import { newPrefix } from '../rig/elasticsearch.ts'
 import { type Running, startProcess } from '../rig/process.ts'

@@ -8,7 +8,7 @@ import {
   type PositionDocument,
   positionId,
   templateNameOf,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 
 export type Elasticsearch = {
   readonly url: string

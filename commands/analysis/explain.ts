@@ -1,7 +1,7 @@
 /** `npm run projection -- explain`: how a payout came to be what it is: its chain, step by step, and what was paid for it. Only reads. */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
-import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/documents.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { asOf } from '../documents/as-of.ts'
 import type { PayrollSays } from '../documents/comparable-content.ts'

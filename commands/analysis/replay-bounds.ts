@@ -3,7 +3,7 @@ import { AS_OF_SETTLED } from '../../api/limits.ts'
 import type { Ends } from '../../projector/kafka/source.ts'
 import type { Bounds } from '../../projector/stream/stop-at.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import type { SandboxBody } from '../../schemas/sandboxes.ts'
+import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import { CommandError } from '../failures.ts'
 
 /** Without a partition it is that of the only organization. */

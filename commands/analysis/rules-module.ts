@@ -22,7 +22,7 @@ import { pathToFileURL } from 'node:url'
 import { type AnyRules, builtInRules, type RulesTable } from '../../projector/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import type { EventType } from '../../schemas/events.ts'
-import type { SandboxBody } from '../../schemas/sandboxes.ts'
+import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import { CommandError } from '../failures.ts'
 
 export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }

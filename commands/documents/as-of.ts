@@ -1,6 +1,7 @@
 /** A stored document as it was when its partition was at an earlier position: what later events did to it is taken back. */
-import type { Kind } from '../../schemas/documents.ts'
+
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import type { Kind } from '../../schemas/stored/documents.ts'
 
 export type Document = { readonly id: string; readonly source: Readonly<Record<string, unknown>> }
 

@@ -2,8 +2,9 @@
  * What the records of a generation say: their content as readers know it, and not at which offsets it came to be. Two generations whose
  * records say the same are equal for whoever compares them, also where other rules left records out in between.
  */
-import type { Kind } from '../../schemas/documents.ts'
+
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import type { Kind } from '../../schemas/stored/documents.ts'
 import type { Document } from './as-of.ts'
 
 /** Chains are made of the others, and say nothing more. */

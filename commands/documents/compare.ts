@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
-import { indexOf } from '../../schemas/documents.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { asOf } from './as-of.ts'

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
-import { indexOf, type Kind, kinds } from '../../schemas/documents.ts'
+import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
 import { asOf, type Document } from './as-of.ts'

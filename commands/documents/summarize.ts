@@ -3,9 +3,9 @@
  * digest of all of them. Memory holds one answer of Elasticsearch and a summary of each organization, however large the generation is.
  */
 import { createHash } from 'node:crypto'
-import { indexOf, type Kind, kinds } from '../../schemas/documents.ts'
 import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { READING_TOLD_MS } from '../limits.ts'
 import { asOf, type Document } from './as-of.ts'

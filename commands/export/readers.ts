@@ -8,7 +8,7 @@ import { createCheckIndices } from '../../api/read/check-indices.ts'
 import { notReplacedRange, type Position, visibleRange } from '../../api/read/position.ts'
 import { createReaders, type Readers } from '../../api/read/readers.ts'
 import { timer } from '../../api/time-limits.ts'
-import { indexOf } from '../../schemas/documents.ts'
+import { indexOf } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
 

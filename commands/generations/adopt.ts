@@ -17,7 +17,7 @@ import {
   generationIndices,
   type PositionDocument,
   positionId,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'

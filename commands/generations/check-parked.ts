@@ -4,7 +4,7 @@
  */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
-import { indexOf } from '../../schemas/documents.ts'
+import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'

@@ -5,7 +5,7 @@
  */
 import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
-import { type Comparison, pairOf } from '../../schemas/comparisons.ts'
+import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'

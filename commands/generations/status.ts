@@ -1,8 +1,8 @@
 /** How far a generation is, partition by partition, and what was parked; of one organization on request. */
 import type { Answer } from '../../projector/elasticsearch/client.ts'
 import { assertSameSource, describeSource, fetchEnds } from '../../projector/kafka/source.ts'
-import { indexOf, listKinds } from '../../schemas/documents.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'

@@ -6,8 +6,13 @@
 import { randomUUID } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
-import { type ApiKeyDocument, type ApiKeyHeadDocument, apiKeysIndexOf, recordId } from '../../schemas/documents.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
+import {
+  type ApiKeyDocument,
+  type ApiKeyHeadDocument,
+  apiKeysIndexOf,
+  recordId,
+} from '../../schemas/stored/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'

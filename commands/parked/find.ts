@@ -4,8 +4,8 @@ import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/clie
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { StopError } from '../../projector/failures.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
-import { type ParkedDocument, parkedId } from '../../schemas/documents.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
+import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 

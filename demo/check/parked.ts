@@ -1,6 +1,6 @@
 /** Reads what was parked, as an operator does: from the two parked indices. */
 import type { Client } from '@elastic/elasticsearch'
-import { apiKeysParkedIndexOf, FIRST_GENERATION, indexOf, type ParkedDocument } from '../../schemas/documents.ts'
+import { apiKeysParkedIndexOf, FIRST_GENERATION, indexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
 import type { ExpectedParked } from '../data/expected.ts'
 
 export const readParked = async (client: Client, prefix: string): Promise<ExpectedParked[]> => {

@@ -1,7 +1,7 @@
 /** Removes what a demo made on services that are not its own. */
 import type { Client } from '@elastic/elasticsearch'
 import kafkajs, { type Kafka } from 'kafkajs'
-import { templateNameOf } from '../../schemas/documents.ts'
+import { templateNameOf } from '../../schemas/stored/documents.ts'
 import type { Names } from './installation.ts'
 
 export const removeTopics = async ({ topics, group }: Names, kafka: Kafka): Promise<void> => {

@@ -9,7 +9,7 @@ import type { Registry } from 'prom-client'
 import type { ClockState } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
-import type { FailedSpare } from '../keep-up.ts'
+import type { FailedSpare } from '../stream/keep-up.ts'
 import { answerReceipt, RECEIPT_PATH, type ReceiptSteps } from './answer-receipt.ts'
 import type { PartitionStatus } from './status.ts'
 

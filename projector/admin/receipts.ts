@@ -5,6 +5,9 @@
  * waits is answered when the time is over, or at once when the projector stops.
  * Can go wrong: Elasticsearch does not answer (a look that follows may), and more may come than can wait.
  */
+
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysParkedIndexOf,
@@ -16,9 +19,7 @@ import {
   type PositionDocument,
   parkedId,
   positionId,
-} from '../../schemas/documents.ts'
-import type { ParkCode } from '../../schemas/errors.ts'
-import type { Stream } from '../../schemas/events.ts'
+} from '../../schemas/stored/documents.ts'
 import {
   type Place as DocumentPlace,
   type Elasticsearch,

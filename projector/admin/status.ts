@@ -1,5 +1,5 @@
 /** What `/status` says: of every partition, whoever owns it, read anew from Kafka and Elasticsearch. */
-import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/documents.ts'
+import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import { type Elasticsearch, multiGet } from '../elasticsearch/client.ts'
 import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'
 

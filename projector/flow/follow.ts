@@ -7,8 +7,16 @@
  *   is decided, also where it stopped in the middle of a batch.
  * Can go wrong: the other one does not move on (waited for, and said); it is gone (stops).
  */
-import { controlIndexOf, indexOf, LIVE_ID, type LiveDocument, parkedId, positionId } from '../../schemas/documents.ts'
+
 import type { ParkCode } from '../../schemas/errors.ts'
+import {
+  controlIndexOf,
+  indexOf,
+  LIVE_ID,
+  type LiveDocument,
+  parkedId,
+  positionId,
+} from '../../schemas/stored/documents.ts'
 import type { Answer, Found, Place, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { generationsIn, settle } from '../generations/generations.ts'

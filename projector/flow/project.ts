@@ -3,9 +3,9 @@
  * are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before it.
  */
 
-import type { ParkedDocument } from '../../schemas/documents.ts'
-import { parkedId } from '../../schemas/documents.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
+import type { ParkedDocument } from '../../schemas/stored/documents.ts'
+import { parkedId } from '../../schemas/stored/documents.ts'
 import { isId } from '../../schemas/values.ts'
 import type { Envelope } from '../event/decode.ts'
 import type { RawRecord } from '../event/raw-record.ts'

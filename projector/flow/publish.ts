@@ -5,8 +5,8 @@
  * replaced only as it was last seen, and what another owner wrote meanwhile is merged, never overwritten. Only a time that is
  * seen to lie ahead of all clocks is taken back, and that is counted.
  */
-import type { PositionDocument } from '../../schemas/documents.ts'
-import { positionId } from '../../schemas/documents.ts'
+import type { PositionDocument } from '../../schemas/stored/documents.ts'
+import { positionId } from '../../schemas/stored/documents.ts'
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 

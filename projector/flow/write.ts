@@ -5,7 +5,7 @@
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { ParkedDocument } from '../../schemas/documents.ts'
+import type { ParkedDocument } from '../../schemas/stored/documents.ts'
 import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
 import {
   type Answer,

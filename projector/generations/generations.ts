@@ -2,14 +2,14 @@
  * Which generations there are: the one the API reads, those that projectors keep up, one that is being made, one to go back to. A
  * single document, replaced only as it was last seen: whoever decides, decides on what is.
  */
-import type { Comparison } from '../../schemas/comparisons.ts'
+import type { Comparison } from '../../schemas/stored/comparisons.ts'
 import {
   controlIndexOf,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
   positionId,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 import { StopError } from '../failures.ts'
 import { type PrepareSteps, readGeneration } from './prepare.ts'
 

@@ -8,8 +8,8 @@ import {
   controlIndexOf,
   type GenerationDocument,
   kinds,
-} from '../../schemas/documents.ts'
-import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/index-ids.ts'
+} from '../../schemas/stored/documents.ts'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
 import { type Answer, type Elasticsearch, type Patience, type Request, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'

@@ -18,7 +18,7 @@ import {
   type PositionDocument,
   positionId,
   templateNameOf,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'

@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto'
 import kafkajs, { type Admin } from 'kafkajs'
-import type { GenerationDocument } from '../../schemas/documents.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import type { GenerationDocument } from '../../schemas/stored/documents.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 

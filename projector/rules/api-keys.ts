@@ -1,6 +1,7 @@
 /** API keys: created once, revoked for ever. Only the hash of a key's text is ever seen here. */
-import { recordId } from '../../schemas/documents.ts'
+
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../schemas/events.ts'
+import { recordId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { type Change, changeOf, type Name, nameOf, type State } from './state.ts'
 

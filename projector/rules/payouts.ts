@@ -1,7 +1,8 @@
 /** Payouts: one current per (rep, period); a recalculation replaces it in one step and both stay readable. */
-import { chainId, recordId } from '../../schemas/documents.ts'
+
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { chainId, recordId } from '../../schemas/stored/documents.ts'
 import { withLists } from '../event/raw-json.ts'
 import type { PayoutData } from '../event/validate.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'

@@ -1,9 +1,9 @@
 /** Payroll records: money that has left, one payment per (rep, period) at a time, and the voids that reverse one. */
 
-import type { PayrollDocument } from '../../schemas/documents.ts'
-import { chainId, recordId } from '../../schemas/documents.ts'
 import type { PayrollRecordedData, PayrollVoidedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
+import type { PayrollDocument } from '../../schemas/stored/documents.ts'
+import { chainId, recordId } from '../../schemas/stored/documents.ts'
 import { addUpTo } from '../event/money.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { isKnown } from './payouts.ts'

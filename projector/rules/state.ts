@@ -17,7 +17,7 @@ import type {
   PayrollDocument,
   StatementDocument,
   VersionDocument,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 
 /** Where a document lies: an index of the generation, or the one of API keys. */
 export type Place = Kind | 'api-keys'

@@ -1,7 +1,8 @@
 /** Reps and periods: each recording is the whole record, and replaces the one before. Every version stays readable. */
-import { recordId, versionId } from '../../schemas/documents.ts'
+
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { type Change, changeOf, type Name, nameOf, type State, versionsBefore } from './state.ts'
 

@@ -42,13 +42,13 @@ import {
   STREAMS_STOP_TIMEOUT_MS,
   STUCK_MS,
 } from '../limits.ts'
-import type { StreamMetrics, StreamStatus } from '../metrics.ts'
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
 import type { Place } from '../rules/state.ts'
 import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
 import { enterGroup } from './group.ts'
+import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { endsOf, identify, watch } from './monitor-source.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import { watchOwners } from './watch-owners.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { openapi } from '../../schemas/openapi.ts'
+import { openapi } from '../../schemas/reference/openapi.ts'
 import { useStore } from '../support/api.ts'
 import { type Api, startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { openapi } from '../../schemas/openapi.ts'
+import { openapi } from '../../schemas/reference/openapi.ts'
 import { formats } from '../../schemas/values.ts'
 import { type Answer, listed, recorded, serveApi, useStore } from '../support/api.ts'
 import { payoutBodies } from '../support/bodies.ts'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { refusals } from '../../schemas/errors.ts'
-import { openapi } from '../../schemas/openapi.ts'
+import { openapi } from '../../schemas/reference/openapi.ts'
 import { sendBytes, serveApi, useStore } from '../support/api.ts'
 import { seedOfRun } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'

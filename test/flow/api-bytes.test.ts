@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { refusals } from '../../schemas/errors.ts'
-import { openapi } from '../../schemas/openapi.ts'
+import { openapi } from '../../schemas/reference/openapi.ts'
 import { serveApi, useStore } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'
 

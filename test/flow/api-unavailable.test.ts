@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import type { Elasticsearch } from '../../api/elasticsearch/client.ts'
-import { generationIndices, indexOf } from '../../schemas/documents.ts'
+import { generationIndices, indexOf } from '../../schemas/stored/documents.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 

@@ -3,7 +3,7 @@
  * parked stays parked, whatever the new rules say. The tests stand in the order of an operator's day.
  */
 import { beforeAll, expect, test } from 'vitest'
-import { positionId } from '../../schemas/documents.ts'
+import { positionId } from '../../schemas/stored/documents.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import {
   keyCreated,

@@ -1,6 +1,6 @@
 /** Commands whose Kafka is not the one that the projection was made from: nothing that they could say would be true. */
 import { expect, inject, test } from 'vitest'
-import { controlIndexOf, generationId } from '../../schemas/documents.ts'
+import { controlIndexOf, generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { createStore } from '../support/documents.ts'
 import { createTopics } from '../support/topics.ts'

@@ -7,7 +7,7 @@ import { cutSearch, type Hit } from '../../api/elasticsearch/slice-documents.ts'
 import type { Context } from '../../api/http/request.ts'
 import { usualPace } from '../../api/pace.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
-import { listKinds } from '../../schemas/documents.ts'
+import { listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'
 import { payoutBodies } from '../support/bodies.ts'
 

@@ -30,7 +30,7 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a damaged spare generation stops the live one',
-    file: 'projector/keep-up.ts',
+    file: 'projector/stream/keep-up.ts',
     find: '=> generation === API_KEYS_GENERATION || generation === wanted.live',
     replace: "=> generation === API_KEYS_GENERATION || generation !== ''",
   },
@@ -43,13 +43,13 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a spare generation that fails is tried again at every look',
-    file: 'projector/keep-up.ts',
+    file: 'projector/stream/keep-up.ts',
     find: 'now() - before.at >= SPARE_RETRY_MS',
     replace: 'now() - before.at >= 0',
   },
   {
     name: 'a failure of the live generation only ends its stream',
-    file: 'projector/keep-up.ts',
+    file: 'projector/stream/keep-up.ts',
     find: 'generation === API_KEYS_GENERATION || generation === wanted.live\n',
     replace: 'generation === API_KEYS_GENERATION\n',
   },
@@ -68,7 +68,7 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a restore over a closed index is not told from what was there',
-    file: 'schemas/index-ids.ts',
+    file: 'schemas/stored/index-ids.ts',
     find: "ids.join('/')",
     replace: 'String(uuid)',
   },

@@ -81,7 +81,7 @@ export const pairMutants: readonly Mutant[] = [
   },
   {
     name: 'a projector that slept ends because its generation was replaced and dropped',
-    file: 'projector/keep-up.ts',
+    file: 'projector/stream/keep-up.ts',
     find: '      if (live === undefined || live === generation) return fail(error)\n',
     replace: '      if (live === undefined || live !== undefined) return fail(error)\n',
   },

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { recordExamples } from '../../schemas/examples.ts'
+import { recordExamples } from '../../schemas/reference/examples.ts'
 import { type Payout, type ResourceName, resources } from '../../schemas/resources.ts'
 import { compile } from '../../schemas/validate.ts'
 

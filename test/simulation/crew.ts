@@ -3,7 +3,7 @@
  * done to the services at a moment of the schedule.
  */
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
-import { FIRST_GENERATION } from '../../schemas/documents.ts'
+import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { Host } from './clock.ts'
 import type { Group } from './group.ts'

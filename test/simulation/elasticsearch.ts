@@ -6,7 +6,7 @@
 
 import { AnswerReader } from '../../projector/elasticsearch/bulk-responses.ts'
 import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
-import type { IndexDefinition } from '../../schemas/documents.ts'
+import type { IndexDefinition } from '../../schemas/stored/documents.ts'
 import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'

@@ -9,7 +9,7 @@ import { type Answer, keepTrying, type Request, Unavailable } from '../../projec
 import { changeGenerations } from '../../projector/generations/generations.ts'
 import { prepareGeneration } from '../../projector/generations/prepare.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
-import { FIRST_GENERATION } from '../../schemas/documents.ts'
+import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import { Host } from './clock.ts'
 import { EVENTS } from './history.ts'

@@ -17,7 +17,7 @@ import {
   listOrder,
   type PositionDocument,
   positionId,
-} from '../../schemas/documents.ts'
+} from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { Broker } from './broker.ts'
 import type { Clock } from './clock.ts'

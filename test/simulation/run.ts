@@ -4,7 +4,7 @@
  */
 
 import { StopError } from '../../projector/failures.ts'
-import { controlIndexOf, FIRST_GENERATION } from '../../schemas/documents.ts'
+import { controlIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { Broker } from './broker.ts'
 import { Clock } from './clock.ts'

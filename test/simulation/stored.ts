@@ -3,7 +3,7 @@
  * what was written; a search sees of each shard what was there when it was last refreshed. Not simulated: replicas, merges,
  * a restart that loses what was acknowledged.
  */
-import type { IndexDefinition } from '../../schemas/documents.ts'
+import type { IndexDefinition } from '../../schemas/stored/documents.ts'
 
 export type Stored = {
   readonly id: string

@@ -1,6 +1,6 @@
 /** The projector and the model, asked the same question: what became of every record that was published. */
 import { expect } from 'vitest'
-import { parkedId } from '../../schemas/documents.ts'
+import { parkedId } from '../../schemas/stored/documents.ts'
 import { createModel, type Model, type Outcome } from './model.ts'
 import { partitionOf } from './model-record.ts'
 import { allStored, indexNamed, type Stored } from './stored.ts'

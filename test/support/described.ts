@@ -1,7 +1,7 @@
 /** Holds answers against the API's own description, by a library that knows nothing of how the API is made. */
 import { type Document, OpenAPIBackend, SetMatchType } from 'openapi-backend'
 import { refusals } from '../../schemas/errors.ts'
-import { openapi } from '../../schemas/openapi.ts'
+import { openapi } from '../../schemas/reference/openapi.ts'
 import { formats } from '../../schemas/values.ts'
 
 export type Asked = { readonly method: string; readonly path: string; readonly headers: Record<string, string> }

@@ -1,8 +1,10 @@
 /**
- * Writes documents into Elasticsearch in exactly the shape of schemas/documents.ts, without a projector: what the API is
+ * Writes documents into Elasticsearch in exactly the shape of schemas/stored/documents.ts, without a projector: what the API is
  * tested on. Every store has a prefix of its own, removed when the test ends.
  */
 import { randomBytes } from 'node:crypto'
+import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { partitionOf } from '../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -17,10 +19,8 @@ import {
   positionId,
   recordId,
   versionId,
-} from '../../schemas/documents.ts'
-import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/index-ids.ts'
-import { UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { partitionOf } from '../../schemas/partition.ts'
+} from '../../schemas/stored/documents.ts'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
 import { documentText, type Payout, payoutBodies, type Replaced, sha256 } from './bodies.ts'
 
 export type Store = Awaited<ReturnType<typeof createStore>>

@@ -1,6 +1,7 @@
 /** What lies in Elasticsearch under a prefix of a test's own: read as it is stored, without the projector or the API. */
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
+import type { Stream } from '../../schemas/events.ts'
 import {
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
@@ -13,8 +14,7 @@ import {
   parkedId,
   positionId,
   templateNameOf,
-} from '../../schemas/documents.ts'
-import type { Stream } from '../../schemas/events.ts'
+} from '../../schemas/stored/documents.ts'
 import type { Scope } from './scope.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { asOf } from '../../../commands/documents/as-of.ts'
-import type { Kind } from '../../../schemas/documents.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
+import type { Kind } from '../../../schemas/stored/documents.ts'
 
 const then = (kind: Kind, source: Record<string, unknown>, position: number) =>
   asOf(kind, { id: 'x', source }, position)?.source

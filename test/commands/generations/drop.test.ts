@@ -5,7 +5,7 @@ import { drop } from '../../../commands/generations/drop.ts'
 import { list } from '../../../commands/generations/generations.ts'
 import { DROP_WAIT_MS, LET_GO_MS, QUIET_MS } from '../../../commands/limits.ts'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
-import { indexOf, kinds } from '../../../schemas/documents.ts'
+import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 
 const identityOf = (generation: string) => {
   return { generation, topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }

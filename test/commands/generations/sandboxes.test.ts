@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { assertMadeWith, sandboxIn, untilInWords, written } from '../../../commands/generations/sandboxes.ts'
 import { RULES_VERSION } from '../../../projector/rules/rules.ts'
-import type { SandboxBody } from '../../../schemas/sandboxes.ts'
+import type { SandboxBody } from '../../../schemas/stored/sandboxes.ts'
 
 const made: SandboxBody = {
   org: 'org_1',

@@ -1,7 +1,7 @@
 /** What can befall a projector process, with events under way: frozen, killed, replaced, starved of descriptors. */
 import { describe, expect, test } from 'vitest'
 import { SESSION_TIMEOUT_MS } from '../../../projector/limits.ts'
-import { generationId } from '../../../schemas/documents.ts'
+import { generationId } from '../../../schemas/stored/documents.ts'
 import { expectProjectedAsModelled } from '../../support/agreement.ts'
 import { type Plan, type Point, reached, startCrashing } from '../../support/crashes.ts'
 import { keyCreated, newKeyText, repRecorded, withData } from '../../support/events.ts'

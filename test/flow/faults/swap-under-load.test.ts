@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { RULES_VERSION } from '../../../projector/rules/rules.ts'
-import { kinds, LIVE_ID } from '../../../schemas/documents.ts'
+import { kinds, LIVE_ID } from '../../../schemas/stored/documents.ts'
 import { commandSettings, type Ran, runCommand } from '../../support/commands.ts'
 import {
   keyCreated,

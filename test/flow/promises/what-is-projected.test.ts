@@ -3,7 +3,7 @@
  * duplicates, recalculations and voids among it. The seed is printed; FLOW_SEED sets it.
  */
 import { beforeAll, expect, test } from 'vitest'
-import type { PayoutDocument } from '../../../schemas/documents.ts'
+import type { PayoutDocument } from '../../../schemas/stored/documents.ts'
 import { appliedPlaces, expectProjectedAsModelled, foldAll, parkedCodes } from '../../support/agreement.ts'
 import { type Client, createClient, lists } from '../../support/client.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'

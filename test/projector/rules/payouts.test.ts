@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ChainBody } from '../../../schemas/documents.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
+import type { ChainBody } from '../../../schemas/stored/documents.ts'
 import { calculated, line, recorded, step } from '../../schemas/examples.ts'
 import { Documents, type Given, tell, tellAfter } from '../given.ts'
 import type { Event } from '../records.ts'

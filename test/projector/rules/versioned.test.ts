@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AnyDraft, Draft } from '../../../projector/rules/state.ts'
-import type { HeadDocument } from '../../../schemas/documents.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
+import type { HeadDocument } from '../../../schemas/stored/documents.ts'
 import * as examples from '../../schemas/examples.ts'
 import { tell, tellAfter } from '../given.ts'
 import { period, rep } from '../story.ts'

@@ -2,6 +2,8 @@
  * What the simulated Elasticsearch holds while clients attack: an organization that behaves and one that does not, both at rest, so that
  * there is exactly one right answer to each request of either.
  */
+
+import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -15,8 +17,7 @@ import {
   positionId,
   recordId,
   versionId,
-} from '../../../schemas/documents.ts'
-import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
+} from '../../../schemas/stored/documents.ts'
 import { documentText, payoutBodies, sha256 } from '../../support/bodies.ts'
 import { PREFIX } from '../promises.ts'
 import { Index } from '../stored.ts'

@@ -1,7 +1,14 @@
 /** The services that two commands run on, with one projector: as two generations left them that were found equal. */
 import { StopError } from '../../../projector/failures.ts'
 import { RULES_VERSION } from '../../../projector/rules/rules.ts'
-import { controlIndexOf, indexOf, kinds, LIVE_ID, type LiveDocument, positionId } from '../../../schemas/documents.ts'
+import {
+  controlIndexOf,
+  indexOf,
+  kinds,
+  LIVE_ID,
+  type LiveDocument,
+  positionId,
+} from '../../../schemas/stored/documents.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { Broker } from '../broker.ts'
 import { Clock } from '../clock.ts'

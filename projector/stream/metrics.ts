@@ -1,9 +1,9 @@
 /** What the projector counts, for Prometheus. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { ParkCode } from '../schemas/errors.ts'
-import type { Stream } from '../schemas/events.ts'
-import type { ClockState } from './elasticsearch/clocks.ts'
-import type { Projection } from './flow/project.ts'
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { Stream } from '../../schemas/events.ts'
+import type { ClockState } from '../elasticsearch/clocks.ts'
+import type { Projection } from '../flow/project.ts'
 
 /** Where a partition stands: next offsets, each named for what has reached it. */
 export type StreamStatus = {

@@ -1,5 +1,5 @@
 /** What a refused client reads. Never anything that was sent; a refusal of a parameter says more (see the API). */
-import type { RefusalCode } from './errors.ts'
+import type { RefusalCode } from '../errors.ts'
 
 export const messages: Record<RefusalCode, string> = {
   invalid_request: 'The request is not valid.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { indexIdsIn } from '../../schemas/index-ids.ts'
+import { indexIdsIn } from '../../../schemas/stored/index-ids.ts'
 
 test('an index is known by its UUID, and after a restore over it also by its history', () => {
   const answer = {

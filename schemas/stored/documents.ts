@@ -3,8 +3,8 @@
  * the API reads them; both know them from here only. `body` is what a client gets, as bytes: never indexed, always the document's last
  * field, and `body_bytes` just before it says how long it is, so that a reader can cut it out of an answer without parsing it.
  */
+import type { ParkCode } from '../errors.ts'
 import type { Comparison } from './comparisons.ts'
-import type { ParkCode } from './errors.ts'
 import type { SandboxBody } from './sandboxes.ts'
 
 /** The indices of one generation, by kind. */

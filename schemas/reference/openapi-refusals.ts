@@ -1,5 +1,5 @@
 /** How refusals are described: which there are, why, with which headers, and where each can be met. */
-import { type RefusalCode, refusals } from './errors.ts'
+import { type RefusalCode, refusals } from '../errors.ts'
 import { messages } from './messages.ts'
 import type { headers } from './openapi-headers.ts'
 import { headerRefs, type Json, ref } from './openapi-parts.ts'

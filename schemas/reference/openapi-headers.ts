@@ -1,5 +1,5 @@
 /** The headers of the API's answers, as components of the OpenAPI document. */
-import { RATE_UNIT_BYTES } from './limits.ts'
+import { RATE_UNIT_BYTES } from '../limits.ts'
 
 const text = (description: string, pattern: string, example: string) => ({
   description,

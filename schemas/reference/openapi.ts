@@ -2,13 +2,14 @@
  * The OpenAPI 3.1 document, for clients: built from the resources, the refusals and the limits, so that it cannot say
  * anything else than they do.
  */
+
+import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../limits.ts'
+import { changePattern, Refused, resources } from '../resources.ts'
+import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
-import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from './limits.ts'
 import { headers } from './openapi-headers.ts'
 import { headerRefs, type Json, json, readable, ref } from './openapi-parts.ts'
 import { always, anywhere, counted, refusalRefs, refusalResponses, withKey } from './openapi-refusals.ts'
-import { changePattern, Refused, resources } from './resources.ts'
-import { type IdPrefix, idPattern } from './values.ts'
 
 // --- answers
 

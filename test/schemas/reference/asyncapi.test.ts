@@ -1,10 +1,10 @@
 import specs from '@asyncapi/specs'
 import { Ajv } from 'ajv'
 import { describe, expect, test } from 'vitest'
-import { asyncapi } from '../../schemas/asyncapi.ts'
-import { parkCodes } from '../../schemas/errors.ts'
-import { eventSchemas } from '../../schemas/events.ts'
-import { compile } from '../../schemas/validate.ts'
+import { parkCodes } from '../../../schemas/errors.ts'
+import { eventSchemas } from '../../../schemas/events.ts'
+import { asyncapi } from '../../../schemas/reference/asyncapi.ts'
+import { compile } from '../../../schemas/validate.ts'
 
 type Message = {
   name: string

@@ -1,10 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { createRoutes } from '../../api/routes.ts'
-import { type RefusalCode, refusals } from '../../schemas/errors.ts'
-import { openapi } from '../../schemas/openapi.ts'
-import { formats } from '../../schemas/values.ts'
+import { createRoutes } from '../../../api/routes.ts'
+import { type RefusalCode, refusals } from '../../../schemas/errors.ts'
+import { openapi } from '../../../schemas/reference/openapi.ts'
+import { formats } from '../../../schemas/values.ts'
 
 type Described = {
   operationId: string

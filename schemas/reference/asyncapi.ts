@@ -2,11 +2,11 @@
  * The AsyncAPI 3 document, for publishers: the two topics, their eight events, how each is framed, and what becomes of a
  * record that breaks a rule. Built from the schemas that records are checked against.
  */
-import { parkCodes } from './errors.ts'
-import { type EventType, eventSchemas, type Stream } from './events.ts'
+import { parkCodes } from '../errors.ts'
+import { type EventType, eventSchemas, type Stream } from '../events.ts'
+import { RECORD_VALUE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX } from '../limits.ts'
+import { idPattern } from '../values.ts'
 import { eventExamples } from './examples.ts'
-import { RECORD_VALUE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX } from './limits.ts'
-import { idPattern } from './values.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,10 +1,10 @@
 /** Which failures end the process and which end one stream, on streams that a test makes fail. */
 import { describe, expect, test } from 'vitest'
-import { StopError } from '../../projector/failures.ts'
-import { createKeepUp } from '../../projector/keep-up.ts'
-import { SPARE_RETRY_MS } from '../../projector/limits.ts'
-import type { StreamOptions } from '../../projector/stream/stream.ts'
-import { everythingRuns } from './held.ts'
+import { StopError } from '../../../projector/failures.ts'
+import { SPARE_RETRY_MS } from '../../../projector/limits.ts'
+import { createKeepUp } from '../../../projector/stream/keep-up.ts'
+import type { StreamOptions } from '../../../projector/stream/stream.ts'
+import { everythingRuns } from '../held.ts'
 
 const setUp = () => {
   const story: string[] = []

@@ -12,7 +12,7 @@ import {
   positionId,
   recordId,
   versionId,
-} from '../../schemas/documents.ts'
+} from '../../../schemas/stored/documents.ts'
 
 describe('document ids', () => {
   test('name the organization first, so that a document of another cannot be named', () => {

@@ -1,5 +1,5 @@
 /** Records as the API answers them, and the events they were made of: one believable organization, used by both documents. */
-import type { ResourceName } from './resources.ts'
+import type { ResourceName } from '../resources.ts'
 
 const line_items = [
   {

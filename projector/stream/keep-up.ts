@@ -4,11 +4,11 @@
  * Promises: the live generation and API keys fail with the process; a spare one fails alone, is said, and is left alone for a while. One
  *   that is made live meanwhile is started again at once: if it fails again, it does so as the live one.
  */
-import { API_KEYS_GENERATION } from '../schemas/documents.ts'
-import { nameOf, StopError, type Where } from './failures.ts'
-import type { Health } from './health.ts'
-import { SPARE_RETRY_MS } from './limits.ts'
-import type { RunningStream, StreamOptions } from './stream/stream.ts'
+import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
+import { nameOf, StopError, type Where } from '../failures.ts'
+import type { Health } from '../health.ts'
+import { SPARE_RETRY_MS } from '../limits.ts'
+import type { RunningStream, StreamOptions } from './stream.ts'
 
 export type Wanted = {
   /** The generation that readers see. */
