@@ -16,7 +16,7 @@ import { createRefusalLog } from './answer/log-refusals.ts'
 import { describe } from './answer/serve-openapi.ts'
 import type { AnswerBudget } from './capacity/answer-budget.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
-import { gather } from './elasticsearch/batch-multi-gets.ts'
+import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
 import type { Elasticsearch } from './elasticsearch/client.ts'
 import { createHoldings, holdReads } from './elasticsearch/hold-reads.ts'
 import { refuseEarly } from './http/check-request.ts'
@@ -69,7 +69,7 @@ export type Api = {
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now, later = timer } = parts
   const holdings = createHoldings()
-  const gathered = gather(parts.elasticsearch.multiGet, later)
+  const gathered = batchMultiGets(parts.elasticsearch.multiGet, later)
   const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: gathered }, holdings)
   const checkIndices = createCheckIndices(prefix, gathered, parts.elasticsearch.indexIds, now, later)
   const { positions, readers } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)

@@ -100,7 +100,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
     return {
       ...publishing(settings),
-      kafkaHeard: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
+      kafkaWithConnectHook: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
       patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
       signal: stoppedBySignal(),
       elapsed,

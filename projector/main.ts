@@ -51,7 +51,8 @@ const main = async (): Promise<number> => {
   try {
     await runProjector(settings, {
       kafka: new kafkajs.Kafka(options),
-      kafkaHeard: onConnected => new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
+      kafkaWithConnectHook: onConnected =>
+        new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
       elasticsearch: createElasticsearch(client),
       log,
       now: Date.now,

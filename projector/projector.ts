@@ -19,7 +19,7 @@ import { type RunningStream, type StreamOptions, startStream } from './stream/st
 
 /** Runs until the signal. @throws StopError, or whatever else stopped it */
 export const runProjector = async (settings: Settings, context: Context): Promise<void> => {
-  const { kafka, kafkaHeard, log, signal, patience, now, elapsed, elasticsearch, ...tampering } = context
+  const { kafka, kafkaWithConnectHook, log, signal, patience, now, elapsed, elasticsearch, ...testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
@@ -35,7 +35,16 @@ export const runProjector = async (settings: Settings, context: Context): Promis
       client.disconnect().catch(() => undefined),
       patience.sleep(DISCONNECT_TIMEOUT_MS, new AbortController().signal),
     ])
-  const given = { kafkaHeard, elasticsearch, patience, now, elapsed, clocks, health, warn: log.warn.bind(log) }
+  const given = {
+    kafkaWithConnectHook,
+    elasticsearch,
+    patience,
+    now,
+    elapsed,
+    clocks,
+    health,
+    warn: log.warn.bind(log),
+  }
   const startOne = async (options: StreamOptions, fail: (error: unknown) => void): Promise<RunningStream> => {
     // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
     const streamAdmin = kafka.admin()
@@ -46,7 +55,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
         admin: streamAdmin,
         metrics: metrics.of(options.stream),
         fail,
-        ...tampering,
+        ...testHooks,
       })
       const closing = (end: () => Promise<void>) => async () => {
         await end().catch(() => undefined)

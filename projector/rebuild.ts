@@ -11,10 +11,10 @@ import { type Ends, fetchEnds, type SourceAdmin } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
 import { createMetrics } from './stream/metrics.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
-import { type StreamContext, type StreamOptions, startStream, type Tampering } from './stream/stream.ts'
+import { type StreamContext, type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
 
 export type RebuildContext = {
-  readonly kafkaHeard: StreamContext['kafkaHeard']
+  readonly kafkaWithConnectHook: StreamContext['kafkaWithConnectHook']
   readonly admin: SourceAdmin
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
@@ -29,7 +29,7 @@ export type RebuildContext = {
   /** What is to be reached, of one that follows another: where that one is. Otherwise where the topic ends. */
   readonly ends?: () => Promise<readonly Pick<Ends[number], 'partition' | 'end'>[]>
   readonly signal: AbortSignal
-  readonly tampering?: Tampering
+  readonly testHooks?: TestHooks
 }
 
 /** Records published and to be published, over all partitions. */
@@ -45,12 +45,12 @@ export const rebuild = async (
   maxRate: number,
   context: RebuildContext,
 ): Promise<'caught up' | 'stopped'> => {
-  const { kafkaHeard, admin, elasticsearch, patience, now, elapsed, say, signal, tampering } = context
+  const { kafkaWithConnectHook, admin, elasticsearch, patience, now, elapsed, say, signal, testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
   const stream = await startStream(options, {
-    kafkaHeard,
+    kafkaWithConnectHook,
     admin,
     elasticsearch,
     patience,
@@ -61,7 +61,7 @@ export const rebuild = async (
     metrics: createMetrics(() => []).of(options.stream),
     fail: failure.reject,
     pace: createPace(maxRate, elapsed, patience.sleep, signal),
-    ...tampering,
+    ...testHooks,
   })
   try {
     const caughtUp = await Promise.race([

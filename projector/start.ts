@@ -32,19 +32,19 @@ import type { Health } from './health.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './kafka/source.ts'
 import { RULES_VERSION } from './rules/rules.ts'
 import type { Wanted } from './stream/keep-up.ts'
-import type { StreamContext, StreamOptions, Tampering } from './stream/stream.ts'
+import type { StreamContext, StreamOptions, TestHooks } from './stream/stream.ts'
 
 export type Context = {
   readonly kafka: Kafka
   /** The same, for a consumer whose connections must be heard of. */
-  readonly kafkaHeard: StreamContext['kafkaHeard']
+  readonly kafkaWithConnectHook: StreamContext['kafkaWithConnectHook']
   readonly elasticsearch: Elasticsearch
   readonly log: Logger
   readonly now: () => number
   readonly elapsed: StreamContext['elapsed']
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly signal: AbortSignal
-} & Tampering
+} & TestHooks
 
 export type Settings = Read<typeof projectorSettings>
 

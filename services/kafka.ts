@@ -11,7 +11,7 @@ export const kafkaVersion = '4.3.1'
 export const kafkaHeap = '512m'
 
 const mebibyte = 1024 * 1024
-/** Room for a topic whose max.message.bytes is 9 MiB. */
+/** WeightedSemaphore for a topic whose max.message.bytes is 9 MiB. */
 const largestBatch = 10 * mebibyte
 
 /** Settings that hold wherever it runs. */

@@ -5,7 +5,7 @@
  */
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { instantOf } from '../../schemas/values.ts'
-import { type Cut, type Hit, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, type Hit, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import type { Context } from '../http/request.ts'
 import { joinParts, lengthOf, type Pace, type Part, partOf } from '../pace.ts'
@@ -105,7 +105,11 @@ const COMMA = partOf(',')
 const END = partOf('}')
 
 /** A body without its closing brace: something follows. */
-const withoutBrace = ({ bytes, bodyStart, bodyEnd }: Cut): Part => ({ bytes, from: bodyStart, to: bodyEnd - 1 })
+const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
+  bytes,
+  from: bodyStart,
+  to: bodyEnd - 1,
+})
 
 const changeParts = (hit: Hit, name: RecordName): Part[] => {
   const { kind, id, ordinal = 1 } = name
@@ -121,7 +125,7 @@ const NOT_REPLACED = partOf(',"superseded_by_id":null}')
 const SUPERSEDES = Buffer.from('"supersedes_id":')
 
 /** What a payout replaced, as JSON. In front of it in the body are ids and amounts only: what is found first is the field. */
-const supersededBy = ({ bytes, bodyStart, bodyEnd }: Cut): string => {
+const supersededBy = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): string => {
   const from = bytes.indexOf(SUPERSEDES, bodyStart) + SUPERSEDES.length
   const [value] =
     /^(?:null|"payout_[0-9A-Za-z]{1,64}")(?=,)/.exec(bytes.toString('latin1', from, Math.min(from + 80, bodyEnd))) ?? []

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
-import { type Cut, startsWith } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, startsWith } from '../elasticsearch/slice-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
 import type { Context } from '../http/request.ts'
 import type { Position } from '../read/position.ts'
@@ -55,7 +55,7 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22
 /** The last field before the body: it is sought from there. */
-export const contentHash = ({ bytes, start, headerEnd }: Cut): string => {
+export const contentHash = ({ bytes, start, headerEnd }: DocumentSlice): string => {
   const to = headerEnd - 1
   let from = to
   while (from > start && bytes[from - 1] !== QUOTE) from--
@@ -119,7 +119,7 @@ export const answerNotModified = (ctx: Context, asked: string): void => {
  * overwritten before it was moved; where that is not so, or the page came in several answers, it is made anew. A second
  * buffer of this size for each page costs more than all else that is done for it: it is the garbage collector's load.
  */
-const joined = (head: Buffer, cuts: readonly Cut[], ending: Buffer, tail: Buffer): Buffer => {
+const joined = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
   let length = head.length + tail.length + Math.max(0, cuts.length - 1)
   for (const cut of cuts) length += cut.bodyEnd - 1 - cut.bodyStart + ending.length
   const bytes = roomIn(head, cuts, ending, length) ?? Buffer.allocUnsafe(length)
@@ -135,7 +135,7 @@ const joined = (head: Buffer, cuts: readonly Cut[], ending: Buffer, tail: Buffer
 }
 
 /** The bytes that all documents lie in, if what is put before each one ends before it begins. */
-const roomIn = (head: Buffer, cuts: readonly Cut[], ending: Buffer, length: number): Buffer | undefined => {
+const roomIn = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, length: number): Buffer | undefined => {
   const bytes = cuts[0]?.bytes
   if (!bytes || bytes.length < length) return undefined
   let at = head.length

@@ -5,7 +5,7 @@
  * Can go wrong: a payout that has not this form is `unavailable`.
  */
 import { differenceOf } from '../../schemas/money.ts'
-import type { Cut } from '../elasticsearch/slice-documents.ts'
+import type { DocumentSlice } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { type Pace, type Part, partOf } from '../pace.ts'
 
@@ -20,7 +20,7 @@ const QUOTE = 0x22
 /** Bytes in which an id ends: `{"id":"line_`, 64 characters and the quote. */
 const ID_ROOM = 80
 
-export const readPayout = async ({ bytes, bodyStart, bodyEnd }: Cut, pace: Pace): Promise<Compared> => {
+export const readPayout = async ({ bytes, bodyStart, bodyEnd }: DocumentSlice, pace: Pace): Promise<Compared> => {
   const body = bytes.subarray(bodyStart, bodyEnd)
   const at = body.indexOf(LINES)
   const from = at + LINES.length

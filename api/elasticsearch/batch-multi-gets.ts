@@ -24,7 +24,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-export const gather = (multiGet: MultiGet, later: Later): MultiGet => {
+export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
   let waiting: Waiting[] = []
   let underWay = 0
   let cancel = (): void => undefined

@@ -8,7 +8,7 @@
 import { unavailable } from '../failures.ts'
 
 /** A document's place in the bytes of an answer: `start` is its opening brace, `end` the place after its closing one. */
-export type Cut = {
+export type DocumentSlice = {
   readonly bytes: Buffer
   readonly start: number
   /** Where the fields before `body_bytes` end, and where the body begins and ends. All `end` in a small document. */
@@ -19,7 +19,7 @@ export type Cut = {
 }
 
 /** A document that a search found, which of the indices searched it is in, and its place in the order of the list. */
-export type Hit = Cut & { readonly index: string; readonly idStart: number; readonly place: number }
+export type Hit = DocumentSlice & { readonly index: string; readonly idStart: number; readonly place: number }
 
 /**
  * What a multi-get asks for. A record says how long its body is and is never looked through; a small document (of the
@@ -71,7 +71,7 @@ export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean
  * @param indices those that were searched
  * @param org the organization every hit must be of: its id stands in every document's id
  */
-export const cutSearch = (bytes: Buffer, indices: readonly string[], org: string): Hit[] => {
+export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
@@ -88,7 +88,7 @@ export const cutSearch = (bytes: Buffer, indices: readonly string[], org: string
     const idStart = at + start.length
     const source = placeOf(bytes, SOURCE, idStart)
     if (source === -1) throw malformed('hit')
-    const cut = cutRecord(bytes, source + SOURCE.length - 1)
+    const cut = sliceRecord(bytes, source + SOURCE.length - 1)
     const sort = cut.end + SORT.length
     const sortEnd = endOfDigits(bytes, sort)
     const place = numberIn(bytes, sort, sortEnd)
@@ -144,7 +144,7 @@ const requireComplete = (head: string): void => {
 }
 
 /** The documents of a multi-get in the order they were asked for; undefined where there is none. */
-export const cutMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (Cut | undefined)[] =>
+export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (DocumentSlice | undefined)[] =>
   documentsIn(bytes, names).map(({ cut }) => {
     if (cut === 'unreadable') throw unavailable('elasticsearch_partial')
     return cut
@@ -167,7 +167,7 @@ export const divideMultiGet = (
   })
 }
 
-type DocumentIn = { readonly from: number; readonly to: number; readonly cut: Cut | undefined | 'unreadable' }
+type DocumentIn = { readonly from: number; readonly to: number; readonly cut: DocumentSlice | undefined | 'unreadable' }
 
 /** Each answer to a name, in the order they were asked for, and where it lies. */
 const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[] => {
@@ -185,14 +185,14 @@ const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[
     }
     // Anything else than a version here is an error in place of a document: its shard could not be read.
     if (!startsWith(bytes, at, VERSION)) {
-      at = cutSmall(bytes, from).end
+      at = sliceSmall(bytes, from).end
       return { from, to: at, cut: 'unreadable' }
     }
     const source = bytes.indexOf(SOURCE, at)
     const found = bytes.indexOf(FOUND, at)
     if (found === -1 || source !== found + FOUND.length) throw malformed('document')
     const start = source + SOURCE.length - 1
-    const cut = name.form === 'record' ? cutRecord(bytes, start) : cutSmall(bytes, start)
+    const cut = name.form === 'record' ? sliceRecord(bytes, start) : sliceSmall(bytes, start)
     at = cut.end + 1
     if (bytes[cut.end] !== CLOSE_BRACE) throw malformed('document')
     return { from, to: at, cut }
@@ -201,7 +201,7 @@ const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[
   return documents
 }
 
-const cutRecord = (bytes: Buffer, start: number): Cut => {
+const sliceRecord = (bytes: Buffer, start: number): DocumentSlice => {
   const headerEnd = bytes.indexOf(BODY_BYTES, start)
   if (headerEnd === -1) throw malformed('record')
   const digits = headerEnd + BODY_BYTES.length
@@ -234,7 +234,7 @@ const numberIn = (bytes: Buffer, from: number, to: number): number => {
   return number
 }
 
-const cutSmall = (bytes: Buffer, start: number): Cut => {
+const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
   let depth = 0
   let quoted = false
   for (let at = start; at < bytes.length; at++) {
@@ -253,26 +253,28 @@ const cutSmall = (bytes: Buffer, start: number): Cut => {
 }
 
 /** A small document, parsed. What is in it is for the caller to check. */
-export const smallDocument = (cut: Cut): unknown => parsed(cut.bytes.toString('utf8', cut.start, cut.end), 'document')
+export const smallDocument = (cut: DocumentSlice): unknown =>
+  parsed(cut.bytes.toString('utf8', cut.start, cut.end), 'document')
 
 /** The body of a record, parsed: for what is small and not passed on. */
-export const bodyOf = (cut: Cut): unknown => parsed(cut.bytes.toString('utf8', cut.bodyStart, cut.bodyEnd), 'record')
+export const bodyOf = (cut: DocumentSlice): unknown =>
+  parsed(cut.bytes.toString('utf8', cut.bodyStart, cut.bodyEnd), 'record')
 
 /** A whole number among the fields before a record's body. */
-export const numberOf = (cut: Cut, field: string): number => {
+export const numberOf = (cut: DocumentSlice, field: string): number => {
   const value = headerOf(cut)[field]
   if (!Number.isSafeInteger(value)) throw malformed('record')
   return value as number
 }
 
 /** A text, or null, among the fields before a record's body. */
-export const textOf = (cut: Cut, field: string): string | null => {
+export const textOf = (cut: DocumentSlice, field: string): string | null => {
   const value = headerOf(cut)[field]
   if (typeof value !== 'string' && value !== null) throw malformed('record')
   return value
 }
 
-const headerOf = (cut: Cut): Record<string, unknown> =>
+const headerOf = (cut: DocumentSlice): Record<string, unknown> =>
   parsed(`${cut.bytes.toString('utf8', cut.start, cut.headerEnd)}}`, 'record') as Record<string, unknown>
 
 const parsed = (text: string, what: string): unknown => {

@@ -14,7 +14,12 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
-import { type Cut, cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
+import {
+  type DocumentName,
+  type DocumentSlice,
+  sliceMultiGet,
+  smallDocument,
+} from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from '../limits.ts'
 
@@ -56,7 +61,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
 
     const asked = now()
     const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
-    const [document, served] = cutMultiGet(await multiGet(names, signal), names)
+    const [document, served] = sliceMultiGet(await multiGet(names, signal), names)
     requireServed(served)
     const holder = document && holderOf(document)
     // Counted from when it was asked: an answer that took long is old when it comes.
@@ -72,7 +77,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
   }
 
   const look = async (signal: AbortSignal) => {
-    const [served] = cutMultiGet(await multiGet([position], signal), [position])
+    const [served] = sliceMultiGet(await multiGet([position], signal), [position])
     requireServed(served)
   }
 
@@ -82,7 +87,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
 const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
 /** Keys read from an empty or restored index would refuse keys that exist, or serve revoked ones. */
-const requireServed = (document: Cut | undefined): void => {
+const requireServed = (document: DocumentSlice | undefined): void => {
   const body = document && (smallDocument(document) as Partial<PositionDocument>).body
   if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
     throw unavailable('no_key_position')
@@ -93,7 +98,7 @@ const requireServed = (document: Cut | undefined): void => {
 /** Hexadecimal digits: enough to tell the organizations of an installation apart. */
 const ORG_HASH_LENGTH = 16
 
-const holderOf = (document: Cut): KeyHolder | undefined => {
+const holderOf = (document: DocumentSlice): KeyHolder | undefined => {
   const key = smallDocument(document) as Partial<ApiKeyDocument>
   const { org_id, key_id, permissions, revoked } = key
   if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {

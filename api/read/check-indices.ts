@@ -15,7 +15,7 @@ import {
   listKinds,
 } from '../../schemas/stored/documents.ts'
 import type { IndexIds, MultiGet } from '../elasticsearch/client.ts'
-import { cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
+import { type DocumentName, sliceMultiGet, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
 import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL, INDICES_LOOK_TRIES, READY_TIME_MAX } from '../limits.ts'
 import { type Later, withTimeLimit } from '../time-limits.ts'
@@ -40,7 +40,7 @@ export const createCheckIndices = (
     const name: DocumentName = { index: controlIndexOf(prefix), id: generationId(generation), form: 'small' }
     const read = indicesReadOf(prefix, generation)
     const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds(read, signal)])
-    const [document] = cutMultiGet(answer, [name])
+    const [document] = sliceMultiGet(answer, [name])
     const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
     if (body === undefined) throw unavailable('no_generation')
     if (body.indices === undefined) throw unavailable('indices_not_recorded')

@@ -5,7 +5,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { type HeadBody, indexOf, recordId } from '../../schemas/stored/documents.ts'
-import { bodyOf, type Cut, numberOf } from '../elasticsearch/slice-documents.ts'
+import { bodyOf, type DocumentSlice, numberOf } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { CURSORS_REMEMBERED } from '../limits.ts'
 import type { DocumentsOf, Generation } from './position.ts'
@@ -19,7 +19,7 @@ export type Places = {
 /** The documents to be read, and once they are, the place of each name; undefined where there is none. */
 export type Finding = {
   readonly documents: DocumentsOf
-  readonly places: (found: readonly (Cut | undefined)[], generation: Generation) => (number | undefined)[]
+  readonly places: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }
 
 export const createPlaces = (prefix: string): Places => {
@@ -56,7 +56,7 @@ export const createPlaces = (prefix: string): Places => {
   }
 }
 
-const placeOf = ({ kind, ordinal = 1 }: RecordName, document: Cut): number | undefined => {
+const placeOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
   if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
   const { versions } = bodyOf(document) as Partial<HeadBody>
   if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {

@@ -20,7 +20,12 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
-import { type Cut, cutMultiGet, type DocumentName, smallDocument } from '../elasticsearch/slice-documents.ts'
+import {
+  type DocumentName,
+  type DocumentSlice,
+  sliceMultiGet,
+  smallDocument,
+} from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { SWAP_WAIT, SWAP_WAITS } from '../limits.ts'
 import { type Later, untilOver } from '../time-limits.ts'
@@ -69,7 +74,7 @@ export type PositionReader = {
 /** How far each partition of the live generation is, from the first. */
 export type LivePositions = { readonly generation: Generation; readonly partitions: readonly Reached[] }
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
-export type ReadAt = { readonly position: Position; readonly documents: readonly (Cut | undefined)[] }
+export type ReadAt = { readonly position: Position; readonly documents: readonly (DocumentSlice | undefined)[] }
 
 export type Reached = Pick<Position, 'publishedTo' | 'time' | 'takenBack'>
 /** The furthest that was read of a partition, and of which generation; and of which the time is. */
@@ -84,7 +89,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   let live: Generation | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
-    cutMultiGet(await multiGet(names, signal), names)
+    sliceMultiGet(await multiGet(names, signal), names)
 
   const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
     const known = generations.get(name)
@@ -203,13 +208,13 @@ const pause = (later: Later, signal: AbortSignal): Promise<void> => {
 /** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */
 const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
-const asLive = (document: Cut | undefined): Live => {
+const asLive = (document: DocumentSlice | undefined): Live => {
   const body = document && (smallDocument(document) as Partial<LiveDocument>).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
   return { name: body.generation, floor: body.floor }
 }
 
-const asGeneration = (name: string, document: Cut | undefined): Generation => {
+const asGeneration = (name: string, document: DocumentSlice | undefined): Generation => {
   const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
   if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
     throw unavailable('no_generation')
@@ -222,7 +227,7 @@ const asGeneration = (name: string, document: Cut | undefined): Generation => {
   }
 }
 
-const asPosition = (document: Cut | undefined): Reached => {
+const asPosition = (document: DocumentSlice | undefined): Reached => {
   const body = document && (smallDocument(document) as Partial<PositionDocument>).body
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')

@@ -5,7 +5,7 @@
  * Can go wrong: an unknown payout is `not_found`; a cursor that is none of these payouts is `invalid_cursor`.
  */
 import { indexOf, recordId } from '../../schemas/stored/documents.ts'
-import { type Cut, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import { HISTORY_BYTES_MAX } from '../limits.ts'
 import { isVisible } from './position.ts'
@@ -14,7 +14,7 @@ import type { ListParameters } from './read-parameters.ts'
 import { createReadAtMoment, requireVisible } from './read-record.ts'
 
 /** `before` is undefined where the page begins with the first payout of all. */
-export type HistoryPage = Page & { readonly before: Cut | undefined }
+export type HistoryPage = Page & { readonly before: DocumentSlice | undefined }
 export type ReadHistory = (
   org: string,
   id: string,
@@ -55,7 +55,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
 
 type Chain = { readonly rep_id: string; readonly period_id: string }
 
-const chainOf = (payout: Cut): Chain => ({
+const chainOf = (payout: DocumentSlice): Chain => ({
   rep_id: textOf(payout, 'rep_id') ?? '',
   period_id: textOf(payout, 'period_id') ?? '',
 })

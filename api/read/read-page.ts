@@ -13,7 +13,7 @@ import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type ListKind, listOrder } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
-import { type Cut, cutSearch, type Hit } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, type Hit, sliceSearch } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import {
   ANSWER_BYTES_MAX,
@@ -66,7 +66,7 @@ export const createReadPage = (search: Search): ReadPage => {
         growth = LARGE_RECORDS_ASKED
         continue
       }
-      const found = cutSearch(answer, indices, org)
+      const found = sliceSearch(answer, indices, org)
       if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
       for (const hit of found) {
         bytes += lengthOf(hit)
@@ -93,7 +93,7 @@ const LARGEST = {
   changes: BODY_STORED_MAX,
 } as const satisfies Record<ListName, number>
 
-const lengthOf = ({ bodyStart, bodyEnd }: Cut): number => bodyEnd - bodyStart
+const lengthOf = ({ bodyStart, bodyEnd }: DocumentSlice): number => bodyEnd - bodyStart
 
 /** How many records of a size fill the room that is left on a page, and the one after. */
 const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1

@@ -5,14 +5,14 @@
  */
 import { type HeadBody, indexOf, type Kind, recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
-import { bodyOf, type Cut, cutMultiGet, numberOf } from '../elasticsearch/slice-documents.ts'
+import { bodyOf, type DocumentSlice, numberOf, sliceMultiGet } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
 import { type DocumentsOf, isVisible, type Position } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import type { Moment } from './read-parameters.ts'
 
-export type Found = { readonly position: Position; readonly cut: Cut }
-export type FoundStatement = Found & { readonly trace: Cut }
+export type Found = { readonly position: Position; readonly cut: DocumentSlice }
+export type FoundStatement = Found & { readonly trace: DocumentSlice }
 
 /** Which record: of this organization, with this id, at this moment. */
 export type RecordAsked = { readonly org: string; readonly id: string; readonly asOf: Moment | undefined }
@@ -45,7 +45,7 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
       if (!version) throw new Refusal('not_found')
       const index = indexOf(prefix, position.generation.name, kind)
       const name = { index, id: versionId(org, id, version.seq), form: 'record' } as const
-      const [cut] = cutMultiGet(await multiGet([name], signal), [name])
+      const [cut] = sliceMultiGet(await multiGet([name], signal), [name])
       if (!cut) throw unavailable('version_missing')
       return { position, cut }
     },
@@ -78,7 +78,7 @@ export const createReadAtMoment = ({ readAt, places, positionAt }: Parts) => {
   }
 }
 
-export const requireVisible = (cut: Cut | undefined, position: Position): Cut => {
+export const requireVisible = (cut: DocumentSlice | undefined, position: Position): DocumentSlice => {
   if (!cut || !isVisible(numberOf(cut, 'seq'), position)) throw new Refusal('not_found')
   return cut
 }

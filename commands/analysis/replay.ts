@@ -67,7 +67,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     throw error
   }
   const ended = await rebuild(stream, options.maxRate, {
-    kafkaHeard: context.kafkaHeard,
+    kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },
     patience: context.patience,

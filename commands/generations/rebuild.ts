@@ -15,7 +15,7 @@ import { findRemains } from './remains.ts'
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
 
 export type RebuildSteps = KafkaContext &
-  Pick<RebuildContext, 'kafkaHeard' | 'patience' | 'signal' | 'elapsed' | 'tampering'> & {
+  Pick<RebuildContext, 'kafkaWithConnectHook' | 'patience' | 'signal' | 'elapsed' | 'testHooks'> & {
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined
@@ -65,7 +65,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   say(isNew ? `making ${generation}` : `going on with ${generation}`)
 
   const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
-    kafkaHeard: context.kafkaHeard,
+    kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },
     patience: context.patience,
@@ -82,7 +82,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
         (await positionsOf(trusted, context)).map(({ position }, partition) => ({ partition, end: position })),
     }),
     signal,
-    ...(context.tampering && { tampering: context.tampering }),
+    ...(context.testHooks && { testHooks: context.testHooks }),
   }).catch(unlessDropped)
   if (ended === 'stopped') {
     say(`stopped; the same command goes on with ${generation}`)

@@ -5,7 +5,7 @@
 
 import { decode } from '../../projector/event/decode.ts'
 import type { ValidEvent } from '../../projector/event/validate.ts'
-import { judge } from '../../projector/flow/assess.ts'
+import { assess } from '../../projector/flow/assess.ts'
 import { Cache } from '../../projector/flow/cache.ts'
 import { load, type ReadDocuments } from '../../projector/flow/load.ts'
 import { project } from '../../projector/flow/project.ts'
@@ -53,16 +53,16 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
   ): Promise<Forecast> => {
     const record = { ...parked.record, offset }
     const partition = targetPartition(stream, parked)
-    const judged = judge(record, {
+    const assessed = assess(record, {
       decode,
       source: { stream: stream.stream, partition, partitions },
       rules: builtInRules,
     })
-    const { verdict, names, rules } = judged
+    const { verdict, names, rules } = assessed
     if (rules === undefined) return { outcome: 'parked', code: verdict } as const
     const { state } = await load([{ event: verdict, names, rules, seq: offset, at: record.timestamp }], known, read)
     const forecast = { outcome: isOlder(verdict, state) ? 'older' : 'applied' } as const
-    const { counts, parkedCodes, changes } = project([judged], state, { topic, partition }, record.timestamp)
+    const { counts, parkedCodes, changes } = project([assessed], state, { topic, partition }, record.timestamp)
     const [code] = parkedCodes
     if (code !== undefined) return { outcome: 'parked', code } as const
     if (counts.duplicate > 0) return { outcome: 'duplicate' } as const

@@ -8,15 +8,15 @@ import type { RawRecord } from '../event/raw-record.ts'
 import { type Source, validate } from '../event/validate.ts'
 import type { Names } from '../rules/decision.ts'
 import type { RulesTable } from '../rules/rules.ts'
-import { type Judged, orgOf, type PassedOver } from './project.ts'
+import { type Assessed, orgOf, type PassedOver } from './project.ts'
 
-export type JudgeSteps = {
+export type AssessSteps = {
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
   readonly source: Source
   readonly rules: RulesTable
 }
 
-export const judge = (record: RawRecord, { decode, source, rules: table }: JudgeSteps): Judged => {
+export const assess = (record: RawRecord, { decode, source, rules: table }: AssessSteps): Assessed => {
   const envelope = decode(record)
   if (envelope === 'undecodable') return unseen(record, undefined, 'record_undecodable')
   const verdict = validate(envelope, record, source)
@@ -29,12 +29,12 @@ export const judge = (record: RawRecord, { decode, source, rules: table }: Judge
 }
 
 /** The same where only the records of one organization are projected; undefined for all of them. */
-export const judgeOnly = (org: string | undefined, record: RawRecord, steps: JudgeSteps): Judged | PassedOver => {
-  const judged = judge(record, steps)
-  return org === undefined || orgOf(judged) === org ? judged : { record, passedOver: true, rules: undefined }
+export const assessOnly = (org: string | undefined, record: RawRecord, steps: AssessSteps): Assessed | PassedOver => {
+  const assessed = assess(record, steps)
+  return org === undefined || orgOf(assessed) === org ? assessed : { record, passedOver: true, rules: undefined }
 }
 
-const unseen = (record: RawRecord, envelope: Envelope | undefined, verdict: ParkCode): Judged => ({
+const unseen = (record: RawRecord, envelope: Envelope | undefined, verdict: ParkCode): Assessed => ({
   record,
   envelope,
   verdict,

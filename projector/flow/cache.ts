@@ -5,7 +5,7 @@
  */
 
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../limits.ts'
-import type { AnyDraft, Key } from '../rules/state.ts'
+import type { AnyNewDocument, Key } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
 import { draftOf, type Rendered } from './serialize.ts'
 
@@ -23,14 +23,14 @@ export class Cache {
   }
 
   /** The document, null where there is none; undefined when Elasticsearch must be asked. */
-  get(key: Key): AnyDraft | null | undefined {
+  get(key: Key): AnyNewDocument | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
     const kept = this.#shelfOf(key).get(key, old => (old instanceof Line ? this.#slabs.copy(old) : old))
     return kept && draftIn(kept)
   }
 
   /** Keeps what was read, unless it was decided meanwhile. HAZARD: what was decided and dropped meanwhile would come back older; nothing is decided while its batch loads. */
-  keep(key: Key, draft: AnyDraft): void {
+  keep(key: Key, draft: AnyNewDocument): void {
     const shelf = this.#shelfOf(key)
     if (!shelf.has(key)) shelf.add(key, draft)
   }
@@ -133,9 +133,9 @@ class Shelf {
  * A document: what most of them are, and are asked for once in a while, as its line, outside of the heap; reps, periods and keys, which
  * are asked for all the time, as they are.
  */
-type Kept = AnyDraft | Line
+type Kept = AnyNewDocument | Line
 
-const draftIn = (kept: Kept): AnyDraft =>
+const draftIn = (kept: Kept): AnyNewDocument =>
   kept instanceof Line ? draftOf(JSON.parse(kept.bytes.toString('utf8'))) : kept
 
 /** Bytes, roughly: enough to keep the cache within its bound. */

@@ -15,7 +15,7 @@ import type { Source } from '../event/validate.ts'
 import { hashOf } from '../kafka/source.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
 import type { Place } from '../rules/state.ts'
-import { type JudgeSteps, judgeOnly } from './assess.ts'
+import { type AssessSteps, assessOnly } from './assess.ts'
 import { Cache } from './cache.ts'
 import { type Followed, parkedAsThere } from './follow.ts'
 import { IncludedTime } from './included-time.ts'
@@ -24,18 +24,18 @@ import { type Projection, project } from './project.ts'
 import type { Position, PublishedPosition } from './publish.ts'
 import { type Batch, bytesOfAll, cut, cutAt, Queue } from './queue.ts'
 import type { Refresh } from './refresh.ts'
-import type { Room } from './semaphore.ts'
+import type { WeightedSemaphore } from './semaphore.ts'
 import { type Rendered, render } from './serialize.ts'
 
-export type Steps = JudgeSteps & {
+export type Steps = AssessSteps & {
   readonly source: Source & { readonly topic: string }
   /** The only organization whose records are projected; undefined for all. */
   readonly org?: string | undefined
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
   /** Of a generation that follows another: waits until that one has decided some of these records, and gives what it parked of them. */
   readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
-  /** Room for bytes of records that are decided or written, over all partitions. */
-  readonly room: Room
+  /** WeightedSemaphore for bytes of records that are decided or written, over all partitions. */
+  readonly room: WeightedSemaphore
   /** Makes documents into bytes at once, and gives what writes them: while they wait nothing else of them is left. */
   readonly write: (documents: readonly Rendered[]) => () => Promise<void>
   readonly refresh: Refresh
@@ -205,10 +205,10 @@ export class PartitionFlow {
     const { source, load, onProjected } = this.#steps
     const followed = await this.#steps.follow?.(given)
     const [taken, undecided] = cutAt(given, followed?.until ?? given.end)
-    const judged = taken.records.map(record =>
-      parkedAsThere(judgeOnly(this.#steps.org, record, this.#steps), followed?.parked),
+    const assessed = taken.records.map(record =>
+      parkedAsThere(assessOnly(this.#steps.org, record, this.#steps), followed?.parked),
     )
-    const events = eventsOf(judged)
+    const events = eventsOf(assessed)
     const loaded = await load(events, this.#cache)
     const notLoaded = events[loaded.events]
     const [batch, rest] = cut(
@@ -217,7 +217,7 @@ export class PartitionFlow {
     )
     if (!this.#closed) for (const later of [undecided, rest]) this.#read.putBack(later)
     const { changes, counts, parkedCodes, at } = project(
-      judged.slice(0, batch.records.length),
+      assessed.slice(0, batch.records.length),
       loaded.state,
       source,
       this.#at,

@@ -23,7 +23,7 @@ import { generationsIn, settle } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
 import type { Identity } from '../kafka/source.ts'
 import { FOLLOWED_LATE_MS, FOLLOWED_LOOK_FIRST_MS, FOLLOWED_LOOK_LAST_MS } from '../limits.ts'
-import type { Judged, PassedOver } from './project.ts'
+import type { Assessed, PassedOver } from './project.ts'
 import type { Batch } from './queue.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
@@ -115,11 +115,11 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 }
 
 /** What was parked there is parked here, for the same reason, whatever these rules would say. */
-export const parkedAsThere = <Item extends Judged | PassedOver>(
-  judged: Item,
+export const parkedAsThere = <Item extends Assessed | PassedOver>(
+  assessed: Item,
   parked: ParkedThere | undefined,
-): Item | Judged => {
-  const code = parked?.get(judged.record.offset)
-  if (code === undefined || 'passedOver' in judged) return judged
-  return { ...(judged as Judged), verdict: code, names: {}, rules: undefined }
+): Item | Assessed => {
+  const code = parked?.get(assessed.record.offset)
+  if (code === undefined || 'passedOver' in assessed) return assessed
+  return { ...(assessed as Assessed), verdict: code, names: {}, rules: undefined }
 }

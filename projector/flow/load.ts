@@ -9,12 +9,12 @@ import type { ValidEvent } from '../event/validate.ts'
 import { MGET_IDS } from '../limits.ts'
 import type { Names } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type AnyDraft, type Key, type Name, State } from '../rules/state.ts'
+import { type AnyNewDocument, type Key, type Name, State } from '../rules/state.ts'
 import type { Cache } from './cache.ts'
-import type { Judged, PassedOver } from './project.ts'
+import type { Assessed, PassedOver } from './project.ts'
 
 /** Reads documents by key; null where there is none. Of the first keys as many as one answer holds, at least one. */
-export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyDraft | null>>
+export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyNewDocument | null>>
 
 export type PlacedEvent = {
   readonly event: ValidEvent
@@ -25,8 +25,8 @@ export type PlacedEvent = {
 }
 
 /** The valid events among the records of a batch. */
-export const eventsOf = (judged: readonly (Judged | PassedOver)[]): PlacedEvent[] =>
-  judged.flatMap((item): PlacedEvent[] => {
+export const eventsOf = (assessed: readonly (Assessed | PassedOver)[]): PlacedEvent[] =>
+  assessed.flatMap((item): PlacedEvent[] => {
     if (item.rules === undefined) return []
     const { record, verdict, names, rules } = item
     return [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }]

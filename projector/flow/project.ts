@@ -1,5 +1,5 @@
 /**
- * In: the judged records of a batch, in order, and the state they touch. Out: what each one did, and the documents that
+ * In: the assessed records of a batch, in order, and the state they touch. Out: what each one did, and the documents that
  * are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before it.
  */
 
@@ -14,10 +14,10 @@ import { hashOf } from '../kafka/source.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
 import type { Decision, Names } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type Change, changeOf, type Draft, nameOf, type State } from '../rules/state.ts'
+import { type Change, changeOf, type NewDocument, nameOf, type State } from '../rules/state.ts'
 
 /** A record and what could be said of it without looking at any other. */
-export type Judged = {
+export type Assessed = {
   readonly record: RawRecord
   readonly envelope: Envelope | undefined
   /** What its rules may look at. */
@@ -40,7 +40,7 @@ export type Projection = {
 }
 
 export const project = (
-  judged: readonly (Judged | PassedOver)[],
+  assessed: readonly (Assessed | PassedOver)[],
   state: State,
   place: { readonly topic: string; readonly partition: number },
   atBefore: number,
@@ -50,7 +50,7 @@ export const project = (
   const parkedCodes: ParkCode[] = []
   let at = atBefore
 
-  for (const item of judged) {
+  for (const item of assessed) {
     // A publisher's clock may say anything; beyond this it would not be a whole number that Elasticsearch takes.
     at = Math.max(at, Math.min(item.record.timestamp, Number.MAX_SAFE_INTEGER))
     if ('passedOver' in item) continue
@@ -68,7 +68,7 @@ export const project = (
   return { changes: [...changes.values()], counts, parkedCodes, at }
 }
 
-const decide = ({ verdict, record, names, rules }: Judged, state: State, at: number): Decision => {
+const decide = ({ verdict, record, names, rules }: Assessed, state: State, at: number): Decision => {
   if (rules === undefined) return { outcome: 'parked', code: verdict }
   const { data, hash } = verdict
   return rules.decide({ data, names, hash, seq: record.offset, at }, state)
@@ -76,14 +76,14 @@ const decide = ({ verdict, record, names, rules }: Judged, state: State, at: num
 
 /** The record whole. Only what passed its grammar stands beside it as a field. */
 const park = (
-  { record, envelope }: Judged,
+  { record, envelope }: Assessed,
   code: ParkCode,
   { topic, partition }: { readonly topic: string; readonly partition: number },
   at: number,
 ): Change => {
   const { offset } = record
   const org = orgOf({ record, envelope })
-  const draft: Draft<ParkedDocument> = {
+  const draft: NewDocument<ParkedDocument> = {
     code,
     ...(org !== undefined && { org_id: org }),
     ...(envelope && isShort(envelope.type) && { type: envelope.type }),
@@ -130,7 +130,7 @@ const SHORT = 256
 const isShort = (attribute: string): boolean => attribute.length <= SHORT
 
 /** Whose a record is: as its data says, or else its key. */
-export const orgOf = ({ record: { key }, envelope }: Pick<Judged, 'record' | 'envelope'>): string | undefined => {
+export const orgOf = ({ record: { key }, envelope }: Pick<Assessed, 'record' | 'envelope'>): string | undefined => {
   const data = envelope?.data
   const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
   return [named, key?.toString('utf8')].find(candidate => isId('org', candidate)) as string | undefined

@@ -1,6 +1,6 @@
 /** Realtime multi-get of documents, as the rules need them. */
 import type { Place as DocumentPlace, Found } from '../elasticsearch/client.ts'
-import type { AnyDraft, Key, Place } from '../rules/state.ts'
+import type { AnyNewDocument, Key, Place } from '../rules/state.ts'
 import type { ReadDocuments } from './load.ts'
 import { draftOf } from './serialize.ts'
 
@@ -8,7 +8,7 @@ export const readDocuments =
   (multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>, indexOf: (place: Place) => string): ReadDocuments =>
   async keys => {
     const found = await multiGet(keys.map(key => ({ _index: indexOf(placeOf(key)), _id: idOf(key) })))
-    const drafts = new Map<Key, AnyDraft | null>()
+    const drafts = new Map<Key, AnyNewDocument | null>()
     for (const [place, key] of keys.slice(0, found.length).entries()) {
       const document = found[place]
       drafts.set(key, document?.found ? draftOf(document._source) : null)

@@ -1,9 +1,9 @@
 /** Bounds what goes on at once; who finds no room waits, in order. */
 
 /** Takes so much of the room, all of it at most. What it resolves with gives that back. */
-export type Room = (amount: number) => Promise<() => void>
+export type WeightedSemaphore = (amount: number) => Promise<() => void>
 
-export const createRoom = (size: number): Room => {
+export const createWeightedSemaphore = (size: number): WeightedSemaphore => {
   let free = size
   const waiting: { readonly amount: number; readonly enter: () => void }[] = []
   const admit = (): void => {
@@ -30,7 +30,7 @@ export const createRoom = (size: number): Room => {
 
 /** Lets a number of tasks run at once. */
 export const createSlots = (places: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
-  const room = createRoom(places)
+  const room = createWeightedSemaphore(places)
   return async task => {
     const leave = await room(1)
     try {

@@ -3,7 +3,7 @@
  * cut the body out.
  */
 import { textOf } from '../event/raw-json.ts'
-import type { AnyDraft, Change, Place } from '../rules/state.ts'
+import type { AnyNewDocument, Change, Place } from '../rules/state.ts'
 
 /** A change and its document as a line of JSON. */
 export type Rendered = Change & { readonly line: string }
@@ -16,9 +16,9 @@ export const render = (change: Change): Rendered => {
 }
 
 /** A document as it was stored, parsed: what it was rendered from. */
-export const draftOf = (source: unknown): AnyDraft => {
-  const { body_bytes: _, ...draft } = source as AnyDraft & { readonly body_bytes: number }
-  return draft as AnyDraft
+export const draftOf = (source: unknown): AnyNewDocument => {
+  const { body_bytes: _, ...draft } = source as AnyNewDocument & { readonly body_bytes: number }
+  return draft as AnyNewDocument
 }
 
 /** A document ready to be sent: its two lines are `all` from here to there. */

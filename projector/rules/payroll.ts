@@ -7,7 +7,16 @@ import { chainId, recordId } from '../../schemas/stored/documents.ts'
 import { addUpTo } from '../event/money.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { isKnown } from './payouts.ts'
-import { type Change, chainBefore, changeOf, type Draft, type Name, nameOf, recordBefore, type State } from './state.ts'
+import {
+  type Change,
+  chainBefore,
+  changeOf,
+  type Name,
+  type NewDocument,
+  nameOf,
+  recordBefore,
+  type State,
+} from './state.ts'
 
 type PaymentNames = Readonly<Record<'payroll' | 'rep' | 'period' | 'chain', Name>>
 type VoidNames = Readonly<Record<'payroll' | 'reversed', Name>>
@@ -102,7 +111,7 @@ const apply = (
     destination,
     recorded_at,
   }
-  const record: Draft<PayrollDocument> = {
+  const record: NewDocument<PayrollDocument> = {
     org_id,
     seq,
     at,

@@ -23,8 +23,8 @@ import type {
 export type Place = Kind | 'api-keys'
 
 /** A document before it is written: its length is counted only then. */
-export type Draft<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never
-export type AnyDraft = Draft<
+export type NewDocument<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never
+export type AnyNewDocument = NewDocument<
   | VersionDocument
   | HeadDocument
   | PayoutDocument
@@ -45,8 +45,8 @@ export type Name = { readonly place: Place; readonly id: string; readonly key: K
 export const nameOf = (place: Place, id: string): Name => ({ place, id, key: `${place}/${id}` })
 
 /** A document as a decision leaves it, whole. `version` is the offset of the event that was decided. */
-export type Change = Name & { readonly version: number; readonly draft: AnyDraft }
-export const changeOf = ({ place, id, key }: Name, version: number, draft: AnyDraft): Change => ({
+export type Change = Name & { readonly version: number; readonly draft: AnyNewDocument }
+export const changeOf = ({ place, id, key }: Name, version: number, draft: AnyNewDocument): Change => ({
   key,
   place,
   id,
@@ -56,9 +56,9 @@ export const changeOf = ({ place, id, key }: Name, version: number, draft: AnyDr
 
 /** What was asked for: the draft, or null where there is no such document. Asking for what was not loaded is a defect. */
 export class State {
-  readonly #documents = new Map<Key, AnyDraft | null>()
+  readonly #documents = new Map<Key, AnyNewDocument | null>()
 
-  set(key: Key, draft: AnyDraft | null): void {
+  set(key: Key, draft: AnyNewDocument | null): void {
     this.#documents.set(key, draft)
   }
 
@@ -70,33 +70,33 @@ export class State {
     for (const { key, draft } of changes) this.#documents.set(key, draft)
   }
 
-  entries(): IterableIterator<[Key, AnyDraft | null]> {
+  entries(): IterableIterator<[Key, AnyNewDocument | null]> {
     return this.#documents.entries()
   }
 
-  head(name: Name): Draft<HeadDocument> | null {
-    return this.#get(name) as Draft<HeadDocument> | null
+  head(name: Name): NewDocument<HeadDocument> | null {
+    return this.#get(name) as NewDocument<HeadDocument> | null
   }
-  version(name: Name): Draft<VersionDocument> | null {
-    return this.#get(name) as Draft<VersionDocument> | null
+  version(name: Name): NewDocument<VersionDocument> | null {
+    return this.#get(name) as NewDocument<VersionDocument> | null
   }
-  payout(name: Name): Draft<PayoutDocument> | null {
-    return this.#get(name) as Draft<PayoutDocument> | null
+  payout(name: Name): NewDocument<PayoutDocument> | null {
+    return this.#get(name) as NewDocument<PayoutDocument> | null
   }
-  payroll(name: Name): Draft<PayrollDocument> | null {
-    return this.#get(name) as Draft<PayrollDocument> | null
+  payroll(name: Name): NewDocument<PayrollDocument> | null {
+    return this.#get(name) as NewDocument<PayrollDocument> | null
   }
-  chain(name: Name): Draft<ChainDocument> | null {
-    return this.#get(name) as Draft<ChainDocument> | null
+  chain(name: Name): NewDocument<ChainDocument> | null {
+    return this.#get(name) as NewDocument<ChainDocument> | null
   }
-  apiKey(name: Name): Draft<ApiKeyHeadDocument> | null {
-    return this.#get(name) as Draft<ApiKeyHeadDocument> | null
+  apiKey(name: Name): NewDocument<ApiKeyHeadDocument> | null {
+    return this.#get(name) as NewDocument<ApiKeyHeadDocument> | null
   }
-  apiKeySecret(name: Name): Draft<ApiKeyDocument> | null {
-    return this.#get(name) as Draft<ApiKeyDocument> | null
+  apiKeySecret(name: Name): NewDocument<ApiKeyDocument> | null {
+    return this.#get(name) as NewDocument<ApiKeyDocument> | null
   }
 
-  #get({ key }: Name): AnyDraft | null {
+  #get({ key }: Name): AnyNewDocument | null {
     const draft = this.#documents.get(key)
     if (draft === undefined) throw new Error('a rule asked for a document that was not loaded')
     return draft
@@ -104,11 +104,11 @@ export class State {
 }
 
 /** The versions there were before an offset. */
-export const versionsBefore = (head: Draft<HeadDocument> | null, seq: number): HeadBody['versions'] =>
+export const versionsBefore = (head: NewDocument<HeadDocument> | null, seq: number): HeadBody['versions'] =>
   before(head?.body.versions ?? [], seq)
 
 /** The chain as it was before an offset. */
-export const chainBefore = (chain: Draft<ChainDocument> | null, seq: number): ChainBody => ({
+export const chainBefore = (chain: NewDocument<ChainDocument> | null, seq: number): ChainBody => ({
   payouts: before(chain?.body.payouts ?? [], seq),
   payroll: before(chain?.body.payroll ?? [], seq),
 })

@@ -26,7 +26,7 @@ import { load } from '../flow/load.ts'
 import { type PublishedPosition, readPosition } from '../flow/publish.ts'
 import { readDocuments } from '../flow/read-documents.ts'
 import { createRefresh, type Refreshing } from '../flow/refresh.ts'
-import { createRoom, createSlots, shared } from '../flow/semaphore.ts'
+import { createSlots, createWeightedSemaphore, shared } from '../flow/semaphore.ts'
 import { pack } from '../flow/serialize.ts'
 import { write } from '../flow/write.ts'
 import { assertSameIndices, watchIndices } from '../generations/indices.ts'
@@ -70,7 +70,7 @@ export type StreamOptions = {
 
 export type StreamContext = {
   /** A client that tells of each connection it makes, before it is used. */
-  readonly kafkaHeard: (onConnected: () => void) => Kafka
+  readonly kafkaWithConnectHook: (onConnected: () => void) => Kafka
   readonly admin: SourceAdmin
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
@@ -84,10 +84,10 @@ export type StreamContext = {
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
   /** Waits before so many more records are decided, where a stream must not be as fast as it can. */
   readonly pace?: (records: number) => Promise<void>
-} & Tampering
+} & TestHooks
 
 /** What tests change, to stop a projector at a step or to see it stuck sooner. Nothing else does. */
-export type Tampering = {
+export type TestHooks = {
   readonly wrapSteps?: (steps: Steps) => Steps
   readonly stuckMs?: number
   readonly rulesVersion?: number
@@ -132,7 +132,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
 
   health.prepare(part, 'looking at the group')
   const installation = await enterGroup(options, context, stopping.signal)
-  const kafka = context.kafkaHeard(() => assignment.reconnected())
+  const kafka = context.kafkaWithConnectHook(() => assignment.reconnected())
   health.prepare(part, 'joining the group')
   // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
   const joined = Promise.withResolvers<void>()
@@ -241,7 +241,7 @@ const createFlowStarter = (
   const { stream, identity, indexOf, searched, rules = builtInRules, org } = options
   const { metrics, now, patience, elasticsearch, health, pace, wrapSteps = steps => steps } = context
   const slots = createSlots(BULKS_IN_FLIGHT)
-  const room = createRoom(DECIDED_BYTES)
+  const room = createWeightedSemaphore(DECIDED_BYTES)
   const sendRead = createGather(multiGets, elasticsearch.send)
   const sendWrite = createGather(bulks, (request, signal) =>
     slots(() => health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)),

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { cutSearch } from '../../api/elasticsearch/slice-documents.ts'
+import { sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
 import { runningProcesses } from '../../commands/export/lock.ts'
 
@@ -27,7 +27,7 @@ const hitOf = (kind: string, id: string, seq: number) => {
   return `{"_index":"p-g1-${kind}","_id":"org_a:${id}:${seq}","_score":null,"_source":${source},"sort":[${seq}]}`
 }
 const pageOf = (kind: string, ids: readonly string[], from: number) =>
-  cutSearch(
+  sliceSearch(
     Buffer.from(
       `{"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"max_score":null,"hits":[${ids.map((id, place) => hitOf(kind, id, from + place)).join()}]}}`,
     ),

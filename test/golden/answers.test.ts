@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { answerChanges, answerHistory, answerTotals } from '../../api/answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer/answer-page.ts'
-import { cutSearch, type Hit } from '../../api/elasticsearch/slice-documents.ts'
+import { type Hit, sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
 import type { Context } from '../../api/http/request.ts'
 import { usualPace } from '../../api/pace.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
@@ -27,7 +27,7 @@ const pace = usualPace(new AbortController().signal)
 const fields = { at: 1_000, until_seq: 20, superseded_by_id: 'payout_2', reverses_id: null, ordinal: 1 }
 const hit = (kind: string, id: string, body: object | string, place: number): Hit => {
   const text = recordText(place, body, { ...fields, until_seq: id === 'payout_2' ? 5_000 : 20 })
-  const [found] = cutSearch(
+  const [found] = sliceSearch(
     searchAnswer(`p-g1-${kind}`, [{ id: `org_a:${id}`, text, place }]),
     [`p-g1-${kind}`],
     'org_a',

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decode } from '../../projector/event/decode.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
-import { judge } from '../../projector/flow/assess.ts'
+import { assess } from '../../projector/flow/assess.ts'
 import { Cache } from '../../projector/flow/cache.ts'
 import { load, type PlacedEvent } from '../../projector/flow/load.ts'
 import { project } from '../../projector/flow/project.ts'
@@ -62,12 +62,12 @@ async function* projectPartition(
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
   let atBefore = 0
   for (const [offset, record] of records.entries()) {
-    const judged = judge(rawOf(record, offset), { decode, source, rules: builtInRules })
-    const { verdict, names, rules } = judged
+    const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
+    const { verdict, names, rules } = assessed
     const events: PlacedEvent[] =
       rules === undefined ? [] : [{ event: verdict, names, rules, seq: offset, at: record.timestamp }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
-    const { changes, counts, parkedCodes, at } = project([judged], state, { topic, partition }, atBefore)
+    const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
     atBefore = at
     const rendered = changes.map(render)
     cache.decided(rendered)

@@ -58,11 +58,11 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'alone: { ...now.alone, [now.live]: floor }',
   },
   {
-    name: 'parked there, a record is judged here first',
+    name: 'parked there, a record is assessed here first',
     file: 'projector/flow/follow.ts',
-    find: "  if (code === undefined || 'passedOver' in judged) return judged\n",
+    find: "  if (code === undefined || 'passedOver' in assessed) return assessed\n",
     replace:
-      "  if (code === undefined || 'passedOver' in judged || typeof judged.verdict !== 'string') return judged\n",
+      "  if (code === undefined || 'passedOver' in assessed || typeof assessed.verdict !== 'string') return assessed\n",
     flow: CHANGE,
   },
   {

@@ -34,7 +34,7 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'one document that cannot be read fails every request that went with it',
     file: 'api/elasticsearch/slice-documents.ts',
-    find: "      at = cutSmall(bytes, from).end\n      return { from, to: at, cut: 'unreadable' }\n",
+    find: "      at = sliceSmall(bytes, from).end\n      return { from, to: at, cut: 'unreadable' }\n",
     replace: "      throw unavailable('elasticsearch_partial')\n",
   },
   {

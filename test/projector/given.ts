@@ -10,11 +10,11 @@ import { Cache } from '../../projector/flow/cache.ts'
 import { load, type PlacedEvent, type ReadDocuments } from '../../projector/flow/load.ts'
 import { type Projection, project } from '../../projector/flow/project.ts'
 import { render } from '../../projector/flow/serialize.ts'
-import type { AnyDraft, Change, Key } from '../../projector/rules/state.ts'
+import type { AnyNewDocument, Change, Key } from '../../projector/rules/state.ts'
 import type { Stream } from '../../schemas/events.ts'
-import { type Event, eventRecord, judge } from './records.ts'
+import { assess, type Event, eventRecord } from './records.ts'
 
-type Stored = { readonly version: number; readonly draft: AnyDraft }
+type Stored = { readonly version: number; readonly draft: AnyNewDocument }
 
 /** Documents as Elasticsearch keeps them: a lower version changes nothing, the same one must be the same document. */
 export class Documents {
@@ -30,7 +30,7 @@ export class Documents {
     }
   }
 
-  put(key: Key, version: number, draft: AnyDraft): void {
+  put(key: Key, version: number, draft: AnyNewDocument): void {
     this.#stored.set(key, { version, draft: copy(draft) })
   }
 
@@ -42,7 +42,7 @@ export class Documents {
       }),
     )
 
-  get(key: Key): AnyDraft | undefined {
+  get(key: Key): AnyNewDocument | undefined {
     return this.#stored.get(key)?.draft
   }
 
@@ -59,8 +59,8 @@ export class Documents {
 }
 
 /** What went through JSON, as everything stored does: nobody can change it behind the store's back. */
-const copy = (draft: AnyDraft): AnyDraft =>
-  JSON.parse(JSON.stringify({ ...draft, body: JSON.parse(textOf(draft.body)) })) as AnyDraft
+const copy = (draft: AnyNewDocument): AnyNewDocument =>
+  JSON.parse(JSON.stringify({ ...draft, body: JSON.parse(textOf(draft.body)) })) as AnyNewDocument
 
 export const TOPIC = 'commission.events'
 
@@ -72,13 +72,13 @@ export const projectBatch = async (
   atBefore = 0,
   stream: Stream = 'events',
 ): Promise<Projection & { readonly acknowledged: () => void }> => {
-  const judged = records.map(record => judge(record, { stream, partition: 0, partitions: 1 }))
-  const events = judged.flatMap(({ record, verdict, names, rules }): PlacedEvent[] =>
+  const assessed = records.map(record => assess(record, { stream, partition: 0, partitions: 1 }))
+  const events = assessed.flatMap(({ record, verdict, names, rules }): PlacedEvent[] =>
     rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }],
   )
   const loaded = await load(events, cache, read)
   if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')
-  const projection = project(judged, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
+  const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
   return { ...projection, acknowledged: cache.decided(projection.changes.map(render)) }
 }
 

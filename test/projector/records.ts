@@ -3,8 +3,8 @@
 import { decode } from '../../projector/event/decode.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import type { Source } from '../../projector/event/validate.ts'
-import { judge as judgeRecord } from '../../projector/flow/assess.ts'
-import type { Judged } from '../../projector/flow/project.ts'
+import { assess as assessRecord } from '../../projector/flow/assess.ts'
+import type { Assessed } from '../../projector/flow/project.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
 import type { EventType } from '../../schemas/events.ts'
@@ -51,5 +51,5 @@ export const eventRecord = ({ type, data }: Event, offset = 0, timestamp = 0): R
   record({ offset, timestamp, key: data.org_id, value: JSON.stringify(data), headers: binaryHeaders(type) })
 
 /** What can be said of a record without looking at any other: the first steps of the flow. */
-export const judge = (record: RawRecord, source: Source): Judged =>
-  judgeRecord(record, { decode, source, rules: builtInRules })
+export const assess = (record: RawRecord, source: Source): Assessed =>
+  assessRecord(record, { decode, source, rules: builtInRules })

@@ -11,7 +11,7 @@ import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { prepare, type Settings } from '../../projector/start.ts'
 import { createKeepUp, type KeepUp } from '../../projector/stream/keep-up.ts'
-import { type RunningStream, type StreamOptions, startStream, type Tampering } from '../../projector/stream/stream.ts'
+import { type RunningStream, type StreamOptions, startStream, type TestHooks } from '../../projector/stream/stream.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { rep } from '../schemas/examples.ts'
@@ -94,8 +94,8 @@ export class Projector {
     const now = () => clock.now() + this.skew
     const health = createHealth(log, elapsed)
     const patience = { sleep: this.host.sleep, random: faults.random.next }
-    const kafkaHeard = () => this.#kafka
-    const shared = { kafkaHeard, elasticsearch: this.link, patience, now, elapsed }
+    const kafkaWithConnectHook = () => this.#kafka
+    const shared = { kafkaWithConnectHook, elasticsearch: this.link, patience, now, elapsed }
     const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
       typeof prepare
     >[3]
@@ -123,7 +123,7 @@ export class Projector {
   }
 
   /** Other rules take for a rep whatever was parked before they are asked to decide by themselves: none of these may ever be seen. */
-  #rules(): Pick<Tampering, 'wrapSteps'> {
+  #rules(): Pick<TestHooks, 'wrapSteps'> {
     if (this.version === RULES_VERSION) return {}
     const { engine, history, coverage } = this.#services
     const floorOf = (partition: number): number => {

@@ -4,7 +4,7 @@
  * late, lost, or answered in part.
  */
 
-import { gather } from '../../api/elasticsearch/batch-multi-gets.ts'
+import { batchMultiGets } from '../../api/elasticsearch/batch-multi-gets.ts'
 import type { MultiGet, Search } from '../../api/elasticsearch/client.ts'
 import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../api/failures.ts'
@@ -18,7 +18,7 @@ type Reads = { readonly search: Search; readonly multiGet: MultiGet }
 /** As a whole API process reads: multi-gets of several requests together. */
 export const createSearches = (clock: Clock, engine: Searched, faults: Faults): Reads => {
   const { search, multiGet } = createReads(clock, engine, faults)
-  return { search, multiGet: gather(multiGet, (milliseconds, run) => clock.after(milliseconds, run)) }
+  return { search, multiGet: batchMultiGets(multiGet, (milliseconds, run) => clock.after(milliseconds, run)) }
 }
 
 /** What is read of an Elasticsearch. */

@@ -121,7 +121,7 @@ const options = kafkaConfig(settings, 'commission-projector', noFiles)
 try {
   await runProjector(settings, {
     kafka: new kafkajs.Kafka(options),
-    kafkaHeard: onConnected => new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
+    kafkaWithConnectHook: onConnected => new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,

@@ -39,7 +39,7 @@ const wrapSteps = (steps: Steps): Steps => ({
 })
 const common = {
   kafka,
-  kafkaHeard: (onConnected: () => void) =>
+  kafkaWithConnectHook: (onConnected: () => void) =>
     new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
   now: Date.now,
   elapsed: () => performance.now(),
@@ -58,7 +58,7 @@ try {
       { maxRate, json: false },
       {
         ...common,
-        tampering: { wrapSteps },
+        testHooks: { wrapSteps },
         out: text => void process.stdout.write(text),
         say: line => void process.stdout.write(`${line}\n`),
         send: elasticsearch.send,

@@ -26,10 +26,10 @@ export const startValidatingProxy = async (scope: Scope, apiPort: number): Promi
     const answer = await fetch(`${origin}${req.url}`, { method: req.method ?? 'GET', headers: others })
     const text = await answer.text()
     const asked = { method: req.method ?? '', path: req.url ?? '', headers }
-    const judged = describe(asked, { status: answer.status, headers: answer.headers, text })
-    violations.push(...judged.violations)
-    if (judged.what === undefined) violations.push(`${req.method} ${req.url} is not described`)
-    else seen.set(judged.what, (seen.get(judged.what) ?? 0) + 1)
+    const assessed = describe(asked, { status: answer.status, headers: answer.headers, text })
+    violations.push(...assessed.violations)
+    if (assessed.what === undefined) violations.push(`${req.method} ${req.url} is not described`)
+    else seen.set(assessed.what, (seen.get(assessed.what) ?? 0) + 1)
     const {
       'content-encoding': ___,
       'transfer-encoding': ____,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { unitsOf } from '../../../api/access/limit-rate.ts'
 import { answerHistory } from '../../../api/answer/answer-changes.ts'
-import { cutSearch } from '../../../api/elasticsearch/slice-documents.ts'
+import { sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
 import type { Context } from '../../../api/http/request.ts'
 import { usualPace } from '../../../api/pace.ts'
 import { PAGE_BYTES_MAX, RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
@@ -29,7 +29,7 @@ const chain = (payouts: number, lines: number) =>
   })
 
 const historyOf = async (payouts: number, lines: number) => {
-  const hits = cutSearch(searchAnswer('i', chain(payouts, lines)), ['i'], 'org_a')
+  const hits = sliceSearch(searchAnswer('i', chain(payouts, lines)), ['i'], 'org_a')
   const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
   await answerHistory(ctx as unknown as Context, { position, hits, hasMore: false, before: undefined }, undefined, pace)
   return {

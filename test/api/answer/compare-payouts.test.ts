@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { differenceParts, readPayout } from '../../../api/answer/compare-payouts.ts'
-import type { Cut } from '../../../api/elasticsearch/slice-documents.ts'
+import type { DocumentSlice } from '../../../api/elasticsearch/slice-documents.ts'
 import { SLICE } from '../../../api/limits.ts'
 import { createPace, joinParts, type Pace } from '../../../api/pace.ts'
 import { endingBecause } from '../../../api/time-limits.ts'
@@ -12,7 +12,7 @@ type Line = { id: string; category: 'earned'; description: string; amount: strin
 type Payout = { net_amount: string; earned_amount: string; currency: string; supersedes_id: null; line_items: Line[] }
 
 /** As it lies in an answer, with other bytes around it. */
-const cutOf = (payout: Payout): Cut => {
+const cutOf = (payout: Payout): DocumentSlice => {
   const body = Buffer.from(JSON.stringify({ id: 'payout_1', ...payout }))
   const before = Buffer.from(',"line_items":[')
   const bytes = Buffer.concat([before, body, Buffer.from('},{"id":"line_x"}]}')])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { gather } from '../../../api/elasticsearch/batch-multi-gets.ts'
-import { cutMultiGet, type DocumentName, smallDocument } from '../../../api/elasticsearch/slice-documents.ts'
+import { batchMultiGets } from '../../../api/elasticsearch/batch-multi-gets.ts'
+import { type DocumentName, sliceMultiGet, smallDocument } from '../../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../../api/failures.ts'
 import { GATHERED_NAMES, RECORDS_SURE } from '../../../api/limits.ts'
 import { endingBecause } from '../../../api/time-limits.ts'
@@ -38,7 +38,7 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
   }
   const asked: Asked[] = []
   let ring = (): void => undefined
-  const multiGet = gather(
+  const multiGet = batchMultiGets(
     (given, signal) =>
       new Promise((resolve, reject) => {
         const answer = () => resolve(moved(spoilt(multiGetAnswer(given, stored), unreadable)))
@@ -53,7 +53,7 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
   )
   /** The ids of what came for these. */
   const ask = async (ids: string, signal = new AbortController().signal): Promise<string> => {
-    const found = cutMultiGet(await multiGet(names(ids), signal), names(ids))
+    const found = sliceMultiGet(await multiGet(names(ids), signal), names(ids))
     return found.map(cut => (cut ? (smallDocument(cut) as { id: string }).id : '-')).join('')
   }
   return { multiGet, asked, ask, ring: () => ring(), ids: () => asked.map(({ ids }) => ids) }
@@ -69,7 +69,7 @@ describe('multi-gets of several requests', () => {
     await turn()
     expect(ids()).toEqual(['a', 'bc'])
     asked[1]?.answer()
-    const found = (await Promise.all(answers)).map((answer, at) => cutMultiGet(answer, names('abc'.charAt(at))))
+    const found = (await Promise.all(answers)).map((answer, at) => sliceMultiGet(answer, names('abc'.charAt(at))))
     expect(found.flat().map(cut => cut && smallDocument(cut))).toEqual([{ id: 'a' }, { id: 'b' }, { id: 'c' }])
     expect(shared.byteLength).toBe(0)
   })

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import {
   bodyOf,
-  cutMultiGet,
-  cutSearch,
   type DocumentName,
   idOf,
+  sliceMultiGet,
+  sliceSearch,
   smallDocument,
   textOf,
 } from '../../../api/elasticsearch/slice-documents.ts'
@@ -30,7 +30,7 @@ const two = () => [
 
 describe('the hits of a search', () => {
   test('are cut where they are, whatever the bodies hold', () => {
-    const hits = cutSearch(searchAnswer('i', two()), ['i'], 'org_a')
+    const hits = sliceSearch(searchAnswer('i', two()), ['i'], 'org_a')
     expect(hits.map(hit => [idOf(hit), hit.place])).toEqual([
       ['payout_1', 3],
       ['payout_2', 5],
@@ -42,7 +42,7 @@ describe('the hits of a search', () => {
   })
 
   test('may be none', () => {
-    expect(cutSearch(searchAnswer('i', []), ['i'], 'org_a')).toEqual([])
+    expect(sliceSearch(searchAnswer('i', []), ['i'], 'org_a')).toEqual([])
   })
 
   test.each([
@@ -52,14 +52,14 @@ describe('the hits of a search', () => {
     ['asked no shard', { _shards: { total: 0, successful: 0, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
     ['says nothing of its shards', { _shards: undefined }, 'elasticsearch_partial'],
   ])('of a search that %s are no page', (_, more, because) => {
-    expect(becauseOf(() => cutSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(because)
+    expect(becauseOf(() => sliceSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(because)
   })
 
   test('of another organization or another index are refused, even one among many', () => {
-    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
-    expect(becauseOf(() => cutSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => sliceSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => sliceSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
     const foreign = [...two(), { id: 'org_ab:payout_3', text: recordText(6, {}), place: 6 }]
-    expect(becauseOf(() => cutSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(becauseOf(() => sliceSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
   })
 
   test('that do not move strictly forward are refused', () => {
@@ -68,7 +68,7 @@ describe('the hits of a search', () => {
       [5, 3],
     ]) {
       const hits = two().map((hit, at) => ({ ...hit, place: places[at] ?? 0 }))
-      expect(becauseOf(() => cutSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+      expect(becauseOf(() => sliceSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
     }
   })
 
@@ -76,7 +76,7 @@ describe('the hits of a search', () => {
     const whole = searchAnswer('i', two())
     for (let length = 0; length < whole.length; length++) {
       expect(
-        becauseOf(() => cutSearch(whole.subarray(0, length), ['i'], 'org_a')),
+        becauseOf(() => sliceSearch(whole.subarray(0, length), ['i'], 'org_a')),
         `${length} bytes`,
       ).toMatch(/malformed/)
     }
@@ -84,7 +84,7 @@ describe('the hits of a search', () => {
 
   test('are refused where anything follows the answer', () => {
     const whole = searchAnswer('i', two())
-    expect(becauseOf(() => cutSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
+    expect(becauseOf(() => sliceSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
       'elasticsearch_malformed_end',
     )
   })
@@ -103,7 +103,7 @@ describe('the hits of a search', () => {
       expect(text).toContain(from)
       const changed = Buffer.from(text.replace(from, to))
       expect(
-        becauseOf(() => cutSearch(changed, ['i'], 'org_a')),
+        becauseOf(() => sliceSearch(changed, ['i'], 'org_a')),
         to,
       ).toMatch(/malformed/)
     }
@@ -122,7 +122,7 @@ describe('the documents of a multi-get', () => {
   }
 
   test('are in the order they were asked for, and missing ones are missing', () => {
-    const [live, missing, payout] = cutMultiGet(multiGetAnswer(names, stored), names)
+    const [live, missing, payout] = sliceMultiGet(multiGetAnswer(names, stored), names)
     expect(live && smallDocument(live)).toEqual({ kind: 'live', body: { generation: 'g"}1' } })
     expect(missing).toBeUndefined()
     expect(payout && bodyOf(payout)).toEqual(JSON.parse(hostile))
@@ -134,13 +134,13 @@ describe('the documents of a multi-get', () => {
     const text = multiGetAnswer(names, stored)
       .toString()
       .replace('"found":false', '"error":{"type":"no_shard_available_action_exception","reason":"\\"found\\":false"}')
-    expect(becauseOf(() => cutMultiGet(Buffer.from(text), names))).toBe('elasticsearch_partial')
+    expect(becauseOf(() => sliceMultiGet(Buffer.from(text), names))).toBe('elasticsearch_partial')
   })
 
   test('are refused where they are not what was asked for', () => {
     const bytes = multiGetAnswer(names, stored)
     for (const asked of [names.slice(0, 2), names.toReversed(), [...names, ...names]]) {
-      expect(becauseOf(() => cutMultiGet(bytes, asked))).toMatch(/malformed|partial/)
+      expect(becauseOf(() => sliceMultiGet(bytes, asked))).toMatch(/malformed|partial/)
     }
   })
 
@@ -148,7 +148,7 @@ describe('the documents of a multi-get', () => {
     const whole = multiGetAnswer(names, stored)
     for (let length = 0; length < whole.length; length++) {
       expect(
-        becauseOf(() => cutMultiGet(whole.subarray(0, length), names)),
+        becauseOf(() => sliceMultiGet(whole.subarray(0, length), names)),
         `${length}`,
       ).toMatch(/malformed|partial/)
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cutMultiGet, type DocumentName } from '../../../api/elasticsearch/slice-documents.ts'
+import { type DocumentName, sliceMultiGet } from '../../../api/elasticsearch/slice-documents.ts'
 import { Refusal } from '../../../api/failures.ts'
 import { AS_OF_SETTLED } from '../../../api/limits.ts'
 import { createPositionAt } from '../../../api/read/as-of.ts'
@@ -135,7 +135,7 @@ describe('the place of what a client names', () => {
     const documents = finding.documents(generation)
     return {
       asked: documents.map(({ id }) => id),
-      places: finding.places(cutMultiGet(multiGetAnswer(documents, stored), documents as DocumentName[]), generation),
+      places: finding.places(sliceMultiGet(multiGetAnswer(documents, stored), documents as DocumentName[]), generation),
     }
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../projector/limits.ts'
-import { type AnyDraft, changeOf, type Key, nameOf } from '../../../projector/rules/state.ts'
+import { type AnyNewDocument, changeOf, type Key, nameOf } from '../../../projector/rules/state.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 
 const STEPS = 2_000
@@ -11,17 +11,17 @@ const PENDING_MOST = 4
 /** As many as the bounds hold about half of. */
 const IDS = 60
 
-const headOf = (seq: number, random: Random): AnyDraft => {
+const headOf = (seq: number, random: Random): AnyNewDocument => {
   const length = Math.ceil(random.below(CACHE_HEAD_BYTES_PER_PARTITION / 150) / 20)
   return { org_id: 'org_1', body: { versions: Array.from({ length: length + 1 }, () => ({ seq, hash: 'x' })) } }
 }
-const chainOf = (seq: number, random: Random): AnyDraft => {
+const chainOf = (seq: number, random: Random): AnyNewDocument => {
   const note = 'x'.repeat(random.below(CACHE_BYTES_PER_PARTITION / 20))
   const body = { payouts: [{ seq, id: 'payout_1' }], payroll: [], note }
-  return { org_id: 'org_1', body } as AnyDraft
+  return { org_id: 'org_1', body } as AnyNewDocument
 }
 /** At which step it was decided. */
-const seqOf = (draft: AnyDraft | null): number | undefined => {
+const seqOf = (draft: AnyNewDocument | null): number | undefined => {
   const { versions, payouts } = (draft?.body ?? {}) as { versions?: { seq: number }[]; payouts?: { seq: number }[] }
   return (versions ?? payouts)?.[0]?.seq
 }
@@ -35,7 +35,7 @@ const changeAt = (seq: number, random: Random): Rendered => {
 test.each([1, 2, 3])('what it gives is the latest that was decided, and what is pending is there (seed %i)', seed => {
   const random = createRandom(seed)
   const cache = new Cache(true)
-  const latest = new Map<Key, AnyDraft>()
+  const latest = new Map<Key, AnyNewDocument>()
   const pending: { readonly keys: Set<Key>; readonly acknowledged: () => void }[] = []
   let given = 0
   for (let seq = 0; seq < STEPS; seq++) {

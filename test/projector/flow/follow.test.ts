@@ -208,10 +208,10 @@ test('a record that the followed one parked is parked with its code, and the rul
 })
 
 test('what is parked there keeps all that is known of it', () => {
-  const judged = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', names: {} } as never
-  expect(parkedAsThere(judged, undefined)).toBe(judged)
-  expect(parkedAsThere(judged, new Map([[8, 'id_reused']]))).toBe(judged)
-  expect(parkedAsThere(judged, new Map([[7, 'id_reused']]))).toMatchObject({
+  const assessed = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', names: {} } as never
+  expect(parkedAsThere(assessed, undefined)).toBe(assessed)
+  expect(parkedAsThere(assessed, new Map([[8, 'id_reused']]))).toBe(assessed)
+  expect(parkedAsThere(assessed, new Map([[7, 'id_reused']]))).toMatchObject({
     verdict: 'id_reused',
     envelope: { id: 'e' },
   })

@@ -4,13 +4,13 @@ import { Cache } from '../../../projector/flow/cache.ts'
 import { load, type PlacedEvent, type ReadDocuments } from '../../../projector/flow/load.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION, MGET_IDS } from '../../../projector/limits.ts'
-import { type AnyDraft, changeOf, type Key, nameOf, State } from '../../../projector/rules/state.ts'
+import { type AnyNewDocument, changeOf, type Key, nameOf, State } from '../../../projector/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { Documents, tell } from '../given.ts'
-import { type Event, eventRecord, judge } from '../records.ts'
+import { assess, type Event, eventRecord } from '../records.ts'
 import { payment, payout, period, rep, voided } from '../story.ts'
 
-const head = (seq: number, length = 1): AnyDraft => ({
+const head = (seq: number, length = 1): AnyNewDocument => ({
   org_id: 'org_1',
   body: { versions: Array.from({ length }, () => ({ seq, hash: 'x' })) },
 })
@@ -164,7 +164,7 @@ describe('the cache', () => {
     const payout = { org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id: null, body }
     const chain = { org_id: 'org_1', body: { payouts: [{ seq: 1, id: 'payout_1' }], payroll: [] } }
     const changes = [
-      changeOf(nameOf('payouts', 'a'), 1, payout as unknown as AnyDraft),
+      changeOf(nameOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
       changeOf(nameOf('chains', 'a'), 1, chain),
     ]
     cache.decided(changes.map(render))()
@@ -180,7 +180,7 @@ describe('the cache', () => {
 describe('loading', () => {
   const placed = (events: readonly Event[], from = 100): PlacedEvent[] =>
     events.flatMap((event, at) => {
-      const { record, verdict, names, rules } = judge(eventRecord(event, from + at), {
+      const { record, verdict, names, rules } = assess(eventRecord(event, from + at), {
         stream: 'events',
         partition: 0,
         partitions: 1,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { decode } from '../../../projector/event/decode.ts'
 import type { RawRecord } from '../../../projector/event/raw-record.ts'
-import { judgeOnly } from '../../../projector/flow/assess.ts'
+import { assessOnly } from '../../../projector/flow/assess.ts'
 import { project } from '../../../projector/flow/project.ts'
 import { builtInRules } from '../../../projector/rules/rules.ts'
 import { State } from '../../../projector/rules/state.ts'
@@ -10,8 +10,9 @@ import { eventRecord, record } from '../records.ts'
 import { rep } from '../story.ts'
 
 const source = { stream: 'events', partition: 0, partitions: 1 } as const
-const judged = (raw: RawRecord, org: string | undefined) => judgeOnly(org, raw, { decode, source, rules: builtInRules })
-const isPassedOver = (raw: RawRecord, org: string | undefined) => 'passedOver' in judged(raw, org)
+const assessed = (raw: RawRecord, org: string | undefined) =>
+  assessOnly(org, raw, { decode, source, rules: builtInRules })
+const isPassedOver = (raw: RawRecord, org: string | undefined) => 'passedOver' in assessed(raw, org)
 
 test('of one organization only its own records are projected, good and bad ones', () => {
   const good = eventRecord(rep({ org_id: 'org_1' }))
@@ -29,14 +30,14 @@ test('of one organization only its own records are projected, good and bad ones'
 test('a record whose key and data name two organizations is of the one that it is parked under', () => {
   const torn = { ...eventRecord(rep({ org_id: 'org_1' })), key: Buffer.from('org_2') }
   expect([isPassedOver(torn, 'org_1'), isPassedOver(torn, 'org_2')]).toEqual([false, true])
-  const { changes } = project([judged(torn, 'org_1')], new State(), { topic: TOPIC, partition: 0 }, 0)
+  const { changes } = project([assessed(torn, 'org_1')], new State(), { topic: TOPIC, partition: 0 }, 0)
   expect(changes[0]?.draft).toMatchObject({ code: 'org_mismatch', org_id: 'org_1' })
 })
 
 test('what is passed over changes nothing and is counted as nothing, but time goes on with it', () => {
   const items = [eventRecord(rep({ org_id: 'org_2' }), 0, 70), record({ offset: 1, timestamp: 60, value: 'no JSON' })]
   const { changes, counts, at } = project(
-    items.map(raw => judged(raw, 'org_1')),
+    items.map(raw => assessed(raw, 'org_1')),
     new State(),
     { topic: TOPIC, partition: 0 },
     0,

@@ -6,7 +6,7 @@ import { PARKED_BYTES_MAX } from '../../../projector/limits.ts'
 import { State } from '../../../projector/rules/state.ts'
 import { rep as repData } from '../../schemas/examples.ts'
 import { Documents, decideOneByOne, projectBatch, TOPIC, tell } from '../given.ts'
-import { binaryHeaders, eventRecord, judge, record } from '../records.ts'
+import { assess, binaryHeaders, eventRecord, record } from '../records.ts'
 import { payout, period, rep } from '../story.ts'
 
 const type = 'commission.rep.recorded.v1'
@@ -67,7 +67,7 @@ describe('a parked record', () => {
   })
 
   const fieldsOf = (raw: ReturnType<typeof record>) => {
-    const { changes } = project([judge(raw, source)], new State(), { topic: TOPIC, partition: 0 }, 0)
+    const { changes } = project([assess(raw, source)], new State(), { topic: TOPIC, partition: 0 }, 0)
     return changes[0]?.draft
   }
 

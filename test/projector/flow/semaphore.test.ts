@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createRoom, createSlots } from '../../../projector/flow/semaphore.ts'
+import { createSlots, createWeightedSemaphore } from '../../../projector/flow/semaphore.ts'
 import { everythingRuns, Held } from '../held.ts'
 
 test('no more tasks run at once than there are places; the others follow in order, whatever became of one', async () => {
@@ -38,14 +38,14 @@ test('a task that throws before it runs gives its place back', async () => {
 })
 
 describe('room is given', () => {
-  const entering = (room: ReturnType<typeof createRoom>) => {
+  const entering = (room: ReturnType<typeof createWeightedSemaphore>) => {
     const inside = new Map<string, () => void>()
     const enter = (name: string, amount: number) => void room(amount).then(leave => inside.set(name, leave))
     return { enter, inside, names: () => [...inside.keys()] }
   }
 
   test('in order: a small one does not overtake a large one that waits', async () => {
-    const { enter, inside, names } = entering(createRoom(10))
+    const { enter, inside, names } = entering(createWeightedSemaphore(10))
     for (const [name, amount] of Object.entries({ a: 6, b: 6, c: 1 })) enter(name, amount)
     await everythingRuns()
     expect(names()).toEqual(['a'])
@@ -55,7 +55,7 @@ describe('room is given', () => {
   })
 
   test('whole to what is larger than all of it', async () => {
-    const { enter, inside, names } = entering(createRoom(10))
+    const { enter, inside, names } = entering(createWeightedSemaphore(10))
     enter('a', 25)
     enter('b', 1)
     await everythingRuns()
@@ -66,7 +66,7 @@ describe('room is given', () => {
   })
 
   test('back once, however often it is left', async () => {
-    const { enter, inside, names } = entering(createRoom(1))
+    const { enter, inside, names } = entering(createWeightedSemaphore(1))
     for (const name of ['a', 'b', 'c']) enter(name, 1)
     await everythingRuns()
     inside.get('a')?.()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AnyDraft, Draft } from '../../../projector/rules/state.ts'
+import type { AnyNewDocument, NewDocument } from '../../../projector/rules/state.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import type { HeadDocument } from '../../../schemas/stored/documents.ts'
 import * as examples from '../../schemas/examples.ts'
@@ -127,12 +127,12 @@ describe.each([
     const id = `${place}/org_1:${name}_1` as const
     const {
       versions: [current],
-    } = (documents.get(id) as Draft<HeadDocument>).body
+    } = (documents.get(id) as NewDocument<HeadDocument>).body
     const versions = Array.from({ length: CHAIN_LENGTH_MAX - 2 }, (_, seq) => ({
       seq: seq - CHAIN_LENGTH_MAX,
       hash: 'x',
     }))
-    documents.put(id, 0, { org_id: 'org_1', body: { versions: [...versions, current] } } as AnyDraft)
+    documents.put(id, 0, { org_id: 'org_1', body: { versions: [...versions, current] } } as AnyNewDocument)
     await tellAfter(
       { documents, from: 1 },
       [recorded({ name: 'the last' }), 'applied'],

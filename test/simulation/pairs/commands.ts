@@ -98,7 +98,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   const groupId = settings.KAFKA_GROUP_ID
   const making = {
     ...context,
-    kafkaHeard: () => kafka,
+    kafkaWithConnectHook: () => kafka,
     patience: { sleep: host.sleep, random: faults.random.next },
     signal,
     elapsed: () => clock.elapsed,
