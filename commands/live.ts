@@ -7,7 +7,7 @@ import { type Elasticsearch, multiGet } from '../projector/elasticsearch/client.
 import { StopError } from '../projector/failures.ts'
 import { assertSameSource, describeSource, type Identity } from '../projector/kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../projector/rules/rules.ts'
-import type { Place } from '../projector/rules/state.ts'
+import type { IndexKind } from '../projector/rules/state.ts'
 import type { Stream } from '../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -30,7 +30,7 @@ export type LiveStream = {
   readonly stream: Stream
   readonly identity: Identity
   readonly parkedIndex: string
-  readonly indexOf: (place: Place) => string
+  readonly indexOf: (place: IndexKind) => string
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 

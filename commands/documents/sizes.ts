@@ -2,12 +2,15 @@
  * How large stored documents are. Sizes are not indexed: Elasticsearch loads a document to say its size, but answers with a few bytes only.
  * Whoever knows them asks for as many documents at a time as fit into memory.
  */
-import { multiGet, type Place } from '../../projector/elasticsearch/client.ts'
+import { type DocumentAddress, multiGet } from '../../projector/elasticsearch/client.ts'
 import { SCAN_BYTES, SIZES_AT_ONCE } from '../limits.ts'
 import { patiently, type Reading } from './patiently.ts'
 
 /** Bytes of the bodies of documents, in the order asked; 0 for one that is not there. */
-export const sizesOf = async (docs: readonly Omit<Place, '_source'>[], reading: Reading): Promise<number[]> => {
+export const sizesOf = async (
+  docs: readonly Omit<DocumentAddress, '_source'>[],
+  reading: Reading,
+): Promise<number[]> => {
   const sizes: number[] = []
   while (sizes.length < docs.length) {
     const asked = docs.slice(sizes.length, sizes.length + SIZES_AT_ONCE)

@@ -11,7 +11,7 @@ import { load, type ReadDocuments } from '../../projector/flow/load.ts'
 import { project } from '../../projector/flow/project.ts'
 import { render } from '../../projector/flow/serialize.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
-import { nameOf, type State, versionsBefore } from '../../projector/rules/state.ts'
+import { refOf, type State, versionsBefore } from '../../projector/rules/state.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -100,10 +100,10 @@ const isOlder = (event: ValidEvent, parked: Parked, state: State, stream: LiveSt
   const place = placeOf(event)
   if (place === undefined) return false
   const { org_id, id } = event.data
-  const current = versionsBefore(state.head(nameOf(place, recordId(org_id, id))), UNTIL_FOREVER).at(-1)
+  const current = versionsBefore(state.head(refOf(place, recordId(org_id, id))), UNTIL_FOREVER).at(-1)
   if (current === undefined || current.seq >= BEHIND_ALL) return false
   if (targetPartition(stream, parked) === parked.fields.partition) return current.seq > parked.fields.offset
-  return (state.version(nameOf(place, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at
+  return (state.version(refOf(place, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at
 }
 
 const placeOf = ({ type }: ValidEvent): 'reps' | 'periods' | undefined => {

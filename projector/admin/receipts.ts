@@ -21,7 +21,7 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import {
-  type Place as DocumentPlace,
+  type DocumentAddress,
   type Elasticsearch,
   type Found,
   multiGet,
@@ -157,7 +157,7 @@ export const lookInto =
   (send: Elasticsearch['send'], prefix: string): Look =>
   async (places, signal) => {
     const control = controlIndexOf(prefix)
-    const read = async (docs: readonly DocumentPlace[]): Promise<Map<string, Found>> =>
+    const read = async (docs: readonly DocumentAddress[]): Promise<Map<string, Found>> =>
       new Map((docs.length === 0 ? [] : await multiGet(send, docs, signal)).map(found => [found._id, found]))
     const readControl = async (ids: readonly string[]): Promise<Map<string, unknown>> => {
       const all = await read(ids.map(_id => ({ _index: control, _id })))

@@ -92,7 +92,11 @@ export const errorType = (answer: unknown): string | undefined => {
 }
 
 /** A document, and which of its fields are asked for: without that, all; `false` for none, only whether it is there. */
-export type Place = { readonly _index: string; readonly _id: string; readonly _source?: readonly string[] | false }
+export type DocumentAddress = {
+  readonly _index: string
+  readonly _id: string
+  readonly _source?: readonly string[] | false
+}
 /** A document as a realtime multi-get answers it. */
 export type Found = {
   readonly _id: string
@@ -108,7 +112,7 @@ export type Found = {
  */
 export const multiGet = async (
   send: Elasticsearch['send'],
-  docs: readonly Place[],
+  docs: readonly DocumentAddress[],
   signal?: AbortSignal,
 ): Promise<Found[]> => {
   try {
@@ -121,7 +125,7 @@ export const multiGet = async (
 
 const multiGetAll = async (
   send: Elasticsearch['send'],
-  docs: readonly Place[],
+  docs: readonly DocumentAddress[],
   answerBytesMax: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Found[]> => {

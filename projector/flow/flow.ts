@@ -14,7 +14,7 @@ import type { RawRecord } from '../event/raw-record.ts'
 import type { Source } from '../event/validate.ts'
 import { hashOf } from '../kafka/source.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
-import type { Place } from '../rules/state.ts'
+import type { IndexKind } from '../rules/state.ts'
 import { type AssessSteps, assessOnly } from './assess.ts'
 import { Cache } from './cache.ts'
 import { type Followed, parkedAsThere } from './follow.ts'
@@ -42,7 +42,7 @@ export type Steps = AssessSteps & {
   /** Ends the wait of a refresh that waits because partitions were far behind. */
   readonly hurry: () => void
   /** The indices of these places that lists search, and that must be refreshed before a position is published. */
-  readonly searched: (places: ReadonlySet<Place>) => string[]
+  readonly searched: (places: ReadonlySet<IndexKind>) => string[]
   readonly published: PublishedPosition
   /** Nobody waits for it. */
   readonly commit: (position: number) => unknown
@@ -68,7 +68,7 @@ export type Progress = {
 type Decided = {
   readonly batch: Batch
   readonly write: () => Promise<void>
-  readonly places: ReadonlySet<Place>
+  readonly places: ReadonlySet<IndexKind>
   readonly at: number
   readonly acknowledged: () => void
 }
@@ -77,7 +77,7 @@ type Written = {
   readonly end: number
   readonly last: { readonly offset: number; readonly sha256: string } | null
   readonly at: number
-  readonly places: ReadonlySet<Place>
+  readonly places: ReadonlySet<IndexKind>
   readonly done: Promise<void>
   isDone: boolean
 }

@@ -17,7 +17,7 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { Answer, Found, Place, Request } from '../elasticsearch/client.ts'
+import type { Answer, DocumentAddress, Found, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { generationsIn, settle } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
@@ -34,7 +34,7 @@ export type Followed = { readonly until: number; readonly parked: ParkedThere }
 
 export type FollowSteps = {
   /** Realtime; as many of the first as one answer holds. Tries until it is answered. */
-  readonly multiGet: (docs: readonly Place[]) => Promise<Found[]>
+  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<Found[]>
   /** Tries until it is answered. */
   readonly request: (request: Request) => Promise<Answer>
   readonly sleep: (milliseconds: number) => Promise<void>

@@ -9,7 +9,7 @@ import type { ValidEvent } from '../event/validate.ts'
 import { MGET_IDS } from '../limits.ts'
 import type { Names } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type AnyNewDocument, type Key, type Name, State } from '../rules/state.ts'
+import { type AnyNewDocument, type DocumentRef, type Key, State } from '../rules/state.ts'
 import type { Cache } from './cache.ts'
 import type { Assessed, PassedOver } from './project.ts'
 
@@ -46,7 +46,7 @@ export const load = async (events: readonly PlacedEvent[], cache: Cache, read: R
   return { state, events: await fill(state, next, cache, read) }
 }
 
-const keysOf = (names: readonly (Name | undefined)[]): Key[] => {
+const keysOf = (names: readonly (DocumentRef | undefined)[]): Key[] => {
   const keys: Key[] = []
   for (const name of names) if (name !== undefined) keys.push(name.key)
   return keys

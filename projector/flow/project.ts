@@ -14,7 +14,7 @@ import { hashOf } from '../kafka/source.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
 import type { Decision, Names } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type Change, changeOf, type NewDocument, nameOf, type State } from '../rules/state.ts'
+import { type Change, changeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
 
 /** A record and what could be said of it without looking at any other. */
 export type Assessed = {
@@ -94,7 +94,7 @@ const park = (
     at,
     body: contentOf(record),
   }
-  return changeOf(nameOf('parked', parkedId(topic, partition, offset)), offset, draft)
+  return changeOf(refOf('parked', parkedId(topic, partition, offset)), offset, draft)
 }
 
 /** A compressed record can be larger than any document may be: the log keeps it, and here stands what it is. */

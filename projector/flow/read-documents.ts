@@ -1,11 +1,14 @@
 /** Realtime multi-get of documents, as the rules need them. */
-import type { Place as DocumentPlace, Found } from '../elasticsearch/client.ts'
-import type { AnyNewDocument, Key, Place } from '../rules/state.ts'
+import type { DocumentAddress, Found } from '../elasticsearch/client.ts'
+import type { AnyNewDocument, IndexKind, Key } from '../rules/state.ts'
 import type { ReadDocuments } from './load.ts'
 import { draftOf } from './serialize.ts'
 
 export const readDocuments =
-  (multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>, indexOf: (place: Place) => string): ReadDocuments =>
+  (
+    multiGet: (docs: readonly DocumentAddress[]) => Promise<Found[]>,
+    indexOf: (place: IndexKind) => string,
+  ): ReadDocuments =>
   async keys => {
     const found = await multiGet(keys.map(key => ({ _index: indexOf(placeOf(key)), _id: idOf(key) })))
     const drafts = new Map<Key, AnyNewDocument | null>()
@@ -16,5 +19,5 @@ export const readDocuments =
     return drafts
   }
 
-const placeOf = (key: Key): Place => key.slice(0, key.indexOf('/')) as Place
+const placeOf = (key: Key): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
 const idOf = (key: Key): string => key.slice(key.indexOf('/') + 1)

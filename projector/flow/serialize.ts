@@ -3,7 +3,7 @@
  * cut the body out.
  */
 import { textOf } from '../event/raw-json.ts'
-import type { AnyNewDocument, Change, Place } from '../rules/state.ts'
+import type { AnyNewDocument, Change, IndexKind } from '../rules/state.ts'
 
 /** A change and its document as a line of JSON. */
 export type Rendered = Change & { readonly line: string }
@@ -35,7 +35,7 @@ export type Write = {
  * All of them in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by the collector
  * as long as they wait.
  */
-export const pack = (documents: readonly Rendered[], indexOf: (place: Place) => string): Write[] => {
+export const pack = (documents: readonly Rendered[], indexOf: (place: IndexKind) => string): Write[] => {
   const texts = documents.map(({ place, id, version, line }) => {
     const index = indexOf(place)
     const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`

@@ -9,7 +9,7 @@ import type { ParkedDocument } from '../../schemas/stored/documents.ts'
 import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
 import {
   type Answer,
-  type Place as DocumentPlace,
+  type DocumentAddress,
   errorType,
   type Found,
   type Request,
@@ -23,7 +23,7 @@ export type WriteSteps = {
   /** Tries once. @throws Unavailable when it may work later */
   readonly request: (request: Request) => Promise<Answer>
   /** Tries until it is answered: of the first documents that are asked for as many as one answer holds. */
-  readonly multiGet: (docs: readonly DocumentPlace[]) => Promise<Found[]>
+  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<Found[]>
   /** Waits before what failed for now is sent again. @throws when nobody waits for it any more */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void

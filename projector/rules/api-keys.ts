@@ -3,10 +3,10 @@
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../schemas/events.ts'
 import { recordId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
-import { type Change, changeOf, type Name, nameOf, type State } from './state.ts'
+import { type Change, changeOf, type DocumentRef, refOf, type State } from './state.ts'
 
-type CreatedNames = { readonly head: Name; readonly secret: Name }
-type RevokedNames = { readonly head: Name }
+type CreatedNames = { readonly head: DocumentRef; readonly secret: DocumentRef }
+type RevokedNames = { readonly head: DocumentRef }
 
 export const keyCreatedRules: Rules<ApiKeyCreatedData, CreatedNames> = {
   names: ({ org_id, id, secret_sha256 }) => ({ head: headOf(org_id, id), secret: secretOf(secret_sha256) }),
@@ -23,8 +23,8 @@ export const keyRevokedRules: Rules<ApiKeyRevokedData, RevokedNames> = {
   decide: (event, state) => decideRevoked(event, state),
 }
 
-const headOf = (org: string, id: string): Name => nameOf('api-keys', recordId(org, id))
-const secretOf = (sha256: string): Name => nameOf('api-keys', sha256)
+const headOf = (org: string, id: string): DocumentRef => refOf('api-keys', recordId(org, id))
+const secretOf = (sha256: string): DocumentRef => refOf('api-keys', sha256)
 
 const decideCreated = ({ data, names, hash, seq }: Placed<ApiKeyCreatedData, CreatedNames>, state: State): Decision => {
   const { org_id, id, secret_sha256, permissions } = data
@@ -51,7 +51,7 @@ const decideRevoked = ({ names, seq }: Placed<ApiKeyRevokedData, RevokedNames>, 
   ])
 }
 
-const changed = (seq: number, drafts: [name: Name, draft: Change['draft']][]): Decision => ({
+const changed = (seq: number, drafts: [name: DocumentRef, draft: Change['draft']][]): Decision => ({
   outcome: 'applied',
   changes: drafts.map(([name, draft]) => changeOf(name, seq, draft)),
 })

@@ -1,6 +1,6 @@
 /** What the rules of an event type say, and what they are given. */
 import type { ParkCode } from '../../schemas/errors.ts'
-import type { Change, Name, State } from './state.ts'
+import type { Change, DocumentRef, State } from './state.ts'
 
 export type Decision =
   | { readonly outcome: 'applied'; readonly changes: readonly Change[] }
@@ -11,7 +11,7 @@ export const parked = (code: ParkCode): Decision => ({ outcome: 'parked', code }
 export const duplicate: Decision = { outcome: 'duplicate' }
 
 /** The documents a decision may look at, as far as they are known from the event alone, each by what it is to the event. */
-export type Names = Readonly<Record<string, Name | undefined>>
+export type Names = Readonly<Record<string, DocumentRef | undefined>>
 
 /** An event with its place in the log: `seq` is its offset, `at` its time in milliseconds, never lower than one before it. */
 export type Placed<Data, Needed = Names> = {
@@ -30,6 +30,6 @@ export type Placed<Data, Needed = Names> = {
  */
 export type Rules<Data, Needed = Names> = {
   readonly names: (data: Data) => Needed
-  readonly namesNext: (event: Placed<Data, Needed>, state: State) => readonly Name[]
+  readonly namesNext: (event: Placed<Data, Needed>, state: State) => readonly DocumentRef[]
   readonly decide: (event: Placed<Data, Needed>, state: State) => Decision
 }

@@ -10,26 +10,26 @@ import {
   type Change,
   chainBefore,
   changeOf,
-  type Name,
-  nameOf,
+  type DocumentRef,
   recordBefore,
+  refOf,
   type State,
   versionsBefore,
 } from './state.ts'
 
 type Data = PayoutData<PayoutCalculatedData> | PayoutData<PayoutRecordedData>
 
-type PayoutNames = Readonly<Record<'payout' | 'rep' | 'period' | 'chain', Name>> & {
-  readonly replaced: Name | undefined
+type PayoutNames = Readonly<Record<'payout' | 'rep' | 'period' | 'chain', DocumentRef>> & {
+  readonly replaced: DocumentRef | undefined
 }
 
 export const payoutRules: Rules<Data, PayoutNames> = {
   names: ({ org_id, id, rep_id, period_id, supersedes_id }) => ({
-    payout: nameOf('payouts', recordId(org_id, id)),
-    rep: nameOf('reps', recordId(org_id, rep_id)),
-    period: nameOf('periods', recordId(org_id, period_id)),
-    chain: nameOf('chains', chainId(org_id, rep_id, period_id)),
-    replaced: supersedes_id === null ? undefined : nameOf('payouts', recordId(org_id, supersedes_id)),
+    payout: refOf('payouts', recordId(org_id, id)),
+    rep: refOf('reps', recordId(org_id, rep_id)),
+    period: refOf('periods', recordId(org_id, period_id)),
+    chain: refOf('chains', chainId(org_id, rep_id, period_id)),
+    replaced: supersedes_id === null ? undefined : refOf('payouts', recordId(org_id, supersedes_id)),
   }),
   namesNext: () => [],
   decide: (event, state) => decide(event, state),
@@ -50,7 +50,7 @@ const decide = (event: Placed<Data, PayoutNames>, state: State): Decision => {
 
   const changes = [
     changeOf(names.payout, seq, payoutDraft(event)),
-    changeOf(nameOf('statements', names.payout.id), seq, { org_id, seq, body: traceOf(data) }),
+    changeOf(refOf('statements', names.payout.id), seq, { org_id, seq, body: traceOf(data) }),
     changeOf(names.chain, seq, { org_id, body: { ...chain, payouts: [...chain.payouts, { seq, id: data.id }] } }),
   ]
   if (names.replaced) {
@@ -62,7 +62,7 @@ const decide = (event: Placed<Data, PayoutNames>, state: State): Decision => {
 }
 
 /** Whether a rep or period was recorded before an offset. */
-export const isKnown = (state: State, head: Name, seq: number): boolean =>
+export const isKnown = (state: State, head: DocumentRef, seq: number): boolean =>
   versionsBefore(state.head(head), seq).length > 0
 
 const payoutDraft = ({ data, hash, seq, at }: Placed<Data, PayoutNames>): Change['draft'] => ({

@@ -11,22 +11,22 @@ import {
   type Change,
   chainBefore,
   changeOf,
-  type Name,
+  type DocumentRef,
   type NewDocument,
-  nameOf,
   recordBefore,
+  refOf,
   type State,
 } from './state.ts'
 
-type PaymentNames = Readonly<Record<'payroll' | 'rep' | 'period' | 'chain', Name>>
-type VoidNames = Readonly<Record<'payroll' | 'reversed', Name>>
+type PaymentNames = Readonly<Record<'payroll' | 'rep' | 'period' | 'chain', DocumentRef>>
+type VoidNames = Readonly<Record<'payroll' | 'reversed', DocumentRef>>
 
 export const paymentRules: Rules<PayrollRecordedData, PaymentNames> = {
   names: ({ org_id, id, rep_id, period_id }) => ({
-    payroll: nameOf('payroll_files', recordId(org_id, id)),
-    rep: nameOf('reps', recordId(org_id, rep_id)),
-    period: nameOf('periods', recordId(org_id, period_id)),
-    chain: nameOf('chains', chainId(org_id, rep_id, period_id)),
+    payroll: refOf('payroll_files', recordId(org_id, id)),
+    rep: refOf('reps', recordId(org_id, rep_id)),
+    period: refOf('periods', recordId(org_id, period_id)),
+    chain: refOf('chains', chainId(org_id, rep_id, period_id)),
   }),
   namesNext: () => [],
   decide: (event, state) => decidePayment(event, state),
@@ -34,8 +34,8 @@ export const paymentRules: Rules<PayrollRecordedData, PaymentNames> = {
 
 export const voidRules: Rules<PayrollVoidedData, VoidNames> = {
   names: ({ org_id, id, reverses_id }) => ({
-    payroll: nameOf('payroll_files', recordId(org_id, id)),
-    reversed: nameOf('payroll_files', recordId(org_id, reverses_id)),
+    payroll: refOf('payroll_files', recordId(org_id, id)),
+    reversed: refOf('payroll_files', recordId(org_id, reverses_id)),
   }),
   namesNext: ({ data, names }, state) => {
     const reversed = state.payroll(names.reversed)
@@ -44,8 +44,10 @@ export const voidRules: Rules<PayrollVoidedData, VoidNames> = {
   decide: (event, state) => decideVoid(event, state),
 }
 
-const chainOf = (org: string, { rep_id, period_id }: { readonly rep_id: string; readonly period_id: string }): Name =>
-  nameOf('chains', chainId(org, rep_id, period_id))
+const chainOf = (
+  org: string,
+  { rep_id, period_id }: { readonly rep_id: string; readonly period_id: string },
+): DocumentRef => refOf('chains', chainId(org, rep_id, period_id))
 
 const decidePayment = (event: Placed<PayrollRecordedData, PaymentNames>, state: State): Decision => {
   const { data, names, seq } = event
@@ -93,7 +95,7 @@ const seenBefore = (
 
 const apply = (
   { data: { org_id }, names, hash, seq, at }: Placed<{ org_id: string }, Pick<PaymentNames, 'payroll'>>,
-  chainName: Name,
+  chainName: DocumentRef,
   state: State,
   { id, rep_id, period_id, payout_id, reverses_id, amount, currency, destination, recorded_at }: PayrollBody,
 ): Decision => {

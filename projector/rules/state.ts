@@ -20,7 +20,7 @@ import type {
 } from '../../schemas/stored/documents.ts'
 
 /** Where a document lies: an index of the generation, or the one of API keys. */
-export type Place = Kind | 'api-keys'
+export type IndexKind = Kind | 'api-keys'
 
 /** A document before it is written: its length is counted only then. */
 export type NewDocument<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never
@@ -36,17 +36,17 @@ export type AnyNewDocument = NewDocument<
   | ApiKeyHeadDocument
 >
 
-export type Key = `${Place}/${string}`
+export type Key = `${IndexKind}/${string}`
 /**
  * What a document is called. An event's names are made once and handed on: to look one up by a string made anew costs several times
  * as much, and each is looked up some five times.
  */
-export type Name = { readonly place: Place; readonly id: string; readonly key: Key }
-export const nameOf = (place: Place, id: string): Name => ({ place, id, key: `${place}/${id}` })
+export type DocumentRef = { readonly place: IndexKind; readonly id: string; readonly key: Key }
+export const refOf = (place: IndexKind, id: string): DocumentRef => ({ place, id, key: `${place}/${id}` })
 
 /** A document as a decision leaves it, whole. `version` is the offset of the event that was decided. */
-export type Change = Name & { readonly version: number; readonly draft: AnyNewDocument }
-export const changeOf = ({ place, id, key }: Name, version: number, draft: AnyNewDocument): Change => ({
+export type Change = DocumentRef & { readonly version: number; readonly draft: AnyNewDocument }
+export const changeOf = ({ place, id, key }: DocumentRef, version: number, draft: AnyNewDocument): Change => ({
   key,
   place,
   id,
@@ -74,29 +74,29 @@ export class State {
     return this.#documents.entries()
   }
 
-  head(name: Name): NewDocument<HeadDocument> | null {
+  head(name: DocumentRef): NewDocument<HeadDocument> | null {
     return this.#get(name) as NewDocument<HeadDocument> | null
   }
-  version(name: Name): NewDocument<VersionDocument> | null {
+  version(name: DocumentRef): NewDocument<VersionDocument> | null {
     return this.#get(name) as NewDocument<VersionDocument> | null
   }
-  payout(name: Name): NewDocument<PayoutDocument> | null {
+  payout(name: DocumentRef): NewDocument<PayoutDocument> | null {
     return this.#get(name) as NewDocument<PayoutDocument> | null
   }
-  payroll(name: Name): NewDocument<PayrollDocument> | null {
+  payroll(name: DocumentRef): NewDocument<PayrollDocument> | null {
     return this.#get(name) as NewDocument<PayrollDocument> | null
   }
-  chain(name: Name): NewDocument<ChainDocument> | null {
+  chain(name: DocumentRef): NewDocument<ChainDocument> | null {
     return this.#get(name) as NewDocument<ChainDocument> | null
   }
-  apiKey(name: Name): NewDocument<ApiKeyHeadDocument> | null {
+  apiKey(name: DocumentRef): NewDocument<ApiKeyHeadDocument> | null {
     return this.#get(name) as NewDocument<ApiKeyHeadDocument> | null
   }
-  apiKeySecret(name: Name): NewDocument<ApiKeyDocument> | null {
+  apiKeySecret(name: DocumentRef): NewDocument<ApiKeyDocument> | null {
     return this.#get(name) as NewDocument<ApiKeyDocument> | null
   }
 
-  #get({ key }: Name): AnyNewDocument | null {
+  #get({ key }: DocumentRef): AnyNewDocument | null {
     const draft = this.#documents.get(key)
     if (draft === undefined) throw new Error('a rule asked for a document that was not loaded')
     return draft

@@ -4,12 +4,12 @@ import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
-import { type Change, changeOf, type Name, nameOf, type State, versionsBefore } from './state.ts'
+import { type Change, changeOf, type DocumentRef, refOf, type State, versionsBefore } from './state.ts'
 
 type Data = RepData | PeriodData
 type Versioned = 'reps' | 'periods'
 
-type HeadName = { readonly head: Name }
+type HeadName = { readonly head: DocumentRef }
 
 export const repRules: Rules<RepData, HeadName> = {
   names: data => names('reps', data),
@@ -24,11 +24,11 @@ export const periodRules: Rules<PeriodData, HeadName> = {
     decide('periods', event, state, before => onlyNameDiffers(before as PeriodBody, event.data)),
 }
 
-const names = (place: Versioned, data: Data) => ({ head: nameOf(place, recordId(data.org_id, data.id)) })
+const names = (place: Versioned, data: Data) => ({ head: refOf(place, recordId(data.org_id, data.id)) })
 
 const namesNext = (place: Versioned, { data, names, seq }: Placed<Data, HeadName>, state: State) => {
   const last = versionsBefore(state.head(names.head), seq).at(-1)
-  return last ? [nameOf(place, versionId(data.org_id, data.id, last.seq))] : []
+  return last ? [refOf(place, versionId(data.org_id, data.id, last.seq))] : []
 }
 
 const decide = (
@@ -42,9 +42,9 @@ const decide = (
   const last = versions.at(-1)
   if (last?.hash === hash) return duplicate
 
-  const change = (name: Name, draft: Change['draft']): Change => changeOf(name, seq, draft)
+  const change = (name: DocumentRef, draft: Change['draft']): Change => changeOf(name, seq, draft)
   const changes = [
-    change(nameOf(place, versionId(org_id, data.id, seq)), {
+    change(refOf(place, versionId(org_id, data.id, seq)), {
       org_id,
       first_seq: versions[0]?.seq ?? seq,
       seq,
@@ -57,7 +57,7 @@ const decide = (
     change(head, { org_id, body: { versions: [...versions, { seq, hash }] } }),
   ]
   if (last) {
-    const name = nameOf(place, versionId(org_id, data.id, last.seq))
+    const name = refOf(place, versionId(org_id, data.id, last.seq))
     const replaced = state.version(name)
     if (replaced === null) throw new Error('a version that its head names is missing')
     if (!mayReplace(replaced.body)) return parked('period_changed')

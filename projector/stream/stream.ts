@@ -43,7 +43,7 @@ import {
   STUCK_MS,
 } from '../limits.ts'
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
-import type { Place } from '../rules/state.ts'
+import type { IndexKind } from '../rules/state.ts'
 import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
@@ -60,8 +60,8 @@ export type StreamOptions = {
   readonly groupId: string
   readonly prefix: string
   readonly controlIndex: string
-  readonly indexOf: (place: Place) => string
-  readonly searched: (places: ReadonlySet<Place>) => string[]
+  readonly indexOf: (place: IndexKind) => string
+  readonly searched: (places: ReadonlySet<IndexKind>) => string[]
   /** Of a replay: other rules than the present ones, where it ends although the topic goes on, the only organization it is of. */
   readonly rules?: RulesTable
   readonly bounds?: Bounds

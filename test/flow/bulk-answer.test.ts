@@ -6,7 +6,7 @@ import { BulkAnswer } from '../../projector/elasticsearch/bulk-responses.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { pack, render } from '../../projector/flow/serialize.ts'
 import { write } from '../../projector/flow/write.ts'
-import { changeOf, nameOf } from '../../projector/rules/state.ts'
+import { changeOf, refOf } from '../../projector/rules/state.ts'
 import { useStore } from '../support/api.ts'
 
 test('a bulk request of which all is written, created and replaced, is read off the text of its answer', async t => {
@@ -20,8 +20,8 @@ test('a bulk request of which all is written, created and replaced, is read off 
   const said: boolean[] = []
   for (const version of [1, 2]) {
     const changes = ['a', 'b'].flatMap(id => [
-      changeOf(nameOf('statements', `org_a:payout_${id}`), version, { org_id: 'org_a', seq: version, body: {} }),
-      changeOf(nameOf('chains', `org_a:rep_${id}:period_1`), version, {
+      changeOf(refOf('statements', `org_a:payout_${id}`), version, { org_id: 'org_a', seq: version, body: {} }),
+      changeOf(refOf('chains', `org_a:rep_${id}:period_1`), version, {
         org_id: 'org_a',
         body: { payouts: [], payroll: [] },
       }),

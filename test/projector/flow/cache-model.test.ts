@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../projector/limits.ts'
-import { type AnyNewDocument, changeOf, type Key, nameOf } from '../../../projector/rules/state.ts'
+import { type AnyNewDocument, changeOf, type Key, refOf } from '../../../projector/rules/state.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 
 const STEPS = 2_000
@@ -28,8 +28,8 @@ const seqOf = (draft: AnyNewDocument | null): number | undefined => {
 const changeAt = (seq: number, random: Random): Rendered => {
   const id = `${random.below(IDS)}`
   return random.below(2) === 0
-    ? render(changeOf(nameOf('reps', id), seq, headOf(seq, random)))
-    : render(changeOf(nameOf('chains', id), seq, chainOf(seq, random)))
+    ? render(changeOf(refOf('reps', id), seq, headOf(seq, random)))
+    : render(changeOf(refOf('chains', id), seq, chainOf(seq, random)))
 }
 
 test.each([1, 2, 3])('what it gives is the latest that was decided, and what is pending is there (seed %i)', seed => {

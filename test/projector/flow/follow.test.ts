@@ -1,6 +1,6 @@
 /** A generation that follows another one, on a control index and a parked index that a test changes. */
 import { describe, expect, test } from 'vitest'
-import type { Place, Request } from '../../../projector/elasticsearch/client.ts'
+import type { DocumentAddress, Request } from '../../../projector/elasticsearch/client.ts'
 import { createFollow, parkedAsThere } from '../../../projector/flow/follow.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
 import type { Identity } from '../../../projector/kafka/source.ts'
@@ -35,7 +35,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     const position = state.positions[Number(id.split(':')[2])]
     return position === undefined ? undefined : { kind: 'position', body: { position } }
   }
-  const multiGet = async (docs: readonly Place[]) => {
+  const multiGet = async (docs: readonly DocumentAddress[]) => {
     asked.push(docs.map(({ _id }) => _id).join())
     const found = docs.map(({ _index, _id }) => {
       const _source = sourceOf(_index, _id)

@@ -4,7 +4,7 @@ import { Cache } from '../../../projector/flow/cache.ts'
 import { load, type PlacedEvent, type ReadDocuments } from '../../../projector/flow/load.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION, MGET_IDS } from '../../../projector/limits.ts'
-import { type AnyNewDocument, changeOf, type Key, nameOf, State } from '../../../projector/rules/state.ts'
+import { type AnyNewDocument, changeOf, type Key, refOf, State } from '../../../projector/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { Documents, tell } from '../given.ts'
 import { assess, type Event, eventRecord } from '../records.ts'
@@ -15,7 +15,7 @@ const head = (seq: number, length = 1): AnyNewDocument => ({
   body: { versions: Array.from({ length }, () => ({ seq, hash: 'x' })) },
 })
 const change = (id: string, version: number, draft = head(version)): Rendered =>
-  render(changeOf(nameOf('reps', id), version, draft))
+  render(changeOf(refOf('reps', id), version, draft))
 
 describe('the cache', () => {
   test('gives the latest that was decided, acknowledged or not', () => {
@@ -154,7 +154,7 @@ describe('the cache', () => {
       org_id: 'org_1',
       body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) },
     }
-    for (let at = 0; at < 10; at++) cache.decided([render(changeOf(nameOf('chains', `${at}`), at, long))])()
+    for (let at = 0; at < 10; at++) cache.decided([render(changeOf(refOf('chains', `${at}`), at, long))])()
     expect([cache.get('chains/0'), cache.get('reps/a')]).toEqual([undefined, head(1)])
   })
 
@@ -164,15 +164,15 @@ describe('the cache', () => {
     const payout = { org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id: null, body }
     const chain = { org_id: 'org_1', body: { payouts: [{ seq: 1, id: 'payout_1' }], payroll: [] } }
     const changes = [
-      changeOf(nameOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
-      changeOf(nameOf('chains', 'a'), 1, chain),
+      changeOf(refOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
+      changeOf(refOf('chains', 'a'), 1, chain),
     ]
     cache.decided(changes.map(render))()
     expect(cache.get('payouts/a')).toEqual({ ...payout, body: JSON.parse(body.text) })
     expect(cache.get('chains/a')).toEqual(chain)
 
     const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) } }
-    for (const id of ['b', 'c', 'd', 'e', 'f']) cache.decided([render(changeOf(nameOf('chains', id), 2, long))])()
+    for (const id of ['b', 'c', 'd', 'e', 'f']) cache.decided([render(changeOf(refOf('chains', id), 2, long))])()
     expect(['a', 'b', 'e', 'f'].map(id => cache.get(`chains/${id}`) !== undefined)).toEqual([false, false, true, true])
   })
 })
@@ -247,7 +247,7 @@ describe('loading', () => {
     // Of the payout's four documents the answer holds one.
     const { state, events: complete } = await load(events, new Cache(false), read)
     expect(complete).toBe(2)
-    expect(state.head(nameOf('reps', 'org_1:rep_2'))).toBeNull()
+    expect(state.head(refOf('reps', 'org_1:rep_2'))).toBeNull()
     // Alone it takes two answers: half of what an event needs is never decided on.
     expect((await load(events.slice(2, 3), new Cache(false), read)).events).toBe(1)
     expect(asked).toEqual([6, 4, 1])
@@ -276,7 +276,7 @@ describe('loading', () => {
     const cache = new Cache(false)
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
-    cache.decided(pending.map(key => render(changeOf(nameOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))))
+    cache.decided(pending.map(key => render(changeOf(refOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))))
     const { asked, read } = reading(new Documents())
     await load(placed([rep()]), cache, read)
     await load([], cache, read)
@@ -286,7 +286,7 @@ describe('loading', () => {
 
 test('a rule that asks for what was not loaded is a defect, not an empty answer', () => {
   const state = new State()
-  const payout = nameOf('payouts', 'org_1:payout_1')
+  const payout = refOf('payouts', 'org_1:payout_1')
   expect(() => state.payout(payout)).toThrow('not loaded')
   state.set(payout.key, null)
   expect(state.payout(payout)).toBeNull()

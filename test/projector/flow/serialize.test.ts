@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { pack, render } from '../../../projector/flow/serialize.ts'
-import { type Change, changeOf, nameOf } from '../../../projector/rules/state.ts'
+import { type Change, changeOf, refOf } from '../../../projector/rules/state.ts'
 
 const change = (id: string, version: number, body: object): Change =>
-  changeOf(nameOf('statements', id), version, { org_id: 'org_1', seq: version, body } as Change['draft'])
+  changeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body } as Change['draft'])
 
 /** The two lines of each document, as they are sent. */
 const linesOf = (...changes: Change[]): string[][] =>
@@ -35,7 +35,7 @@ test('a document that is not ASCII, before or in its body, moves none of the oth
 })
 
 test('documents go to the index of their place, in the order of the changes', () => {
-  const parked: Change = changeOf(nameOf('parked', 't:0:1'), 1, change('t:0:1', 1, {}).draft)
+  const parked: Change = changeOf(refOf('parked', 't:0:1'), 1, change('t:0:1', 1, {}).draft)
   const actions = linesOf(change('b', 2, {}), parked, change('a', 3, {})).map(
     ([action = '']) => JSON.parse(action).index,
   )

@@ -5,10 +5,10 @@ import { StopError } from '../../../projector/failures.ts'
 import { pack, render } from '../../../projector/flow/serialize.ts'
 import { type WriteSteps, write as writeDocuments } from '../../../projector/flow/write.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../../projector/limits.ts'
-import { type Change, changeOf, nameOf } from '../../../projector/rules/state.ts'
+import { type Change, changeOf, refOf } from '../../../projector/rules/state.ts'
 
 const change = (id: string, version: number, body: unknown = { id }): Change =>
-  changeOf(nameOf('statements', id), version, { org_id: 'org_1', seq: version, body })
+  changeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body })
 
 type Item = { _index: string; _id: string; version: number; source: string }
 type ItemAnswer = number | { status: number; type?: string }
