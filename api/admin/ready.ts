@@ -8,7 +8,7 @@ import { Refusal } from '../failures.ts'
 import type { Log } from '../http/log.ts'
 import { READY_INTERVAL, READY_TIME_MAX } from '../limits.ts'
 import type { LivePositions } from '../read/position.ts'
-import { endingBecause } from '../time-limits.ts'
+import { timer, withTimeLimit } from '../time-limits.ts'
 
 /** A look that fails with `unavailable` when what it looks at is not there. */
 export type Look<Seen> = (signal: AbortSignal) => Promise<Seen>
@@ -18,10 +18,9 @@ export type Readiness = { readonly notReady: readonly string[]; readonly positio
 
 export const createReadiness =
   (lookAtPositions: Look<LivePositions>, lookAtKeys: Look<unknown>) => async (): Promise<Readiness> => {
-    const ending = new AbortController()
-    const timer = setTimeout(() => ending.abort(endingBecause('time_is_up')), READY_TIME_MAX)
-    const [positions, keys] = await Promise.allSettled([lookAtPositions(ending.signal), lookAtKeys(ending.signal)])
-    clearTimeout(timer)
+    const [positions, keys] = await withTimeLimit(READY_TIME_MAX, timer, signal =>
+      Promise.allSettled([lookAtPositions(signal), lookAtKeys(signal)]),
+    )
     const reasons = [positions, keys].filter(one => one.status === 'rejected').map(({ reason }) => wordOf(reason))
     return {
       notReady: [...new Set(reasons)],

@@ -25,7 +25,7 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
-import { endingBecause, untilOver } from '../time-limits.ts'
+import { timer, untilOver, withTimeLimit } from '../time-limits.ts'
 import { notReplacedRange, type Position, visibleRange } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
@@ -89,16 +89,12 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return counted
   }
 
-  const sum = async (org: string, position: Position): Promise<readonly Row[]> => {
-    const over = new AbortController()
-    const timer = setTimeout(() => over.abort(endingBecause('time_is_up')), TOTALS_TIME_MAX)
-    try {
-      const owed = await countAmounts('payouts', org, position, over.signal)
-      const paid = await countAmounts('payroll_files', org, position, over.signal)
-      return await rowsOf(owed, paid, usualPace(over.signal))
-    } finally {
-      clearTimeout(timer)
-    }
+  const sum = (org: string, position: Position): Promise<readonly Row[]> => {
+    return withTimeLimit(TOTALS_TIME_MAX, timer, async signal => {
+      const owed = await countAmounts('payouts', org, position, signal)
+      const paid = await countAmounts('payroll_files', org, position, signal)
+      return rowsOf(owed, paid, usualPace(signal))
+    })
   }
 
   const isRoomFor = (org: string): boolean => {
