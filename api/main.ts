@@ -34,10 +34,11 @@ import {
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**
- * A page is a few buffers of several 100 KB outside the heap. Without the first flag the collector marks the whole heap whenever 64 MB of
- * them have come, every 70 pages or so, which costs more than the pages do; with it they count towards the heap's own limit. The second lets
- * what is used grow to four times of what was left by the last collection before the next one marks: mostly it is such buffers, and they are gone by then.
- * While large answers are held, four times would be far beyond 500 MiB: then it grows by half.
+ * A page is a few buffers of several 100 KB outside the heap. Without the first flag the collector marks the whole heap
+ * whenever 64 MB of them have come, every 70 pages or so, which costs more than the pages do; with it they count
+ * towards the heap's own limit. The second lets what is used grow to four times of what was left by the last collection
+ * before the next one marks: mostly it is such buffers, and they are gone by then. While large answers are held, four
+ * times would be far beyond 500 MiB: then it grows by half.
  */
 const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
@@ -161,7 +162,8 @@ const start = async (): Promise<void> => {
       log.say('error', 'not stopped in time')
       exit(1)
     }, STOP_TIMEOUT).unref()
-    // A balancer sees on /readyz that this process stops; until it has, it sends requests, and they are answered. Nobody waits for that at a terminal.
+    // A balancer sees on /readyz that this process stops; until it has, it sends requests, and they are answered.
+    // Nobody waits for that at a terminal.
     const drain = signal === 'SIGTERM' ? settings.API_DRAIN_SECONDS * 1_000 : 0
     await sleep(drain)
     await stop(server, STOP_TIME_MAX - drain)
@@ -207,7 +209,10 @@ const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSetting
   throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got: 'something else' }])
 }
 
-/** What an operator reads when the process does not start: one message for what is known, the kind and place of what is not. */
+/**
+ * What an operator reads when the process does not start: one message for what is known, the kind and place of what is
+ * not.
+ */
 const complaint = (error: unknown): string => {
   if (error instanceof SettingsError || error instanceof ListenError) return error.message
   return error instanceof Error ? (error.stack ?? error.name) : 'unknown error'

@@ -1,5 +1,6 @@
 /**
- * Cuts long work into slices, so that other requests are answered in between: no slice holds the thread for more than some milliseconds.
+ * Cuts long work into slices, so that other requests are answered in between: no slice holds the thread for more than
+ * some milliseconds.
  * Promises: work ends with its request: a slice never begins once nobody waits for it.
  */
 import { unavailable } from './failures.ts'

@@ -1,4 +1,6 @@
-/** The paths of the API and what answers each. A path that is none, and a method that is not offered, are refused here. */
+/**
+ * The paths of the API and what answers each. A path that is none, and a method that is not offered, are refused here.
+ */
 import Router from '@koa/router'
 import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
@@ -54,8 +56,8 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
 }
 
 /**
- * Finds which route a request is for. Its pattern is known to every step behind, and to the log; nothing is refused here.
- * The router is handed the path as it came: it would read it in a way of its own.
+ * Finds which route a request is for. Its pattern is known to every step behind, and to the log; nothing is refused
+ * here. The router is handed the path as it came: it would read it in a way of its own.
  */
 export const findRoute = (router: Router<State>): Step => {
   return async (ctx, next) => {

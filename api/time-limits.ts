@@ -9,7 +9,10 @@ export const timer: Later = (milliseconds, run) => {
   return () => clearTimeout(timeout)
 }
 
-/** Why reads are ended, as the reason of a signal. An AbortError: of any other the client would think that the node has failed. */
+/**
+ * Why reads are ended, as the reason of a signal. An AbortError: of any other the client would think that the node has
+ * failed.
+ */
 export const endingBecause = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
 
 /** The result of the task, unless the signal ends the wait first: then `unavailable`. */

@@ -1,7 +1,8 @@
 /**
  * In: errors of the process that nothing listened for. Out: a line in the log with class and place, and a count.
- * Promises: no message is logged. A promise that was rejected ends nothing: other requests are answered on. An exception that nothing
- *   caught ends the process: a callback stopped half-way, and what it left could make a later answer wrong.
+ * Promises: no message is logged. A promise that was rejected ends nothing: other requests are answered on. An
+ *   exception that nothing caught ends the process: a callback stopped half-way, and what it left could make a later
+ *   answer wrong.
  */
 import type { Log } from './http/log.ts'
 

@@ -1,4 +1,7 @@
-/** `npm run bench`: starts what is needed, measures one figure after the other, prints the result and keeps it or compares it. */
+/**
+ * `npm run bench`: starts what is needed, measures one figure after the other, prints the result and keeps it or
+ * compares it.
+ */
 import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './figures/api.ts'

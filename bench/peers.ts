@@ -1,6 +1,6 @@
 /**
- * Plain pipes on the topic that the projector is measured on: each record becomes one document of an index with the mappings of
- * the payouts. Measured like the projector, from when it consumes until all is visible.
+ * Plain pipes on the topic that the projector is measured on: each record becomes one document of an index with the
+ * mappings of the payouts. Measured like the projector, from when it consumes until all is visible.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { FIRST_GENERATION, generationIndices, indexOf } from '../schemas/stored/documents.ts'
+import { FIRST_GENERATION, indexOf } from '../schemas/stored/documents.ts'
+import { generationIndices } from '../schemas/stored/mappings.ts'
 import { LOOK_MS } from './processes/projection.ts'
 import type { Topics } from './processes/publish.ts'
 import type { Bench } from './rig/bench.ts'

@@ -1,4 +1,7 @@
-/** What ends a command, and with which exit code. Messages are our own words: a record's content is shown on request only. */
+/**
+ * What ends a command, and with which exit code. Messages are our own words: a record's content is shown on request
+ * only.
+ */
 import kafkajs from 'kafkajs'
 import { Unavailable } from '../projector/elasticsearch/client.ts'
 import { nameOf, StopError } from '../projector/failures.ts'

@@ -1,6 +1,6 @@
 /**
- * What is live: which generation the API reads, what each stream was projected from, where its documents lie, and how far it is. Read
- * from the control index, as the projector left it.
+ * What is live: which generation the API reads, what each stream was projected from, where its documents lie, and how
+ * far it is. Read from the control index, as the projector left it.
  */
 import type { Admin } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../projector/elasticsearch/client.ts'
@@ -77,7 +77,8 @@ export const assertRightPlace = async (
 }
 
 /**
- * What becomes of a record is decided by the live generation: where one of other rules was made live meanwhile, nothing is known of it.
+ * What becomes of a record is decided by the live generation: where one of other rules was made live meanwhile, nothing
+ * is known of it.
  * @throws CommandError
  */
 export const assertStillDecides = async (

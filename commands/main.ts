@@ -1,4 +1,7 @@
-/** `npm run parked`, `keys` and `projection`: reads the command line and the settings, builds the clients, carries one command out, chooses the exit code. */
+/**
+ * `npm run parked`, `keys` and `projection`: reads the command line and the settings, builds the clients, carries one
+ * command out, chooses the exit code.
+ */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'

@@ -1,6 +1,6 @@
 /**
- * The command line: its commands, options and help, in one place. Reading it has no effect but to call what was asked for, with
- * what was said.
+ * The command line: its commands, options and help, in one place. Reading it has no effect but to call what was asked
+ * for, with what was said.
  */
 import { Command, CommanderError, Option } from 'commander'
 import { parkCodes } from '../schemas/errors.ts'

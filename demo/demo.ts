@@ -1,6 +1,6 @@
 /**
- * The whole demo: services, installation, what is shown on it, the report. Whatever it started is ended and removed when it
- * ends, in reverse order.
+ * The whole demo: services, installation, what is shown on it, the report. Whatever it started is ended and removed
+ * when it ends, in reverse order.
  */
 import type { Client } from '@elastic/elasticsearch'
 import type { Kafka } from 'kafkajs'

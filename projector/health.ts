@@ -1,12 +1,15 @@
-/** Whether the projector can do its work now, and what is in the way. Says each change once, in the log and on /readyz. */
+/**
+ * Whether the projector can do its work now, and what is in the way. Says each change once, in the log and on /readyz.
+ */
 export type Health = {
   /** What a part still does before it works for the first time, or again: that is no trouble. */
   readonly prepare: (part: string, what: string) => void
   /** A reason not to be ready, by the part it concerns; undefined when the part works again. */
   readonly set: (part: string, reason: string | undefined) => void
   /**
-   * Carries out one of several tasks that concern a part. It tells of what is in its way, and with undefined that nothing is any more:
-   * the part works again when that holds for all of them. One that takes longer than `slow` milliseconds is a reason too.
+   * Carries out one of several tasks that concern a part. It tells of what is in its way, and with undefined that
+   * nothing is any more: the part works again when that holds for all of them. One that takes longer than `slow`
+   * milliseconds is a reason too.
    */
   readonly during: <Result>(part: string, task: (tell: Tell) => Promise<Result>, slow?: number) => Promise<Result>
   /** Drops what was told of a generation that is left alone: its parts begin with its name. */

@@ -1,6 +1,6 @@
 /**
- * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has caught up. It can be
- * stopped at any time and goes on where its positions are; several at once share the partitions.
+ * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has
+ * caught up. It can be stopped at any time and goes on where its positions are; several at once share the partitions.
  */
 
 import type { Elasticsearch, Patience } from './elasticsearch/client.ts'
@@ -95,7 +95,7 @@ const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context:
   }
 }
 
-/** Waits so that no more than so many a second come through. */
+/** Limits throughput to `perSecond` records per second. */
 const createPace = (perSecond: number, elapsed: () => number, sleep: Patience['sleep'], signal: AbortSignal) => {
   let next = elapsed()
   return async (count: number): Promise<void> => {

@@ -10,10 +10,10 @@ import {
   apiKeysParkedIndexOf,
   controlIndexOf,
   FIRST_GENERATION,
-  generationIndices,
   indexOf,
   listKinds,
 } from '../schemas/stored/documents.ts'
+import { generationIndices } from '../schemas/stored/mappings.ts'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch/client.ts'
 import { StopError } from './failures.ts'
 import { readPosition } from './flow/publish.ts'
@@ -49,8 +49,9 @@ export type Context = {
 export type Settings = Read<typeof projectorSettings>
 
 /**
- * Checks topics, indices and the live generation, and creates what a first start needs. Waits until Kafka and Elasticsearch answer.
- * Returns a function that lists the streams to run. Call it again to see changes: it reopens a spare generation that failed.
+ * Checks topics, indices and the live generation, and creates what a first start needs. Waits until Kafka and
+ * Elasticsearch answer. Returns a function that lists the streams to run. Call it again to see changes: it reopens a
+ * spare generation that failed.
  * @throws StopError when something does not fit
  */
 export const prepare = async (

@@ -1,7 +1,8 @@
 /**
- * How a log is written to a pipe whose reader may stop or leave. In: the stream of pino (sonic-boom). Out: options of it, and its end.
- * Promises: lines that nobody reads take a bounded amount of memory; those beyond it are dropped, counted, and told of once when the
- *   reader is back; the end of the process waits for the reader only for a moment.
+ * How a log is written to a pipe whose reader may stop or leave. In: the stream of pino (sonic-boom). Out: options of
+ * it, and its end.
+ * Promises: lines that nobody reads take a bounded amount of memory; those beyond it are dropped, counted, and told of
+ *   once when the reader is back; the end of the process waits for the reader only for a moment.
  */
 
 /** Bytes of log lines that wait for their reader. */
@@ -26,13 +27,15 @@ type LogStream = {
  * @param now milliseconds of a clock that never goes back
  */
 export const boundLog = (program: { readonly stdout: unknown }, files: Files, now: () => number) => {
-  // HAZARD: the pipe of a shell blocks. A write that waits in it holds the process, also its end. As soon as Node opens stdout the pipe blocks no more.
+  // HAZARD: the pipe of a shell blocks. A write that waits in it holds the process, also its end. As soon as Node opens
+  // stdout the pipe blocks no more.
   void program.stdout
   let dropped = 0
 
   /**
-   * HAZARD: sonic-boom's `flushSync` tries again for ever, and holds the process: where the reader has left (EPIPE), and where it does not read
-   * (EAGAIN). pino calls it for each fatal line, too. What cannot be written in time passes for written.
+   * HAZARD: sonic-boom's `flushSync` tries again for ever, and holds the process: where the reader has left (EPIPE),
+   * and where it does not read (EAGAIN). pino calls it for each fatal line, too. What cannot be written in time passes
+   * for written.
    */
   const flushInTime = (flush: () => void): void => {
     const { writeSync } = files

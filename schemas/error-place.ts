@@ -1,4 +1,7 @@
-/** What may be logged of an error that is not ours: its class and its place. Its message may quote what was sent or stored. */
+/**
+ * What may be logged of an error that is not ours: its class and its place. Its message may quote what was sent or
+ * stored.
+ */
 
 /** Exit code of a process that ends at an error that nothing listened for: EX_SOFTWARE of sysexits.h. */
 export const UNHANDLED_EXIT_CODE = 70

@@ -1,9 +1,9 @@
 /**
- * The form of the API keys that `npm run keys` makes: `ck_`, 43 characters of chance, `_`, 6 characters of checksum. The command writes it
- * and the API reads it: a key whose checksum is wrong was never made, and needs no look-up.
+ * The form of the API keys that `npm run keys` makes: `ck_`, 43 characters of chance, `_`, 6 characters of checksum.
+ * The command writes it and the API reads it: a key whose checksum is wrong was never made, and needs no look-up.
  *
- * Older keys have no checksum and stay good. They are told apart by the second underscore: the older command wrote none behind `ck_`
- * (`ck_` and 43 characters of base62). A key of any other form is looked up as it is.
+ * Older keys have no checksum and stay good. They are told apart by the second underscore: the older command wrote none
+ * behind `ck_` (`ck_` and 43 characters of base62). A key of any other form is looked up as it is.
  */
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -22,10 +22,16 @@ const idGrammars = Object.fromEntries(idPrefixes.map(prefix => [prefix, new RegE
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' && idGrammars[prefix].test(value)
 
-/** A text that may be null instead. Not a union of schemas: to be valid in one, ajv first describes what is wrong by the other. */
+/**
+ * A text that may be null instead. Not a union of schemas: to be valid in one, ajv first describes what is wrong by the
+ * other.
+ */
 export const Nullable = (schema: TString) => Type.Unsafe<string | null>({ ...schema, type: ['string', 'null'] })
 
-/** An amount as a decimal string, never a number, and never minus zero. The characters that came in are the ones that go out. */
+/**
+ * An amount as a decimal string, never a number, and never minus zero. The characters that came in are the ones that go
+ * out.
+ */
 export const moneyPattern =
   `^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]{0,${MONEY_INTEGER_DIGITS_MAX - 1}})` +
   `(?:\\.[0-9]{1,${MONEY_FRACTION_DIGITS_MAX}})?$`

@@ -1,8 +1,8 @@
 /**
- * Puts a Kafka broker and an Elasticsearch node together from Maven packages, once: into services/jvm/target/, under a name
- * made of the sources, so that changed sources are assembled anew and unchanged ones never again.
- * A folder of that name is always whole, also when several processes assemble at once: each builds in a folder of its own,
- * and renaming it is the last step.
+ * Puts a Kafka broker and an Elasticsearch node together from Maven packages, once: into services/jvm/target/, under a
+ * name made of the sources, so that changed sources are assembled anew and unchanged ones never again. A folder of that
+ * name is always whole, also when several processes assemble at once: each builds in a folder of its own, and renaming
+ * it is the last step.
  */
 import { createHash } from 'node:crypto'
 import { globSync } from 'node:fs'
@@ -32,7 +32,10 @@ export const findAssembly = async (): Promise<string | undefined> => {
   return (await exists(folder)) ? folder : undefined
 }
 
-/** Makes the assembled folder: `kafka/{lib,classes}` and `elasticsearch/{lib,classes,modules}`. Asked for twice at once, it is made once. */
+/**
+ * Makes the assembled folder: `kafka/{lib,classes}` and `elasticsearch/{lib,classes,modules}`. Asked for twice at once,
+ * it is made once.
+ */
 export const assemble = (tools: AssemblyTools): Promise<string> => {
   assembling ??= assembleNow(tools).finally(() => {
     assembling = undefined

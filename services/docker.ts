@@ -1,4 +1,6 @@
-/** Kafka and Elasticsearch as Docker containers, by testcontainers, whose reaper removes them when this process is gone. */
+/**
+ * Kafka and Elasticsearch as Docker containers, by testcontainers, whose reaper removes them when this process is gone.
+ */
 import { existsSync } from 'node:fs'
 import type { GenericContainer, StartedTestContainer } from 'testcontainers'
 import { elasticsearchHealth, elasticsearchHeap, elasticsearchSettings, elasticsearchVersion } from './elasticsearch.ts'
@@ -24,7 +26,7 @@ export type Docker = { readonly testcontainers: Testcontainers; readonly client:
 export const findDocker = async ({ DOCKER_HOST: host }: Environment): Promise<Docker | undefined> => {
   // testcontainers would go on to the usual places.
   if (host?.startsWith('unix://') && !existsSync(new URL(host).pathname)) return undefined
-  // A third of a second to load, and of no use to whoever runs without Docker.
+  // Loading it takes a third of a second: only where Docker is used.
   const testcontainers = await import('testcontainers')
   try {
     return { testcontainers, client: await testcontainers.getContainerRuntimeClient() }

@@ -9,7 +9,10 @@ import type { Service, ServiceOptions } from './service.ts'
 export const elasticsearchVersion = '9.5.3'
 export const elasticsearchHeap = '1g'
 
-/** Settings that hold wherever it runs. No xpack ones: the node made of packages has no x-pack and stops at an unknown setting. */
+/**
+ * Settings that hold wherever it runs. No xpack ones: the node made of packages has no x-pack and stops at an unknown
+ * setting.
+ */
 export const elasticsearchSettings = {
   'cluster.name': 'commission',
   'node.name': 'node',
@@ -18,7 +21,10 @@ export const elasticsearchSettings = {
   'cluster.routing.allocation.disk.threshold_enabled': 'false',
 } as const
 
-/** Asked for until it is answered with 200. Yellow is as good as one node gets; a broken index must not hold the start up. */
+/**
+ * Asked for until it is answered with 200. Yellow is as good as one node gets; a broken index must not hold the start
+ * up.
+ */
 export const elasticsearchHealth = '/_cluster/health?wait_for_status=yellow&timeout=20s'
 
 /** Runs Elasticsearch on free ports of 127.0.0.1, and waits until it serves. */

@@ -1,6 +1,7 @@
 /**
- * Where servers keep what lives as long as they do. In memory where there is plenty of it: what is written is thrown away in the
- * end, and a disk that other work shares makes every figure and many a test waver. `TMPDIR` chooses another place.
+ * Where servers keep what lives as long as they do. In memory where there is plenty of it: what is written is thrown
+ * away in the end, and a disk that other work shares makes every figure and many a test waver. `TMPDIR` chooses another
+ * place.
  */
 import { access, constants, readFile, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

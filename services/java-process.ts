@@ -1,9 +1,10 @@
 /**
  * Runs a server as a Java process and gives the handle on it.
  *
- * Its standard input is a pipe from here, and its launcher ends with that pipe (jvm/Lifeline.java): however this process
- * ends, the server and its folder go too. A server that is frozen or killed cannot notice that; a will stands in for it.
- * It is started in a process group of its own, so that a Ctrl-C in the terminal reaches us and not the server.
+ * Its standard input is a pipe from here, and its launcher ends with that pipe (jvm/Lifeline.java): however this
+ * process ends, the server and its folder go too. A server that is frozen or killed cannot notice that; a will stands
+ * in for it. It is started in a process group of its own, so that a Ctrl-C in the terminal reaches us and not the
+ * server.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'

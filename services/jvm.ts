@@ -1,6 +1,6 @@
 /**
- * Finds what the JVM way needs: a JDK that Elasticsearch runs on, and Maven. Says where it looked and what it saw, so that
- * a message can tell what is missing. Starts nothing: a JDK's version is read from its `release` file.
+ * Finds what the JVM way needs: a JDK that Elasticsearch runs on, and Maven. Says where it looked and what it saw, so
+ * that a message can tell what is missing. Starts nothing: a JDK's version is read from its `release` file.
  */
 import { globSync } from 'node:fs'
 import { access, constants, readFile, realpath } from 'node:fs/promises'

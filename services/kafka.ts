@@ -1,4 +1,7 @@
-/** One Kafka node, broker and controller in one, for development and tests: its settings, and how it is run as a Java process. */
+/**
+ * One Kafka node, broker and controller in one, for development and tests: its settings, and how it is run as a Java
+ * process.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sources } from './assembly.ts'

@@ -3,8 +3,8 @@
  *   1. Addresses in the environment: KAFKA_BROKERS and ELASTICSEARCH_URL. Nothing is started.
  *   2. A Docker engine that answers: containers.
  *   3. A JDK, and Maven when it is the first time: Java processes, assembled from Maven packages.
- * COMMISSION_SERVICES=docker or =jvm leaves only that one of the last two. When there is none, one message says what was looked
- * for, where, and what was found.
+ * COMMISSION_SERVICES=docker or =jvm leaves only that one of the last two. When there is none, one message says what
+ * was looked for, where, and what was found.
  */
 import { findAssembly } from './assembly.ts'
 import { type Docker, findDocker } from './docker.ts'

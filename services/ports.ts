@@ -4,8 +4,9 @@ import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 
 /**
- * Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS). One of those would be free
- * now, but a client that reconnects while its server is down can be given the server's port, and keeps it from coming back.
+ * Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS). One of those would
+ * be free now, but a client that reconnects while its server is down can be given the server's port, and keeps it from
+ * coming back.
  */
 const lowest = 20_000
 const highest = 29_999
@@ -20,8 +21,9 @@ export const freePort = async (): Promise<number> => {
 }
 
 /**
- * Whoever holds the UDP port of the same number has the port, until the process ends. A server takes its port seconds after
- * it was chosen, and again whenever it comes back, and others choose meanwhile. Nobody here speaks UDP.
+ * Reserves a port by binding the UDP port of the same number until the process ends. A server binds its TCP port
+ * seconds after it was chosen, and again after each restart; meanwhile other processes choose ports, too. Nothing here
+ * uses UDP.
  */
 const reserve = (port: number): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -14,7 +14,9 @@ export type ToolRun = {
   readonly onLine?: (line: string) => void
 }
 
-/** Runs a program in a folder; an end other than 0 throws the last lines of its output. It ends when this process does. */
+/**
+ * Runs a program in a folder; an end other than 0 throws the last lines of its output. It ends when this process does.
+ */
 export const runTool = async (program: string, args: readonly string[], run: ToolRun): Promise<void> => {
   const child = spawn(program, args, { cwd: run.folder, env: run.environment, stdio: ['ignore', 'pipe', 'pipe'] })
   const will = child.pid === undefined ? undefined : leaveWill('kill "$0"', String(child.pid))

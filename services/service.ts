@@ -44,5 +44,7 @@ export type ServiceOptions = {
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** For servers that live for minutes: half the CPU time until they serve, but slower than they could be after a while. */
+/**
+ * For servers that live for minutes: half the CPU time until they serve, but slower than they could be after a while.
+ */
 export const shortLived: ServiceOptions = { javaOptions: ['-XX:TieredStopAtLevel=1'] }

@@ -10,14 +10,19 @@ import { startKafka } from './kafka.ts'
 import { findWay, type Way } from './locate.ts'
 import type { Environment, Progress, Say, Service, ServiceOptions } from './service.ts'
 
-/** Finds or starts both, and waits until they serve. Throws one message when it cannot, with nothing left half-started. */
+/**
+ * Finds or starts both, and waits until they serve. Throws one message when it cannot, with nothing left half-started.
+ */
 export const startServices = async (options: StartOptions): Promise<Services> => {
   const way = await findWay(options.environment)
   if (way.from === 'environment') return useGiven(way, options.say)
   return startBoth(way.from, await startersOf(way, options), options.say)
 }
 
-/** Starts one of them alone, and waits until it serves. @throws where the environment gives addresses: those are not ours */
+/**
+ * Starts one of them alone, and waits until it serves. @throws where the environment gives addresses: those are not
+ * ours
+ */
 export const startServer = async (which: keyof Starters, options: StartOptions): Promise<Service> => {
   const way = await findWay(options.environment)
   if (way.from === 'environment') throw new Error('the environment says which servers to use: none is started')

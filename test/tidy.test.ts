@@ -97,8 +97,8 @@ describe('folders', () => {
 })
 
 /**
- * The rooms of each part, in the order in which they may import: each from those before it. `ground` are files beside the rooms that each
- * room may import; all other files beside them put the rooms together.
+ * The rooms of each part, in the order in which they may import: each from those before it. `ground` are files beside
+ * the rooms that each room may import; all other files beside them put the rooms together.
  */
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
@@ -238,6 +238,15 @@ describe('files', () => {
       ({ path, text }) => path !== 'schemas/timezones.ts' && text.split('\n').length - 1 > 320,
     )
     expect(long.map(({ path, text }) => `${path}: ${text.split('\n').length - 1}`)).toEqual([])
+  })
+
+  test('have comments that end at 120 columns', () => {
+    const wide = (line: string): boolean =>
+      line.length > 120 && /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.includes(' ', 120 - 40)
+    const found = sources.flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, at) => (wide(line) ? [`${path}:${at + 1}`] : [])),
+    )
+    expect(found).toEqual([])
   })
 
   test('say at the top what they are for', () => {

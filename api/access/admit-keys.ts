@@ -1,9 +1,10 @@
 /**
- * In: a well-formed key that is not remembered, and the address that it came from. Out: its holder, `unknown`, or `refused`: not looked up.
- * Promises: a key is looked up once, however many requests carry it at the same time, and each look-up is counted once, by its result,
- *   whatever its clients do meanwhile. A key that was valid here before is always looked up. So is any other while its address has tries
- *   left; then it goes through a lane of few look-ups, so that one who tries keys behind an address refuses nobody else behind it
- *   before that lane is full.
+ * In: a well-formed key that is not remembered, and the address that it came from. Out: its holder, `unknown`, or
+ * `refused`: not looked up.
+ * Promises: a key is looked up once, however many requests carry it at the same time, and each look-up is counted once,
+ *   by its result, whatever its clients do meanwhile. A key that was valid here before is always looked up. So is any
+ *   other while its address has tries left; then it goes through a lane of few look-ups, so that one who tries keys
+ *   behind an address refuses nobody else behind it before that lane is full.
  * Can go wrong: keys cannot be looked up, or too many are being looked up → `unavailable`, which counts nothing.
  */
 

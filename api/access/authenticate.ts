@@ -1,9 +1,10 @@
 /**
  * In: a request under the base path. Out: the same with whose key it carries.
- * Promises: a header that is missing, repeated or malformed and a key that is unknown or revoked answer alike. Only a well-formed key is
- *   looked up, and not where its checksum is wrong; what is not looked up costs nothing and counts nothing against an address.
- * Can go wrong: keys cannot be looked up → `unavailable`, never 401; an address tried too many keys, and the look-ups for such addresses
- *   are all taken → `rate_limited`.
+ * Promises: a header that is missing, repeated or malformed and a key that is unknown or revoked answer alike. Only a
+ *   well-formed key is looked up, and not where its checksum is wrong; what is not looked up costs nothing and counts
+ *   nothing against an address.
+ * Can go wrong: keys cannot be looked up → `unavailable`, never 401; an address tried too many keys, and the look-ups
+ *   for such addresses are all taken → `rate_limited`.
  */
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'

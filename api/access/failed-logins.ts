@@ -1,7 +1,7 @@
 /**
- * How often an address came with a key that was looked up and is none. In: addresses. Out: whether one may try another key.
- * Promises: bounded memory, whoever comes; addresses that only differ where one network hands them out are one. A try is counted before
- *   its look-up, so that many at once are not all under way before the first is counted.
+ * Counts unknown keys by address. In: addresses. Out: whether an address may try another key.
+ * Promises: bounded memory for any number of addresses; addresses of one IPv6 network count as one. A try is counted
+ *   before its look-up: otherwise many tries at once would all be under way before the first is counted.
  */
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
@@ -9,7 +9,10 @@ import type { Release } from '../capacity/semaphore.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
 export type Failures = {
-  /** Counts a try, and returns what takes it back: it was no failure. Undefined where the address has no try left in its window. */
+  /**
+   * Counts a try, and returns what takes it back: it was no failure. Undefined where the address has no try left in its
+   * window.
+   */
   readonly reserve: (address: string | undefined) => Release | undefined
 }
 

@@ -1,7 +1,8 @@
 /**
  * In: an authenticated request. Out: the same, counted, if its key may read and has units left in the window.
- * Promises: a request counts one unit when it comes, and when its answer is made one more for each further RATE_UNIT_BYTES that was begun:
- *   who reads large answers pays for what they take. Every answer from here on says what is left; a 304 to a tag that the client has gives its request back.
+ * Promises: a request counts one unit when it comes, and when its answer is made one more for each further
+ *   RATE_UNIT_BYTES that was begun: who reads large answers pays for what they take. Every answer from here on says
+ *   what is left; a 304 to a tag that the client has gives its request back.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'

@@ -1,7 +1,8 @@
 /**
- * In: an authenticated request that was counted. Out: the same, if its key and its organization have few enough requests under way.
- * Promises: a request is under way until its answer is delivered or its connection closed, whatever the client does; nothing gives its
- *   permit back earlier, and nothing keeps it longer. So a client cannot ask for more than it takes.
+ * In: an authenticated request that was counted. Out: the same, if its key and its organization have few enough
+ * requests under way.
+ * Promises: a request is under way until its answer is delivered or its connection closed, whatever the client does;
+ *   nothing gives its permit back earlier, and nothing keeps it longer. So a client cannot ask for more than it takes.
  * Can go wrong: too many are under way → `rate_limited`, at once. That request is counted as every one is.
  */
 

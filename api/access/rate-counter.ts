@@ -1,6 +1,8 @@
 /**
- * Counts the requests of each key in a window of fixed length: in this process, or where there is a Redis in there, for all processes.
- * Promises: nothing is refused and nobody waits long because Redis is away, slow or frozen: then this process counts for itself.
+ * Counts the requests of each key in a window of fixed length: in this process, or where there is a Redis in there, for
+ * all processes.
+ * Promises: nothing is refused and nobody waits long because Redis is away, slow or frozen: then this process counts
+ * for itself.
  */
 import { createClient } from '@redis/client'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'

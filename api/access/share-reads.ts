@@ -1,6 +1,7 @@
 /**
  * In: a request that is about to read. Out: the same, once its organization has a reading slot for it.
- * Promises: an organization reads with a fifth of all slots at most, so that others find one; a request waits in line for a moment.
+ * Promises: an organization reads with a fifth of all slots at most, so that others find one; a request waits in line
+ * for a moment.
  * Can go wrong: no slot in time → `unavailable`: other requests of the same organization take all of its share.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The admin port, never the public one: `/` (a short status page for people), `/livez` (this process runs), `/readyz` (it can
- * answer; else the reasons), `/metrics`, and `/reference` (the OpenAPI document as a page).
+ * The admin port, never the public one: `/` (a short status page for people), `/livez` (this process runs), `/readyz`
+ * (it can answer; else the reasons), `/metrics`, and `/reference` (the OpenAPI document as a page).
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'

@@ -1,4 +1,7 @@
-/** What the API counts and measures, for Prometheus. Labels are route patterns, methods, statuses and words of ours only. */
+/**
+ * What the API counts and measures, for Prometheus. Labels are route patterns, methods, statuses and words of ours
+ * only.
+ */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ObserveRequest } from '../answer/answer-errors.ts'
 import type { Limit } from '../capacity/answer-budget.ts'

@@ -1,6 +1,6 @@
 /**
- * The reference for people: the OpenAPI document as a page, by a renderer that is part of this installation. Nothing is asked
- * of any other address, and nothing can be sent from the page: this is the admin port, not the API.
+ * The reference for people: the OpenAPI document as a page, by a renderer that is part of this installation. Nothing is
+ * asked of any other address, and nothing can be sent from the page: this is the admin port, not the API.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -1,5 +1,5 @@
 /**
- * A page for whoever wants to know at a glance whether this API can be trusted now: whether it can answer, and up to when what it
+ * A page that shows at a glance whether this API can be trusted now: whether it can answer, and up to when what it
  * answers includes everything. It comes anew by itself.
  */
 import type { LivePositions } from '../read/position.ts'

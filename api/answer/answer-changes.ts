@@ -1,7 +1,8 @@
 /**
- * In: a page of changes, a page of a payout's history, or totals. Out: the answer: bytes, entity tag, projection time; or 304.
- * Promises: records are copied byte for byte, as they were just after their change; nothing gives an offset away. A page of history ends
- *   early when it is full, as any page does. Long work is divided into slices: see pace.ts.
+ * In: a page of changes, a page of a payout's history, or totals. Out: the answer: bytes, entity tag, projection time;
+ * or 304.
+ * Promises: records are copied byte for byte, as they were just after their change; nothing gives an offset away. A
+ *   page of history ends early when it is full, as any page does. Long work is divided into slices: see pace.ts.
  */
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { instantOf } from '../../schemas/values.ts'
@@ -124,7 +125,10 @@ const changeParts = (hit: Hit, name: RecordName): Part[] => {
 const NOT_REPLACED = partOf(',"superseded_by_id":null}')
 const SUPERSEDES = Buffer.from('"supersedes_id":')
 
-/** What a payout replaced, as JSON. In front of it in the body are ids and amounts only: what is found first is the field. */
+/**
+ * What a payout replaced, as JSON. In front of it in the body are ids and amounts only: what is found first is the
+ * field.
+ */
 const supersededBy = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): string => {
   const from = bytes.indexOf(SUPERSEDES, bodyStart) + SUPERSEDES.length
   const [value] =

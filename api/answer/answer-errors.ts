@@ -1,8 +1,10 @@
 /**
  * In: every request. Out: whatever the steps behind this one answer; where they fail, the refusal in the one shape.
- * Promises: who is refused for now is told when to come again, in seconds that differ, so that not all come at once. Every request is answered, logged in one line and counted (of refusals of an
- *   address, which may be a flood, see log-refusals.ts); no message of a library and nothing that was sent is shown.
- * Can go wrong: what is not a refusal is `internal`; the log has the kind of error and where it was thrown, not what it says.
+ * Promises: who is refused for now is told when to come again, in seconds that differ, so that not all come at once.
+ *   Every request is answered, logged in one line and counted (of refusals of an address, which may be a flood, see
+ *   log-refusals.ts); no message of a library and nothing that was sent is shown.
+ * Can go wrong: what is not a refusal is `internal`; the log has the kind of error and where it was thrown, not what it
+ * says.
  */
 
 import { isForNow, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
@@ -11,7 +13,10 @@ import type { Log } from '../http/log.ts'
 import type { Context, Step } from '../http/request.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
-/** Records one request. `route` is the pattern, undefined for an unknown path; `because` is the internal reason of a refusal. */
+/**
+ * Records one request. `route` is the pattern, undefined for an unknown path; `because` is the internal reason of a
+ * refusal.
+ */
 export type ObserveRequest = (
   method: string,
   route: string | undefined,

@@ -1,7 +1,7 @@
 /**
  * In: documents and the position they were read at. Out: the answer: bytes, entity tag, projection time; or 304.
- * Promises: bodies are copied byte for byte; `superseded_by_id` is put in where a reader at this position may know it; the
- *   tag depends on what is answered and in which form, on nothing else, and gives no offset away.
+ * Promises: bodies are copied byte for byte; `superseded_by_id` is put in where a reader at this position may know it;
+ *   the tag depends on what is answered and in which form, on nothing else, and gives no offset away.
  */
 import { hash } from 'node:crypto'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
@@ -104,7 +104,10 @@ export const isNotModified = (header: string, etag: string): boolean =>
 
 const isAny = (header: string): boolean => header.trim() === '*'
 
-/** A client that has the answer is not counted. One that asks with `*` may have nothing: it is, or asking so would never end. */
+/**
+ * A client that has the answer is not counted. One that asks with `*` may have nothing: it is, or asking so would never
+ * end.
+ */
 export const answerNotModified = (ctx: Context, asked: string): void => {
   ctx.status = NOT_MODIFIED
   ctx.body = null
@@ -114,10 +117,11 @@ export const answerNotModified = (ctx: Context, asked: string): void => {
 /**
  * Head, bodies with their closing brace replaced, separated by commas, and tail, as one buffer.
  *
- * HAZARD: the page is made in the very bytes it came in where it can be, and those are gone afterwards: what is known of the
- * documents must be taken before. Every document gives up more in front of its body than it gains behind it, so nothing is
- * overwritten before it was moved; where that is not so, or the page came in several answers, it is made anew. A second
- * buffer of this size for each page costs more than all else that is done for it: it is the garbage collector's load.
+ * HAZARD: the page is made in the very bytes it came in where it can be, and those are gone afterwards: what is known
+ * of the documents must be taken before. Every document gives up more in front of its body than it gains behind it, so
+ * nothing is overwritten before it was moved; where that is not so, or the page came in several answers, it is made
+ * anew. A second buffer of this size for each page costs more than all else that is done for it: it is the garbage
+ * collector's load.
  */
 const joined = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
   let length = head.length + tail.length + Math.max(0, cuts.length - 1)

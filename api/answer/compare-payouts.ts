@@ -1,7 +1,9 @@
 /**
- * In: a payout and the one that it replaced, as they are stored. Out: what changed, as JSON: amounts, and lines by their ids.
- * Promises: a line that is the same is the same to the letter; what is shown of a line are its bytes. Nothing but a payout's head is
- *   parsed, whatever its size: both are stored in the one form that JSON.stringify gives their fields, so that equal lines are equal bytes.
+ * In: a payout and the one that it replaced, as they are stored. Out: what changed, as JSON: amounts, and lines by
+ * their ids.
+ * Promises: a line that is the same is the same to the letter; what is shown of a line are its bytes. Nothing but a
+ *   payout's head is parsed, whatever its size: both are stored in the one form that JSON.stringify gives their fields,
+ *   so that equal lines are equal bytes.
  * Can go wrong: a payout that has not this form is `unavailable`.
  */
 import { differenceOf } from '../../schemas/money.ts'
@@ -38,7 +40,8 @@ const headOf = (text: string): Head => {
 }
 
 /**
- * Within a line these bytes stand nowhere: a quote in a text is escaped, and behind the text of a line comes another field than its id.
+ * Within a line these bytes stand nowhere: a quote in a text is escaped, and behind the text of a line comes another
+ * field than its id.
  */
 const linesOf = async (bytes: Buffer, from: number, pace: Pace): Promise<Map<string, Part>> => {
   const lines = new Map<string, Part>()

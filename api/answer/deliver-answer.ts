@@ -1,7 +1,8 @@
 /**
- * In: a request. Out: its answer, with a reservation of the budget that lasts until the client has it or its connection is gone.
- * Promises: what is held is what is counted, also where an answer is a part of a larger buffer; an answer is delivered in a bounded time;
- *   an encrypted connection holds one piece of the answer besides.
+ * In: a request. Out: its answer, with a reservation of the budget that lasts until the client has it or its connection
+ * is gone.
+ * Promises: what is held is what is counted, also where an answer is a part of a larger buffer; an answer is delivered
+ *   in a bounded time; an encrypted connection holds one piece of the answer besides.
  * Can go wrong: the budget is used up → `unavailable`; a client that reads too slowly → its connection is closed.
  */
 
@@ -69,7 +70,9 @@ export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => 
   }
 }
 
-/** Milliseconds in which an answer must be delivered, in whole seconds: Node keeps a list of timers for each duration. */
+/**
+ * Milliseconds in which an answer must be delivered, in whole seconds: Node keeps a list of timers for each duration.
+ */
 export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000
 
 const piecesOf = function* (body: Buffer): Generator<Buffer> {

@@ -1,7 +1,9 @@
 /**
- * One large answer of an organization is read and made at a time. In: a request, and how many bytes it is about to hold. Out: its turn.
- * Promises: of several that ask for large answers at once, one always has room for its reads and its answer: the others wait before they
- *   hold much. The turn ends when the answer is ready to be delivered, so that a slow client delays nobody.
+ * One large answer of an organization is read and made at a time. In: a request, and how many bytes it is about to
+ * hold. Out: its turn.
+ * Promises: of several that ask for large answers at once, one always has room for its reads and its answer: the others
+ *   wait before they hold much. The turn ends when the answer is ready to be delivered, so that a slow client delays
+ *   nobody.
  * Can go wrong: no turn in time → `unavailable`: other requests of the same organization take the turns.
  */
 import { unavailable } from '../failures.ts'
@@ -49,7 +51,10 @@ export const createTurn = (turns: Semaphores, org: string, from: number, signal:
   }
 }
 
-/** Bytes of reads above which a request needs the turn. Changes and histories are copied: they need as much again for the answer. */
+/**
+ * Bytes of reads above which a request needs the turn. Changes and histories are copied: they need as much again for
+ * the answer.
+ */
 export const largeFrom = (route: string | undefined): number =>
   route !== undefined && COPIED.test(route) ? SMALL_ANSWER_BYTES : LARGE_READ_BYTES
 const COPIED = /\/(?:changes|history)$/

@@ -1,8 +1,8 @@
 /**
- * A number of permits, and a short line of those who wait for one. In: who asks. Out: a function that gives the permit back, or undefined
- * where there is none.
- * Promises: never more permits out than there are; a permit is given back once, however often its function is called; who waits longest
- *   is next; nobody waits longer than `waitMax` or than its signal.
+ * A number of permits, and a short line of those who wait for one. In: who asks. Out: a function that gives the permit
+ * back, or undefined where there is none.
+ * Promises: never more permits out than there are; a permit is given back once, however often its function is called;
+ *   who waits longest is next; nobody waits longer than `waitMax` or than its signal.
  */
 
 import { unavailable } from '../failures.ts'
@@ -12,7 +12,10 @@ export type Release = () => void
 export type Semaphore = {
   /** A permit now, or undefined. */
   readonly tryAcquire: () => Release | undefined
-  /** A permit now or after waiting; undefined where the line is full, or the wait was too long. Fails with `unavailable` when the signal ends it. */
+  /**
+   * A permit now or after waiting; undefined where the line is full, or the wait was too long. Fails with `unavailable`
+   * when the signal ends it.
+   */
   readonly acquire: (signal: AbortSignal) => Promise<Release | undefined>
   readonly held: () => number
   readonly waiting: () => number
@@ -78,7 +81,9 @@ export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, la
   }
 }
 
-/** A semaphore for each name, there while it is in use: as many as are asked for at once, whatever the number of names. */
+/**
+ * A semaphore for each name, there while it is in use: as many as are asked for at once, whatever the number of names.
+ */
 export type Semaphores = {
   readonly tryAcquire: (name: string) => Release | undefined
   readonly acquire: (name: string, signal: AbortSignal) => Promise<Release | undefined>

@@ -1,4 +1,7 @@
-/** All semaphores of the API, and how much of each is in use: what one client, one organization or one kind of work may take of a process at once. */
+/**
+ * All semaphores of the API, and how much of each is in use: what one client, one organization or one kind of work may
+ * take of a process at once.
+ */
 
 import {
   KEY_LOOK_UPS,

@@ -1,12 +1,13 @@
 /**
- * Multi-gets of several requests go together. In: the names of documents that one request asks for. Out: their answer.
- *   While one is under way those that come wait for it, but not for long, and then go as one: with little to do nobody waits, with much to do
- *   there are few. What several ask for is read once.
- * Promises: nothing is read before whoever asks for it has asked, and each one's documents are read in its order; whoever goes
- *   together with others is answered as if alone. Nothing is asked for a request that has ended, and every promise has a listener.
+ * Batches multi-gets of several requests. In: the names of documents that one request needs. Out: their answer. While
+ *   one multi-get is under way, further ones wait a few milliseconds and are then sent together: under low load nothing
+ *   waits, under high load there are few multi-gets. A document that several requests need is read once.
+ * Promises: no document is read before its request asked for it; each request gets its documents in its order, as if it
+ *   was sent alone. Nothing is asked for a request that has ended, and every promise has a listener.
  * Can go wrong, when requests go together:
  *   - one document cannot be read → its requests fail, the others have their part of the same answer;
- *   - the answer is malformed or too large → it is asked again in halves, one after the other, until the request at fault is alone;
+ *   - the answer is malformed or too large → it is asked again in halves, one after the other, until the request at
+ *     fault is alone;
  *   - Elasticsearch is overloaded, away or slow → all fail: to ask again would multiply its load.
  */
 

@@ -1,7 +1,8 @@
 /**
- * In: a search of one index or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also the ids of indices.
- * Promises: one request each within the signal's time, never more than READS_IN_FLIGHT_MAX at once; bytes that are being
- *   collected count against the budget of answers.
+ * In: a search of one index or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also the
+ * ids of indices.
+ * Promises: one request each within the signal's time, never more than READS_IN_FLIGHT_MAX at once; bytes that are
+ *   being collected count against the budget of answers.
  * Can go wrong: away, slow, blocked, refusing or too much → `unavailable`. What Elasticsearch says about it is dropped
  *   unread: its reasons quote values.
  */
@@ -46,7 +47,9 @@ export type Observe = (operation: Operation, outcome: string, milliseconds: numb
 
 type Parts = {
   readonly transport: Transport
-  /** Told which node answered: the client's pool forgets nothing about a node that once failed when answers are streams. */
+  /**
+   * Told which node answered: the client's pool forgets nothing about a node that once failed when answers are streams.
+   */
   readonly answered: (connection: unknown) => void
   /** Nodes there are besides the first: a read is tried again on another when one cannot be reached. */
   readonly otherNodes: number
@@ -175,8 +178,9 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
   })
 
 /**
- * Puts an answer together as its parts come. A long one grows in place: parts that are kept until the end and then copied take twice its
- * bytes, and the garbage collector frees them late. 80 fast readers of large answers: 550 MiB resident with parts, 430 MiB so.
+ * Puts an answer together as its parts come. A long one grows in place: parts that are kept until the end and then
+ * copied take twice its bytes, and the garbage collector frees them late. 80 fast readers of large answers: 550 MiB
+ * resident with parts, 430 MiB so.
  */
 const createCollector = () => {
   let parts: Buffer[] = []

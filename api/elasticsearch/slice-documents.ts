@@ -1,13 +1,17 @@
 /**
  * In: the bytes of an answer of Elasticsearch to a search or a multi-get, and what was asked.
  * Out: where in these bytes each document and its body lie. Nothing is copied and no body is parsed.
- * Promises: a document is what was asked for (index and id, or index and organization), complete, and nothing follows that
- *   was overlooked; `_source` is what the projector wrote, byte for byte (schemas/stored/documents.ts: `body_bytes`, then `body`, last).
- * Can go wrong: an answer that is partial, timed out, or of another form than this is `unavailable`, never something short.
+ * Promises: a document is what was asked for (index and id, or index and organization), complete, and nothing follows
+ *   that was overlooked; `_source` is what the projector wrote, byte for byte (schemas/stored/documents.ts:
+ *   `body_bytes`, then `body`, last).
+ * Can go wrong: an answer that is partial, timed out, or of another form than this is `unavailable`, never something
+ * short.
  */
 import { unavailable } from '../failures.ts'
 
-/** A document's place in the bytes of an answer: `start` is its opening brace, `end` the place after its closing one. */
+/**
+ * A document's place in the bytes of an answer: `start` is its opening brace, `end` the place after its closing one.
+ */
 export type DocumentSlice = {
   readonly bytes: Buffer
   readonly start: number
@@ -151,8 +155,8 @@ export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (D
   })
 
 /**
- * The answers to parts of a multi-get, each as if its names had been asked for alone, in bytes of its own. A document that could
- * not be read stays so in each part that has it.
+ * The answers to parts of a multi-get, each as if its names had been asked for alone, in bytes of its own. A document
+ * that could not be read stays so in each part that has it.
  * @param parts of each the places of its names among all
  */
 export const divideMultiGet = (
@@ -226,7 +230,10 @@ const endOfDigits = (bytes: Buffer, from: number): number => {
   return at
 }
 
-/** The whole number that these digits are; NaN, which is equal to nothing and before nothing, where there are none or too many. */
+/**
+ * The whole number that these digits are; NaN, which is equal to nothing and before nothing, where there are none or
+ * too many.
+ */
 const numberIn = (bytes: Buffer, from: number, to: number): number => {
   if (to === from || to - from > 16) return Number.NaN
   let number = 0

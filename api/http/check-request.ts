@@ -35,7 +35,7 @@ const headersAreTooLarge = (rawHeaders: readonly string[]): boolean => {
 
 /** Why this is not to be taken for a request, where Node takes it for one. */
 const whyUnreadable = ({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined => {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The version of HTTP is not one that is spoken here.'
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'Unsupported HTTP version.'
   const hosts = countHeader(rawHeaders, 'host')
   if (hosts > 1) return 'The request has more than one Host header.'
   if (hosts === 0 && httpVersion === '1.1') return 'The request has no Host header.'

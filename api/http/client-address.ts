@@ -1,7 +1,8 @@
 /**
  * In: a request. Out: the address that it came from.
- * Promises: what `X-Forwarded-For` says is believed only as far as the proxies that said it are trusted: the answer is the right-most hop
- *   that is no trusted proxy. Without trusted proxies it is the other end of the connection, whatever the header says.
+ * Promises: what `X-Forwarded-For` says is believed only as far as the proxies that said it are trusted: the answer is
+ *   the right-most hop that is no trusted proxy. Without trusted proxies it is the other end of the connection,
+ *   whatever the header says.
  * Can go wrong: a hop that is no address ends the search; the answer is then the hop before it.
  */
 import type { IncomingMessage } from 'node:http'

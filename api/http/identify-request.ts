@@ -1,6 +1,8 @@
 /**
- * In: a request. Out: the same with an id of ours, which every answer has as `X-Request-Id`, its target read, and a signal that ends it.
- * Promises: the id is never one the client chose; when the client goes away or the time is up, what was asked of Elasticsearch ends.
+ * In: a request. Out: the same with an id of ours, which every answer has as `X-Request-Id`, its target read, and a
+ * signal that ends it.
+ * Promises: the id is never one the client chose; when the client goes away or the time is up, what was asked of
+ * Elasticsearch ends.
  */
 
 import { READ_TIME_MAX } from '../limits.ts'

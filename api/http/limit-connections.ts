@@ -1,7 +1,7 @@
 /**
  * How many connections there are at once. In: a server. Out: the same, with a limit.
- * Promises: when nearly all are in use, a new connection ends the one that is idle for longest: kept after its last answer, with no request
- *   under way. So clients that keep connections turn no new client away.
+ * Promises: when nearly all are in use, a new connection ends the one that is idle for longest: kept after its last
+ *   answer, with no request under way. So clients that keep connections turn no new client away.
  * Can go wrong: all are in use, and none is idle → Node closes the new one without an answer, and it is counted.
  */
 import type { Server, ServerResponse } from 'node:http'

@@ -1,4 +1,7 @@
-/** What the API logs: one line a request, of refusals the address that they came from, and what an operator must know. Never a URL, a key, an id of a record, an amount or another library's message. */
+/**
+ * What the API logs: one line a request, of refusals the address that they came from, and what an operator must know.
+ * Never a URL, a key, an id of a record, an amount or another library's message.
+ */
 import type { Logger } from 'pino'
 import { errorPlace } from '../../schemas/error-place.ts'
 import type { State } from './request.ts'

@@ -1,7 +1,8 @@
 /**
  * In: a request and its answer. Out: something is run once, when the answer is delivered or its connection is gone.
- * Promises: it runs whatever the client sends. An answer whose turn on its connection does not come (the connection was ended before, or
- *   a CONNECT behind it took Node's listeners off) does not hear that the connection closed: so both are listened to.
+ * Promises: it runs whatever the client sends. An answer whose turn on its connection does not come (the connection was
+ *   ended before, or a CONNECT behind it took Node's listeners off) does not hear that the connection closed: so both
+ *   are listened to.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 

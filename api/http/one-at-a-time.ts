@@ -1,6 +1,8 @@
 /**
- * In: the requests of a connection. Out: the same, one after the other: the next one begins when the answer before it is delivered.
- * Promises: a connection holds one answer at a time, however many requests it sends ahead; while one waits, nothing more is read.
+ * In: the requests of a connection. Out: the same, one after the other: the next one begins when the answer before it
+ * is delivered.
+ * Promises: a connection holds one answer at a time, however many requests it sends ahead; while one waits, nothing
+ * more is read.
  * Can go wrong: more than REQUESTS_AHEAD_MAX come in the bytes that were already read → the connection is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'

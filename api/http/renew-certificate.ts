@@ -1,6 +1,7 @@
 /**
  * In: the certificate and key of the API, as they are read now. Out: new connections get them once they have changed.
- * Promises: certificate and key are used only where they fit together; until then the pair before stays, and a warning is logged once.
+ * Promises: certificate and key are used only where they fit together; until then the pair before stays, and a warning
+ * is logged once.
  */
 import { createSecureContext } from 'node:tls'
 import type { Tls } from './server.ts'
@@ -29,7 +30,10 @@ export const renewCertificate = (current: Tls, { read, use, say }: Steps): (() =
   }
 }
 
-/** Why no server can use this pair. An empty text is no certificate and no key: Node would take it for one that was not given. */
+/**
+ * Why no server can use this pair. An empty text is no certificate and no key: Node would take it for one that was not
+ * given.
+ */
 export const whyUnfit = (tls: Tls): string | undefined => {
   if (tls.cert === '' || tls.key === '') return 'empty'
   try {

@@ -28,8 +28,8 @@ export type Context = Koa.ParameterizedContext<State>
 export const BASE_PATH = '/api/v1'
 
 /**
- * Path and query of a request target, with nothing decoded, normalised or repaired: what is not a path of ours as it stands is none.
- * The absolute form (`GET http://host/path`) is a way to write the same target.
+ * Path and query of a request target, with nothing decoded, normalised or repaired: what is not a path of ours as it
+ * stands is none. The absolute form (`GET http://host/path`) is a way to write the same target.
  */
 export const readTarget = (target: string): { path: string; query: string } => {
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)

@@ -1,6 +1,6 @@
 /**
- * In: connections. Out: requests for the app; for bytes that are none, for a connection that is silent, and for what HTTP has
- *   besides requests (CONNECT, expectations), the refusal in the one shape, and the connection is closed.
+ * In: connections. Out: requests for the app; for bytes that are none, for a connection that is silent, and for what
+ *   HTTP has besides requests (CONNECT, expectations), the refusal in the one shape, and the connection is closed.
  * Promises: nothing is answered by Node itself: its own 400, 408, 413, 417 and 431 have no body and no request id.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
@@ -77,7 +77,8 @@ export const createApiServer = (parts: Parts): Server => {
   socketsOf.set(server, sockets)
   server.on('connection', (socket: Socket) => void sockets.add(socket.once('close', () => sockets.delete(socket))))
   server.setTimeout(SOCKET_SILENCE_MAX)
-  // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app counts.
+  // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app
+  // counts.
   server.maxHeadersCount = 0
 
   const refuse = (socket: Duplex, code: RefusalCode) => {
@@ -101,13 +102,14 @@ export const createApiServer = (parts: Parts): Server => {
     refuseNext(socket, codeOf(error))
   })
   server.on('connect', ({ socket }) => {
-    // HAZARD: Node takes its own listeners off this socket. Without one for `error` a reset connection would end the process;
-    // without a timeout a client that reads nothing would hold it for ever.
+    // HAZARD: Node takes its own listeners off this socket. Without one for `error` a reset connection would end the
+    // process; without a timeout a client that reads nothing would hold it for ever.
     socket.on('error', () => socket.destroy())
     socket.setTimeout(SOCKET_SILENCE_MAX, () => socket.destroy())
     refuseNext(socket, 'invalid_request')
   })
-  // A final answer at once is also the answer to `Expect: 100-continue`: no body is read. Any other expectation is refused by the app.
+  // A final answer at once is also the answer to `Expect: 100-continue`: no body is read. Any other expectation is
+  // refused by the app.
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   return server

@@ -1,7 +1,8 @@
 /**
  * In: the text of an API key. Out: whose it is and what it may, or that it is none.
  * Promises: what is believed is at most KEY_BELIEVED_FOR old; an unknown and a revoked key are the same to a caller.
- * Can go wrong: keys that are not read completely yet, or cannot be read → `unavailable`, never "unknown". That is not remembered.
+ * Can go wrong: keys that are not read completely yet, or cannot be read → `unavailable`, never "unknown". That is not
+ * remembered.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -23,7 +24,10 @@ import {
 import { unavailable } from '../failures.ts'
 import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from '../limits.ts'
 
-/** Whose key it is. `id` is the key's id, unique within its organization only; `orgHash` stands for the organization in logs. */
+/**
+ * Whose key it is. `id` is the key's id, unique within its organization only; `orgHash` stands for the organization in
+ * logs.
+ */
 export type KeyHolder = {
   readonly org: string
   readonly orgHash: string

@@ -1,10 +1,13 @@
 /**
- * In: an organization, where its partition is, and the moment that a client asks about. Out: where the partition was then.
- * Promises: one answer for ever: what was asked about once is the same with the next page, tomorrow and in another process.
+ * In: an organization, where its partition is, and the moment that a client asks about. Out: where the partition was
+ * then.
+ * Promises: one answer for ever: what was asked about once is the same with the next page, tomorrow and in another
+ * process.
  * Can go wrong: a moment that is not over, or a change that is none of this organization's, is `invalid_request`.
  *
- * An instant is over when everything that can bear its time, or an earlier one, is published: once a later event of the organization is, since
- * `at` never goes back in a partition; without one a while after the projection has passed it: see AS_OF_SETTLED.
+ * An instant is over when everything that can bear its time, or an earlier one, is published: once a later event of the
+ * organization is, since `at` never goes back in a partition; without one a while after the projection has passed it:
+ * see AS_OF_SETTLED.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'

@@ -1,7 +1,8 @@
 /**
  * In: a generation that is read. Out: nothing, where its indices are those that were projected into.
- * Promises: a snapshot that was restored carries other ids than were recorded, and nothing of it is believed before a projector has taken it:
- *   no revoked key, no position. The ids are looked at again while requests are served, at most INDICES_BELIEVED_FOR apart.
+ * Promises: a snapshot that was restored carries other ids than were recorded, and nothing of it is believed before a
+ *   projector has taken it: no revoked key, no position. The ids are looked at again while requests are served, at most
+ *   INDICES_BELIEVED_FOR apart.
  * Can go wrong: the ids differ, were never recorded, or cannot be read → `unavailable`, never 401 or a short list.
  */
 

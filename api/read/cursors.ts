@@ -1,6 +1,6 @@
 /**
- * In: what a client names: a record of a list (a cursor), or a change (a cursor of the feed, or a moment). Out: its place: of a record
- *   where its list has it, of a change the offset of its event.
+ * In: what a client names: a record of a list (a cursor), or a change (a cursor of the feed, or a moment). Out: its
+ *   place: of a record where its list has it, of a change the offset of its event.
  * Promises: one that was good is good for ever: a place never changes, whatever replaced the record since.
  */
 import { LRUCache } from 'lru-cache'

@@ -1,12 +1,12 @@
 /**
- * In: an organization, and the documents of it that a request reads by name. Out: the position up to which it may see, and
- *   these documents.
- * Promises: a document was read no earlier than the position; within this process no position ever goes back, and no time but one
- *   that the projector took back.
+ * In: an organization, and the documents of it that a request reads by name. Out: the position up to which it may see,
+ *   and these documents.
+ * Promises: a document was read no earlier than the position; within this process no position ever goes back, and no
+ *   time but one that the projector took back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
- * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of the
- * event that replaced it, and everything at an offset below `publishedTo` is searchable.
+ * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of
+ * the event that replaced it, and everything at an offset below `publishedTo` is searchable.
  */
 
 import { partitionOf } from '../../schemas/partition.ts'
@@ -30,7 +30,9 @@ import { unavailable } from '../failures.ts'
 import { SWAP_WAIT, SWAP_WAITS } from '../limits.ts'
 import { type Later, untilOver } from '../time-limits.ts'
 
-/** Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds. */
+/**
+ * Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds.
+ */
 export type Position = {
   readonly generation: Generation
   readonly publishedTo: number
@@ -45,7 +47,10 @@ export type Generation = {
   readonly rules: number
 }
 
-/** What is live, and what readers may have seen of the one before: undefined where there was none, null while it is found out. */
+/**
+ * What is live, and what readers may have seen of the one before: undefined where there was none, null while it is
+ * found out.
+ */
 type Live = { readonly name: string; readonly floor: readonly number[] | null | undefined }
 
 /** Made before `publishedTo`, whether replaced since or not. */
@@ -59,8 +64,8 @@ export const visibleRange = (position: Position) => ({ lt: position.publishedTo 
 export const notReplacedRange = (position: Position) => ({ gte: position.publishedTo })
 
 /**
- * How a request reads documents together with the position. `at-position`: no earlier than it. `known-before`: the client
- * can only know of them from an earlier answer, so that they were there before this request began.
+ * How a request reads documents together with the position. `at-position`: no earlier than it. `known-before`: the
+ * client can only know of them from an earlier answer, so that they were there before this request began.
  */
 export type Freshness = 'at-position' | 'known-before'
 
@@ -127,7 +132,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const partition = partitionOf(org, generation.partitions)
       const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
       const names = documents(generation)
-      // In this order: the documents of one shard are read one after the other, and what was live after a position was read was so before.
+      // In this order: the documents of one shard are read one after the other, and what was live after a position was
+      // read was so before.
       const [positionNow, liveNow, ...found] = await read(
         [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],
         signal,
@@ -150,8 +156,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       if (isBelowFloor) throw unavailable('position_went_back')
       const now = reach(generation, partition, before, published)
       const position = { generation, ...now }
-      // One multi-get reads its documents in any order. Where the position has moved since this process last read it, or
-      // is another generation's, a document may have been read before what it covers was written: it is read again.
+      // One multi-get reads its documents in any order. Where the position has moved since this process last read it,
+      // or is another generation's, a document may have been read before what it covers was written: it is read again.
       const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name
       const again = moved && freshness === 'at-position' && names.length > 0
       return { position, documents: again ? await read(names, signal) : found }
@@ -187,7 +193,10 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
 type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeOf'>
 
-/** The later time of two. One that was taken back since was never true, however late it is: each generation counts that for itself. */
+/**
+ * The later time of two. One that was taken back since was never true, however late it is: each generation counts that
+ * for itself.
+ */
 const laterTime = (a: Time, b: Time): Time => {
   const later = b.time > a.time ? b : a
   const { time } = a.timeOf !== b.timeOf || a.takenBack === b.takenBack ? later : b.takenBack > a.takenBack ? b : a
@@ -205,7 +214,9 @@ const pause = (later: Later, signal: AbortSignal): Promise<void> => {
   return untilOver(promise, signal).finally(cancel)
 }
 
-/** Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not. */
+/**
+ * Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not.
+ */
 const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined): Live => {

@@ -1,8 +1,8 @@
 /**
- * In: an organization, the position its page was read at, and whether the page holds records. Out: the instant up to which
- *   everything published for it is included.
- * Promises: the time of its partition; for an organization without any record the oldest of all partitions, so that nobody
- *   can tell from it which partition is idle.
+ * In: an organization, the position its page was read at, and whether the page holds records. Out: the instant up to
+ *   which everything published for it is included.
+ * Promises: the time of its partition; for an organization without any record the oldest of all partitions, so that
+ *   nobody can tell from it which partition is idle.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'

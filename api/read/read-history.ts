@@ -1,7 +1,8 @@
 /**
- * In: an organization, the id of a payout and the parameters of a list. Out: a page of the payouts of its rep for its period, the oldest
- *   first, and the one before the page.
- * Promises: every payout there was at the position, replaced or not, in the order in which each replaced the one before.
+ * In: an organization, the id of a payout and the parameters of a list. Out: a page of the payouts of its rep for its
+ *   period, the oldest first, and the one before the page.
+ * Promises: every payout there was at the position, replaced or not, in the order in which each replaced the one
+ * before.
  * Can go wrong: an unknown payout is `not_found`; a cursor that is none of these payouts is `invalid_cursor`.
  */
 import { indexOf, recordId } from '../../schemas/stored/documents.ts'

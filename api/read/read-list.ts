@@ -1,8 +1,10 @@
 /**
- * In: an organization, a list and its parameters. Out: the documents of one page, in order, whether more follow, and the
- *   position they were read at.
- * Promises: exactly what is visible (payouts, reps, periods: current) at the position, after the cursor, in the list's order, without a gap.
- * Can go wrong: a cursor that names nothing visible in this list is `invalid_cursor`, another organization's and an unknown one alike.
+ * In: an organization, a list and its parameters. Out: the documents of one page, in order, whether more follow, and
+ *   the position they were read at.
+ * Promises: exactly what is visible (payouts, reps, periods: current) at the position, after the cursor, in the list's
+ * order, without a gap.
+ * Can go wrong: a cursor that names nothing visible in this list is `invalid_cursor`, another organization's and an
+ * unknown one alike.
  */
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'

@@ -1,13 +1,13 @@
 /**
- * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and after which place. Out: at most `limit` of its documents, in order,
- *   and whether more follow.
- * Promises: what is visible there (of payouts, reps and periods: current there), without a gap; a page ends early where its
- *   records are large, never before the first one.
+ * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and after which
+ *   place. Out: at most `limit` of its documents, in order, and whether more follow.
+ * Promises: what is visible there (of payouts, reps and periods: current there), without a gap; a page ends early where
+ *   its records are large, never before the first one.
  * Can go wrong: what Elasticsearch cannot answer completely is `unavailable`.
  *
- * A record may have 8 MiB, and nothing that is searched says how large one is. So the number asked for at once goes by the
- * records last seen of the organization: few at first, all that is left as soon as they are seen to be small. Where that was
- * too much after all, what came is thrown away and few are asked for again.
+ * A record may have 8 MiB, and nothing that is searched says how large one is. So the number asked for at once goes by
+ * the records last seen of the organization: few at first, all that is left as soon as they are seen to be small. Where
+ * that was too much after all, what came is thrown away and few are asked for again.
  */
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
@@ -108,7 +108,8 @@ const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, si
   const visible = visibleRange(position)
   const ranges: Record<string, object>[] =
     order === 'seq' ? [{ seq: { ...behind, ...visible } }] : [{ [order]: behind }, { seq: visible }]
-  // Payroll records are never replaced: each stays, and a void is one more. What is replaced stays in the feed and in its chain.
+  // Payroll records are never replaced: each stays, and a void is one more. What is replaced stays in the feed and in
+  // its chain.
   if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
   const terms = Object.entries({ org_id: org, ...chain }).map(([field, value]) => ({ term: { [field]: value } }))
   return JSON.stringify({

@@ -1,6 +1,8 @@
 /**
- * In: the query of a request as it came, and the id in its path. Out: the parameters of a list or of a single read; a well-formed id.
- * Promises: what is unknown, repeated or not a value is refused, never ignored: a mistyped `starting_after` must not start over.
+ * In: the query of a request as it came, and the id in its path. Out: the parameters of a list or of a single read; a
+ * well-formed id.
+ * Promises: what is unknown, repeated or not a value is refused, never ignored: a mistyped `starting_after` must not
+ * start over.
  */
 
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../schemas/limits.ts'
@@ -119,8 +121,8 @@ const readQuery = (query: string, known: readonly string[]): Given => {
 }
 
 /**
- * The name is repeated, so that its client finds it: as far as it is made of usual characters, and never so much of it that it could be a
- * whole key.
+ * The name is repeated, so that its client finds it: as far as it is made of usual characters, and never so much of it
+ * that it could be a whole key.
  */
 const unknownParameter = (name = ''): Refusal => {
   const [usual = ''] = /^[A-Za-z0-9_.[\]-]*/.exec(name) ?? []

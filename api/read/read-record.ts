@@ -65,7 +65,10 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
   }
 }
 
-/** Reads documents no earlier than the position of the organization, and gives the position it had at a moment, besides the one it has now. */
+/**
+ * Reads documents no earlier than the position of the organization, and gives the position it had at a moment, besides
+ * the one it has now.
+ */
 export const createReadAtMoment = ({ readAt, places, positionAt }: Parts) => {
   return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
     const finding = places.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])

@@ -1,4 +1,7 @@
-/** What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and moments. */
+/**
+ * What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and
+ * moments.
+ */
 
 import type { MultiGet, Search } from '../elasticsearch/client.ts'
 import type { Later } from '../time-limits.ts'

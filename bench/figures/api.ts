@@ -1,7 +1,7 @@
 /**
- * The API beside what it asks: pages, single records and statements of an organization with many payouts, read through the
- * API process and, by the same load tool, the very same searches and multi-gets sent straight to Elasticsearch, in rounds
- * that alternate. Then a whole walk, and pages while a projector writes.
+ * The API beside what it asks: pages, single records and statements of an organization with many payouts, read through
+ * the API process and, by the same load tool, the very same searches and multi-gets sent straight to Elasticsearch, in
+ * rounds that alternate. Then a whole walk, and pages while a projector writes.
  */
 import { walkPayouts } from '../processes/api-process.ts'
 import { type Recording, record } from '../processes/api-recordings.ts'

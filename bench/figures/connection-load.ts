@@ -1,6 +1,6 @@
 /**
- * A good client among others: how much longer its pages take while very many connections idle and others send their requests
- * slowly; and whether the time of an answer tells another organization's record from one that nobody has.
+ * A good client among others: how much longer its pages take while very many connections idle and others send their
+ * requests slowly; and whether the time of an answer tells another organization's record from one that nobody has.
  */
 import { connect, type Socket } from 'node:net'
 import { authorization, type RunningApi, readApi } from '../processes/api-process.ts'
@@ -96,7 +96,10 @@ const probe = async (
   return times
 }
 
-/** How often one of the first takes longer than one of the second: 0.5 where nothing tells them apart (Mann and Whitney). */
+/**
+ * How often one of the first takes longer than one of the second: 0.5 where nothing tells them apart (Mann and
+ * Whitney).
+ */
 export const slowerShare = (first: readonly number[], second: readonly number[]): number => {
   const all = [...first.map(time => ({ time, of: 0 })), ...second.map(time => ({ time, of: 1 }))]
   all.sort((a, b) => a.time - b.time)

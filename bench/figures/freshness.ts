@@ -1,7 +1,7 @@
 /**
  * Freshness: from publishing an event to seeing it through the API, at steady rates over several organizations; and, at
- * the same rates, to finding it in an index that a plain pipe writes and Elasticsearch refreshes once a second. One event
- * in so many is a probe: it is asked for by its id until it is there.
+ * the same rates, to finding it in an index that a plain pipe writes and Elasticsearch refreshes once a second. One
+ * event in so many is a probe: it is asked for by its id until it is there.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordId } from '../../schemas/stored/documents.ts'
@@ -16,7 +16,10 @@ import type { FreshnessRate } from '../rig/sizes.ts'
 import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
 import { type Cpu, watchCpu } from '../rig/usage.ts'
 
-/** Milliseconds between two questions for one probe: a tenth of its age, so that a slow answer is not made slower by asking. */
+/**
+ * Milliseconds between two questions for one probe: a tenth of its age, so that a slow answer is not made slower by
+ * asking.
+ */
 const ASK_MS = 5
 const ASK_SHARE = 0.1
 /** Milliseconds after which a probe that is not there is a failure. */
@@ -104,7 +107,10 @@ type System = {
   readonly died: Promise<never>
 }
 
-/** Milliseconds since it was published: when the answer that has it had come, and when the last without it was asked for. */
+/**
+ * Milliseconds since it was published: when the answer that has it had come, and when the last without it was asked
+ * for.
+ */
 type Probe = { readonly seen: number; readonly notYet: number; readonly asked: number; readonly refused: number }
 type Round = {
   readonly probes: readonly Probe[]

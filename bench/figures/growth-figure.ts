@@ -77,7 +77,9 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
 
 type Part = { readonly payouts: number; readonly rate: number; readonly mebibytes: number | undefined }
 
-/** Rate of every part, and the memory at its end. Where a part ends between two looks, it went on evenly between them. */
+/**
+ * Rate of every part, and the memory at its end. Where a part ends between two looks, it went on evenly between them.
+ */
 const partsOf = (growth: readonly Growth[], step: number): Part[] => {
   const reached = (payouts: number): Growth | undefined => {
     const place = growth.findIndex(look => look.payouts >= payouts)

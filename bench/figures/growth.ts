@@ -1,6 +1,7 @@
 /**
- * What becomes slower as the data grows: the same organization with ten times as many payouts each time, projected and read;
- * the largest also while it is projected, and when its projector starts again. And the same events in longer chains.
+ * What becomes slower as the data grows: the same organization with ten times as many payouts each time, projected and
+ * read; the largest also while it is projected, and when its projector starts again. And the same events in longer
+ * chains.
  */
 import { startApi } from '../processes/api-process.ts'
 import {

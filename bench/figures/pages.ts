@@ -1,4 +1,7 @@
-/** How long a page takes at the beginning, in the middle and at the end of a long walk, and how long it takes until a single payout is seen. */
+/**
+ * How long a page takes at the beginning, in the middle and at the end of a long walk, and how long it takes until a
+ * single payout is seen.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { authorization, type RunningApi, walkPayouts } from '../processes/api-process.ts'
 import type { Bench } from '../rig/bench.ts'

@@ -1,6 +1,6 @@
 /**
- * What a second projector in the group adds on one machine, and what six partitions give over one. Rounds of the three alternate,
- * each from empty indices.
+ * What a second projector in the group adds on one machine, and what six partitions give over one. Rounds of the three
+ * alternate, each from empty indices.
  */
 
 import { forgetProjectors, outcomes, readMetrics, startProjector, untilCaughtUp } from '../processes/projection.ts'
@@ -42,7 +42,9 @@ export const measurePartitions: Measure = async bench => {
   return figureOf(bench, recorded.length, measured)
 }
 
-/** @returns seconds from the first log line "projecting" until all is visible; sharing out the partitions is part of it */
+/**
+ * @returns seconds from the first log line "projecting" until all is visible; sharing out the partitions is part of it
+ */
 const projectBy = async (bench: Bench, topics: Topics, projectors: number, events: number): Promise<number> => {
   const prefix = newPrefix()
   const ends = await topics.ends()
@@ -63,7 +65,7 @@ const projectBy = async (bench: Bench, topics: Topics, projectors: number, event
   return seconds
 }
 
-/** Whoever loses a partition while it is projected leaves records to be applied again: at least once each. */
+/** A projector that loses a partition leaves records that are applied again: at least once each. */
 const requireAllApplied = async (running: readonly Running[], events: number): Promise<void> => {
   let applied = 0
   for (const projector of running) {

@@ -1,6 +1,7 @@
 /**
- * Replay: how fast an existing topic is projected into empty indices until all of it is visible, beside the bulk ceiling (the very
- * same bulk requests sent again by a loop that does nothing else) and beside plain pipes on the same topic. Rounds alternate.
+ * Replay: how fast an existing topic is projected into empty indices until all of it is visible, beside the bulk
+ * ceiling (the very same bulk requests sent again by a loop that does nothing else) and beside plain pipes on the same
+ * topic. Rounds alternate.
  */
 import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
 import { type Peer, type Piped, pipeOnce, preparePeers } from '../peers.ts'
@@ -25,7 +26,10 @@ import {
   type Round,
 } from './replay-figure.ts'
 
-/** Warming up ends when two rounds of both differ by no more percent than this, or after as many rounds as the size says. */
+/**
+ * Warming up ends when two rounds of both differ by no more percent than this, or after as many rounds as the size
+ * says.
+ */
 const WARM_PERCENT = 10
 
 export const measureReplay: Measure = async bench => {

@@ -1,6 +1,6 @@
 /**
- * A plain pipe to compare with, not to copy: kafkajs and the client's own bulk helper, as most would write it. One document an
- * event, nothing decided. What Elasticsearch refuses is dropped, and the offset committed past it.
+ * A plain pipe to compare with, not to copy: kafkajs and the client's own bulk helper, as most would write it. One
+ * document an event, nothing decided. What Elasticsearch refuses is dropped, and the offset committed past it.
  */
 import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaMessage } from 'kafkajs'

@@ -1,4 +1,7 @@
-/** What is asked of the API, and the very searches and multi-gets that the API then asks of Elasticsearch, recorded once. */
+/**
+ * What is asked of the API, and the very searches and multi-gets that the API then asks of Elasticsearch, recorded
+ * once.
+ */
 
 import type { Bench } from '../rig/bench.ts'
 import type { LoadRequest } from '../rig/load.ts'
@@ -16,7 +19,10 @@ const PAGES = [50, 200] as const
 /** Records that are read singly, from all over the list. */
 const SINGLE_READS = 500
 
-/** Walks the pages and reads records once through a proxy that keeps what the API asks. @param apiUrl of the API that is measured */
+/**
+ * Walks the pages and reads records once through a proxy that keeps what the API asks. @param apiUrl of the API that is
+ * measured
+ */
 export const record = async (bench: Bench, prefix: string, apiUrl: string, key: string): Promise<Recording[]> => {
   const wanted = (path: string): boolean => /-payouts\/_search\b/.test(path) || path.startsWith('/_mget')
   await using proxy = await startRecordingProxy(bench.elasticsearch.url, wanted)

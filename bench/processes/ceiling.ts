@@ -1,6 +1,6 @@
 /**
- * What Elasticsearch can do at all: recorded bulk requests sent again to fresh indices, in the order they came, so many at
- * a time, by a loop that does nothing else; then one refresh.
+ * What Elasticsearch can do at all: recorded bulk requests sent again to fresh indices, in the order they came, so many
+ * at a time, by a loop that does nothing else; then one refresh.
  */
 import { Agent, request } from 'node:http'
 import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/stored/documents.ts'
@@ -35,7 +35,10 @@ export const createBulkRequests = (recorded: readonly Recorded[], prefix: string
   }
 }
 
-/** Where the prefix stands that follows `"_index":"`. Within a document the quotes would be escaped: only action lines have it. */
+/**
+ * Where the prefix stands that follows `"_index":"`. Within a document the quotes would be escaped: only action lines
+ * have it.
+ */
 const placesOf = (text: string, body: Buffer): number[] => {
   const sought = Buffer.from(text)
   const places: number[] = []

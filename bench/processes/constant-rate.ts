@@ -4,7 +4,10 @@ import { type Organization, type PayoutShape, payoutOf } from '../rig/dataset.ts
 import { createRandom } from '../rig/random.ts'
 import type { Topics } from './publish.ts'
 
-/** Milliseconds between two requests at least; those due meanwhile are one request. It is what Kafka's own clients wait by default. */
+/**
+ * Milliseconds between two requests at least; those due meanwhile are one request. It is what Kafka's own clients wait
+ * by default.
+ */
 export const LINGER_MS = 5
 
 /** A payout on its way: of which organization, when its request was sent, and its acknowledgement. */

@@ -1,4 +1,7 @@
-/** What is read from: published data, its projection by a real projector process, a key of every organization, and an API. */
+/**
+ * What is read from: published data, its projection by a real projector process, a key of every organization, and an
+ * API.
+ */
 
 import type { Bench } from '../rig/bench.ts'
 import { createDataset, type DatasetSize, type Organization } from '../rig/dataset.ts'

@@ -1,4 +1,6 @@
-/** Holds the ratios of one run against those of another. Times and rates are of a machine and a day, and never compared. */
+/**
+ * Holds the ratios of one run against those of another. Times and rates are of a machine and a day, and never compared.
+ */
 import type { Figure, Row } from '../rig/bench.ts'
 
 /** By how many percent a ratio may be worse. */

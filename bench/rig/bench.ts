@@ -19,7 +19,10 @@ export type Bench = {
   readonly profile: string | undefined
 }
 
-/** Measures one figure, as one table or several. Everything it started or created is gone when it is done, however it ends. */
+/**
+ * Measures one figure, as one table or several. Everything it started or created is gone when it is done, however it
+ * ends.
+ */
 export type Measure = (bench: Bench) => Promise<Figure | readonly Figure[]>
 
 export type Figure = {
@@ -31,10 +34,15 @@ export type Figure = {
   readonly pictures?: readonly Picture[]
 }
 
-/** One line of the table. A ratio compares two things measured in the same run: it means the same on another machine. */
+/**
+ * One line of the table. A ratio compares two things measured in the same run: it means the same on another machine.
+ */
 export type Row = {
   readonly what: string
-  /** What a ratio is found by in other results where `what` is not always the same; of all ratios of a name it is the only such. */
+  /**
+   * What a ratio is found by in other results where `what` is not always the same; of all ratios of a name it is the
+   * only such.
+   */
   readonly key?: string
   readonly unit: string
   /** Of several rounds their median. */

@@ -1,6 +1,6 @@
 /**
- * Gives processes a core of their own, and takes it away again: on few cores, what is measured and what it stands on otherwise share
- * all of them. Only where Linux's taskset is there, and the servers are ours.
+ * Gives processes a core of their own, and takes it away again: on few cores, what is measured and what it stands on
+ * otherwise share all of them. Only where Linux's taskset is there, and the servers are ours.
  */
 import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * The data that is measured with: organizations with reps and periods, and payouts of a given number of lines and steps,
- * some of which replace an earlier one. Seeded: the same size gives the same events, byte for byte.
+ * The data that is measured with: organizations with reps and periods, and payouts of a given number of lines and
+ * steps, some of which replace an earlier one. Seeded: the same size gives the same events, byte for byte.
  */
 import type { CommissionEvent, LineItem, PayoutCalculatedData, TraceStep } from '../../schemas/events.ts'
 import { createRandom, type Random } from './random.ts'
@@ -104,7 +104,10 @@ function* payoutsOf(
   }
 }
 
-/** Which pair of rep and period the next payout of an organization is of: one that has a payout, or the next that has none. */
+/**
+ * Which pair of rep and period the next payout of an organization is of: one that has a payout, or the next that has
+ * none.
+ */
 const pairOf = (
   pairs: number,
   done: number,

@@ -1,14 +1,13 @@
 /** What the bench asks of Elasticsearch besides what it measures: indices, positions, versions. */
 import { randomBytes } from 'node:crypto'
 import {
-  commonIndices,
   controlIndexOf,
   FIRST_GENERATION,
-  generationIndices,
   type PositionDocument,
   positionId,
   templateNameOf,
 } from '../../schemas/stored/documents.ts'
+import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 
 export type Elasticsearch = {
   readonly url: string

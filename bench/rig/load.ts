@@ -1,4 +1,6 @@
-/** The load tool: the same requests over and over, a number of connections, each asking again as soon as it is answered. */
+/**
+ * The load tool: the same requests over and over, a number of connections, each asking again as soon as it is answered.
+ */
 import { Agent, request } from 'node:http'
 import { percentile } from './statistics.ts'
 

@@ -1,4 +1,7 @@
-/** Runs the project's own processes as an operator would: from their main files, with settings in the environment. Others, too. */
+/**
+ * Runs the project's own processes as an operator would: from their main files, with settings in the environment.
+ * Others, too.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { isAbsolute, join } from 'node:path'
@@ -119,7 +122,9 @@ const end = async (child: ChildProcess, exit: Promise<unknown[]>): Promise<unkno
   return code ?? by
 }
 
-/** Reads lines until the one that says it is ready. What follows is only taken off its hands: a line for every request. */
+/**
+ * Reads lines until the one that says it is ready. What follows is only taken off its hands: a line for every request.
+ */
 const hear = (streams: readonly Readable[], message: string) => {
   const ready = Promise.withResolvers<LogLine>()
   const lines: LogLine[] = []

@@ -9,7 +9,10 @@ export const spreadOf = (values: readonly number[]): Spread => ({
   highest: Math.max(...values),
 })
 
-/** The smallest value that so many percent of the values do not exceed; of an even number of values, 50 gives the mean of the middle two. */
+/**
+ * The smallest value that so many percent of the values do not exceed; of an even number of values, 50 gives the mean
+ * of the middle two.
+ */
 export const percentile = (values: readonly number[], percent: number): number => {
   const sorted = values.toSorted((a, b) => a - b)
   const rank = (percent / 100) * sorted.length

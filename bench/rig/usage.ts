@@ -1,4 +1,7 @@
-/** What processes have used, as Linux counts it. On other systems, and for a process that is not ours to see, nothing is said. */
+/**
+ * What processes have used, as Linux counts it. On other systems, and for a process that is not ours to see, nothing is
+ * said.
+ */
 import { readFileSync } from 'node:fs'
 
 /** CPU seconds by process; of all that is not among them, as `everything else`. Whatever cannot be seen is absent. */
@@ -23,7 +26,10 @@ export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): ((
   }
 }
 
-/** Whoever else ran on the machine meanwhile: where this is much, times and rates say little, and ratios less. */
+/**
+ * CPU that other processes of the machine took meanwhile. Where it is much, times and rates say little, and ratios even
+ * less.
+ */
 export const EVERYTHING_ELSE = 'everything else'
 
 const cpuOf = (pids: Readonly<Record<string, number | undefined>>): Cpu =>

@@ -1,4 +1,7 @@
-/** `npm run projection -- explain`: how a payout came to be what it is: its chain, step by step, and what was paid for it. Only reads. */
+/**
+ * `npm run projection -- explain`: how a payout came to be what it is: its chain, step by step, and what was paid for
+ * it. Only reads.
+ */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/stored/documents.ts'

@@ -113,7 +113,10 @@ export type Balance = {
   readonly still_owed: string
 }
 
-/** What is owed now, what has left, and what of it is still owed, by currency; in another than the payout's nothing is owed. */
+/**
+ * What is owed now, what has left, and what of it is still owed, by currency; in another than the payout's nothing is
+ * owed.
+ */
 export const balancesOf = (
   current: Pick<PayoutSays, 'currency' | 'net_amount'> | undefined,
   payroll: readonly Pick<PayrollSays, 'currency' | 'amount'>[],

@@ -1,4 +1,6 @@
-/** Up to where a replay goes: from what was asked for to the first offset of each partition that is not in it any more. */
+/**
+ * Up to where a replay goes: from what was asked for to the first offset of each partition that is not in it any more.
+ */
 import { AS_OF_SETTLED } from '../../api/limits.ts'
 import type { Ends } from '../../projector/kafka/source.ts'
 import type { Bounds } from '../../projector/stream/stop-at.ts'
@@ -28,9 +30,10 @@ export const untilAsked = (until: Until, org: string | undefined, partitions: nu
 }
 
 /**
- * An instant is over in a partition once a later record is in it, as its times never go back. Where there is none it must lie so far back that no
- * record can bear it any more: the same margin that `as_of` has in the API.
- * @throws CommandError for one that is not over in every partition that is replayed: the same replay would come to something else a moment later
+ * An instant is over in a partition once a later record is in it, as its times never go back. Where there is none it
+ * must lie so far back that no record can bear it any more: the same margin that `as_of` has in the API.
+ * @throws CommandError for one that is not over in every partition that is replayed: the same replay would come to
+ * something else a moment later
  */
 export const assertOver = (
   time: number,

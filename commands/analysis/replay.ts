@@ -1,6 +1,7 @@
 /**
- * `npm run projection -- replay`: projects the log from its first record on, up to a point, into a sandbox: by the projector's own steps,
- * of all organizations or of one, under the present rules or others. Reads Kafka alone, and writes under the sandboxes' prefix alone.
+ * `npm run projection -- replay`: projects the log from its first record on, up to a point, into a sandbox: by the
+ * projector's own steps, of all organizations or of one, under the present rules or others. Reads Kafka alone, and
+ * writes under the sandboxes' prefix alone.
  */
 import type { Admin } from 'kafkajs'
 import { StopError } from '../../projector/failures.ts'

@@ -1,6 +1,6 @@
 /**
- * Rules of an analyst's own: a module (.ts or .js) whose default export is a function from the built-in table of rules to the table that
- * is to be used. What it does not replace stays:
+ * Rules of an analyst's own: a module (.ts or .js) whose default export is a function from the built-in table of rules
+ * to the table that is to be used. What it does not replace stays:
  *
  *   export default rules => ({
  *     ...rules,
@@ -10,10 +10,11 @@
  *     },
  *   })
  *
- * For each event type there are `names`, `namesNext` and `decide`, as `projector/rules/decision.ts` describes them (types:
- * `RulesTable` of `projector/rules/rules.ts`). They must be pure: what they give may depend on the event and the state alone, or a replay
- * that is stopped and gone on with comes to something else. The lists of a payout (`line_items`, `calculation_trace`) are text:
- * `JSON.parse(data.line_items.text)`, and back `new JsonText(…)` of `projector/event/raw-json.ts`.
+ * For each event type there are `names`, `namesNext` and `decide`, as `projector/rules/decision.ts` describes them
+ * (types: `RulesTable` of `projector/rules/rules.ts`). They must be pure: what they give may depend on the event and
+ * the state alone, or a replay that is stopped and gone on with comes to something else. The lists of a payout
+ * (`line_items`, `calculation_trace`) are text: `JSON.parse(data.line_items.text)`, and back `new JsonText(…)` of
+ * `projector/event/raw-json.ts`.
  */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** A stored document as it was when its partition was at an earlier position: what later events did to it is taken back. */
+/**
+ * A stored document as it was when its partition was at an earlier position: what later events did to it is taken back.
+ */
 
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Kind } from '../../schemas/stored/documents.ts'
@@ -6,8 +8,9 @@ import type { Kind } from '../../schemas/stored/documents.ts'
 export type Document = { readonly id: string; readonly source: Readonly<Record<string, unknown>> }
 
 /**
- * Undefined where it was not there yet. `position` is the next offset: what lies at it or behind has not happened. `body_bytes` is what was
- * stored, for a body that never changes; of a list it is what it was then, as much too large or too small as it is now.
+ * Undefined where it was not there yet. `position` is the next offset: what lies at it or behind has not happened.
+ * `body_bytes` is what was stored, for a body that never changes; of a list it is what it was then, as much too large
+ * or too small as it is now.
  */
 export const asOf = (kind: Kind, { id, source: fields }: Document, position: number): Document | undefined => {
   if (kind === 'parked') return Number(fields.offset) < position ? { id, source: fields } : undefined

@@ -1,6 +1,6 @@
 /**
- * What the records of a generation say: their content as readers know it, and not at which offsets it came to be. Two generations whose
- * records say the same are equal for whoever compares them, also where other rules left records out in between.
+ * Content of the records of a generation as readers know it, without offsets. Two generations with the same content are
+ * equal, even where other rules parked records in between.
  */
 
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
@@ -25,7 +25,10 @@ export type Saying = {
   readonly says: Readonly<Record<string, unknown>>
 }
 
-/** Of a rep or a period the version that is current; nothing for what is no record. The document must be as of a position. */
+/**
+ * Of a rep or a period the version that is current; nothing for what is no record. The document must be as of a
+ * position.
+ */
 export const sayingOf = (kind: RecordKind, { id, source }: Document): Saying | undefined => {
   const { body, until_seq, superseded_by_id, code, type = null, event_id = null } = source
   const fields = body as Readonly<Record<string, unknown>>

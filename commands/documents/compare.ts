@@ -1,6 +1,7 @@
 /**
- * How two generations differ. First all of both is read once, and of each organization there stays a digest of what its records say;
- * then those that differ are compared one by one: of one organization there are ids and hashes in memory, and few documents at a time.
+ * How two generations differ. First all of both is read once, and of each organization there stays a digest of what its
+ * records say; then those that differ are compared one by one: of one organization there are ids and hashes in memory,
+ * and few documents at a time.
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
@@ -63,7 +64,10 @@ export async function* differencesOf(organization: string, a: Side, b: Side): As
   for (const kind of recordKinds) yield* recordRows(organization, kind, [a, left], [b, right])
 }
 
-/** What there is of an organization, without its documents: each by its id, with where it lies and a hash of what it says. */
+/**
+ * What there is of an organization, without its documents: each by its id, with where it lies and a hash of what it
+ * says.
+ */
 type Content = {
   readonly records: Readonly<Record<RecordKind, Map<string, Kept>>>
   /** By `owed rep_1 period_1 EUR`. */
@@ -102,7 +106,10 @@ const contentOf = async (organization: string, side: Side): Promise<Content> => 
 
 type Amount = { readonly currency: string; readonly amount: string }
 
-/** What a record has to do with money: a payout with what is owed, while it is current; a payroll record with what was paid. */
+/**
+ * What a record has to do with money: a payout with what is owed, while it is current; a payroll record with what was
+ * paid.
+ */
 const moneyOf = (kind: RecordKind, { says }: Saying): [what: 'owed' | 'paid', of: Amount][] => {
   if (kind === 'payouts') {
     const { superseded_by_id, currency, net_amount: amount } = says as PayoutSays

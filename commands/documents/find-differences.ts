@@ -1,6 +1,7 @@
 /**
- * The documents of one organization in which two generations differ. Both are read again, kind by kind; of each document an id and a hash
- * stay in memory, of so many at most as `DIFFERING_HELD` says. Only documents that differ are read whole, two at a time.
+ * The documents of one organization in which two generations differ. Both are read again, kind by kind; of each
+ * document an id and a hash stay in memory, of so many at most as `DIFFERING_HELD` says. Only documents that differ are
+ * read whole, two at a time.
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
@@ -68,8 +69,8 @@ const differingIds = async (
 type Documents = AsyncIterable<{ readonly document: Document }>
 
 /**
- * Where there are too many ids to hold: all documents are divided by their ids into buckets, and each has a digest. The buckets that
- * differ are known then; as many of them are looked into as can be held.
+ * Where there are too many ids to hold: all documents are divided by their ids into buckets, and each has a digest. The
+ * buckets that differ are known then; as many of them are looked into as can be held.
  */
 export const bucketsThatDiffer = async (
   kind: Kind,

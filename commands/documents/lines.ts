@@ -1,4 +1,7 @@
-/** The lines of two payouts, one by one: which were added, removed or changed. A line in another currency is another line. */
+/**
+ * The lines of two payouts, one by one: which were added, removed or changed. A line in another currency is another
+ * line.
+ */
 
 import type { LineSays, PayoutSays } from './comparable-content.ts'
 import { firstDifference } from './find-differences.ts'

@@ -1,4 +1,7 @@
-/** Asks again while Elasticsearch does not answer. For what only reads: an answer that was lost may have changed something. */
+/**
+ * Asks again while Elasticsearch does not answer. For what only reads: an answer that was lost may have changed
+ * something.
+ */
 import { Unavailable } from '../../projector/elasticsearch/client.ts'
 import type { CommandContext } from '../context.ts'
 import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'

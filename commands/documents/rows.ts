@@ -1,4 +1,7 @@
-/** The differences of two generations as rows of one shape, and how they are written: CSV, lines of JSON, tables for people. */
+/**
+ * The differences of two generations as rows of one shape, and how they are written: CSV, lines of JSON, tables for
+ * people.
+ */
 import { moneyPattern } from '../../schemas/values.ts'
 import { aligned, cut } from '../terminal.ts'
 
@@ -47,8 +50,8 @@ export const csvHeader = `${columns.join(',')}\r\n`
 export const csvOf = (row: Row): string => `${columns.map(column => csvCell(row[column] ?? '')).join(',')}\r\n`
 
 /**
- * What a spreadsheet would take for a formula gets an apostrophe in front, by which spreadsheets know a text; an amount that is
- * negative is no formula, and stays.
+ * What a spreadsheet would take for a formula gets an apostrophe in front, by which spreadsheets know a text; an amount
+ * that is negative is no formula, and stays.
  */
 const csvCell = (text: string): string => {
   const safe = formula.test(text) && !money.test(text) ? `'${text}` : text

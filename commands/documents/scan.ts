@@ -1,12 +1,12 @@
 /**
- * Goes through all documents of an index, of one organization (of none, where that is empty) or of all, however many and however large
- * they are, as they are at one moment.
+ * Goes through all documents of an index, of one organization (of none, where that is empty) or of all, however many
+ * and however large they are, as they are at one moment.
  *
  * In: an index. Out: its documents, one after the other, in no order that another index shares.
- * Promises: no answer holds more than `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so each page is asked for twice:
- *   first how large its documents are, then the documents, as many at a time as fit.
- * Can go wrong: Elasticsearch away, or too slow for a page (fewer documents are asked for, then it is tried again); a part of the index
- *   does not answer (the command ends: a missing part must not pass for an empty one).
+ * Promises: no answer holds more than `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so each page
+ *   is asked for twice: first how large its documents are, then the documents, as many at a time as fit.
+ * Can go wrong: Elasticsearch away, or too slow for a page (fewer documents are asked for, then it is tried again); a
+ *   part of the index does not answer (the command ends: a missing part must not pass for an empty one).
  */
 import { AnswerTooLong, Unavailable } from '../../projector/elasticsearch/client.ts'
 import { CommandError } from '../failures.ts'

@@ -1,6 +1,6 @@
 /**
- * How large stored documents are. Sizes are not indexed: Elasticsearch loads a document to say its size, but answers with a few bytes only.
- * Whoever knows them asks for as many documents at a time as fit into memory.
+ * Sizes of stored documents. They are not indexed: Elasticsearch loads a document to tell its size, but the answer has
+ * a few bytes only. With the sizes a command reads as many documents at a time as fit into memory.
  */
 import { type DocumentAddress, multiGet } from '../../projector/elasticsearch/client.ts'
 import { SCAN_BYTES, SIZES_AT_ONCE } from '../limits.ts'

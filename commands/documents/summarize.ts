@@ -1,6 +1,7 @@
 /**
- * What the documents of a generation add up to as of some positions: by organization how many there are, what is owed and paid, and a
- * digest of all of them. Memory holds one answer of Elasticsearch and a summary of each organization, however large the generation is.
+ * What the documents of a generation add up to as of some positions: by organization how many there are, what is owed
+ * and paid, and a digest of all of them. Memory holds one answer of Elasticsearch and a summary of each organization,
+ * however large the generation is.
  */
 import { createHash } from 'node:crypto'
 import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'

@@ -1,4 +1,6 @@
-/** Exact sums of amounts, as texts with as many digits behind the point as the finest of what went in: 15.00, not 15. */
+/**
+ * Exact sums of amounts, as texts with as many digits behind the point as the finest of what went in: 15.00, not 15.
+ */
 import { Exact } from '../../schemas/money.ts'
 
 export const total = (amounts: Iterable<string>): string => {

@@ -1,4 +1,7 @@
-/** Draws what is owed and paid by period, a panel for each currency. Amounts become numbers here, and only here: a bar has no cents. */
+/**
+ * Draws what is owed and paid by period, a panel for each currency. Amounts become numbers here, and only here: a bar
+ * has no cents.
+ */
 
 import type { Totals } from '../../schemas/resources.ts'
 import { CommandError } from '../failures.ts'

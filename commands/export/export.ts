@@ -1,7 +1,8 @@
 /**
- * `npm run projection -- export`: an organization as it was at one moment, as files: a line of JSON for each record, as the API answers it, and a
- * manifest that says what they hold. Promises: the same moment gives the same bytes; the sums of the files are those of the projection. It can be
- * stopped at any time, and the same command goes on where the files end.
+ * `npm run projection -- export`: an organization as it was at one moment, as files: a line of JSON for each record, as
+ * the API answers it, and a manifest that says what they hold. Promises: the same moment gives the same bytes; the sums
+ * of the files are those of the projection. It can be stopped at any time, and the same command goes on where the files
+ * end.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -253,7 +254,10 @@ const assertWhole = (
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
 }
 
-/** One that is there is good. Its parents are not made: Node's own way of making them all never ends where the system makes none. */
+/**
+ * One that is there is good. Its parents are not made: Node's own way of making them all never ends where the system
+ * makes none.
+ */
 const makeDirectory = async (directory: string): Promise<void> => {
   await mkdir(directory).catch(async (error: { code?: unknown }) => {
     if (error.code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error

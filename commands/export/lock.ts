@@ -2,10 +2,12 @@
  * Lets one export at a time write into a directory.
  *
  * In: a directory. Out: a lock, or the refusal to write there.
- * Promises: each export puts down a file of its own and then looks for others, so of two that come at the same time at most one goes on. The
- *   file of an export that was killed blocks nobody: on the same machine its process is looked for; elsewhere its file is watched, whose time a
- *   running export changes every few seconds. Clocks of different machines are not compared.
- * Can go wrong: the directory cannot be written to; an export that was frozen for longer than others watch finds its file gone, and ends.
+ * Promises: each export puts down a file of its own and then looks for others, so of two that come at the same time at
+ *   most one goes on. The file of an export that was killed blocks nobody: on the same machine its process is looked
+ *   for; elsewhere its file is watched, whose time a running export changes every few seconds. Clocks of different
+ *   machines are not compared.
+ * Can go wrong: the directory cannot be written to; an export that was frozen for longer than others watch finds its
+ * file gone, and ends.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** What an organization's records are read with: the API's own readers, so that what is exported is what is answered. */
+/**
+ * What an organization's records are read with: the API's own readers, so that what is exported is what is answered.
+ */
 
 import type { Client } from '@elastic/elasticsearch'
 import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch/client.ts'
@@ -14,13 +16,19 @@ import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
 
 export type Reading = {
   readonly readers: Readers
-  /** How many reps or periods of an organization are current at a position: counted by Elasticsearch, not by reading them. */
+  /**
+   * How many reps or periods of an organization are current at a position: counted by Elasticsearch, not by reading
+   * them.
+   */
   readonly countOf: (org: string, kind: 'reps' | 'periods', position: Position) => Promise<number>
   /** Asks until it is answered. @throws CommandError where it is refused, or never is */
   readonly patiently: <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
 }
 
-/** @throws CommandError for an organization of which nothing was ever published: its id is mistyped, more likely than not */
+/**
+ * @throws CommandError for an organization of which nothing was ever published: its id is mistyped, more likely than
+ * not
+ */
 export const refuseUnknown = async (org: string, { readers, patiently }: Reading): Promise<void> => {
   const { last } = await patiently(signal => readers.totals(org, undefined, signal))
   if (!last) throw new CommandError(`nothing was ever published for ${org}`)

@@ -1,6 +1,6 @@
 /**
- * The files of an export as Parquet tables, for tools that read columns. Lines and steps, which lie in their payouts, are tables of their own.
- * Amounts are texts there, too: cast them to a decimal of the scale you need.
+ * The files of an export as Parquet tables, for tools that read columns. Lines and steps, which lie in their payouts,
+ * are tables of their own. Amounts are texts there, too: cast them to a decimal of the scale you need.
  */
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** `npm run projection -- totals`: what is owed and what has left, by period and currency, at one moment: as a table, as JSON, and as a picture. */
+/**
+ * `npm run projection -- totals`: what is owed and what has left, by period and currency, at one moment: as a table, as
+ * JSON, and as a picture.
+ */
 import { writeFile } from 'node:fs/promises'
 import { bodyOf } from '../../api/elasticsearch/slice-documents.ts'
 import { recordIdOf } from '../../api/read/read-list.ts'

@@ -1,8 +1,9 @@
 /**
- * `npm run projection -- adopt`: takes indices that were restored from a snapshot. A snapshot may have been taken while a projector wrote: a
- * position may be there without its documents. So every position goes back to the first record; projectors read the topics again, write what is
- * missing, and stop where a document is another than the log says. Until a partition is where its topic ended now, readers are answered 503.
- * Can be cut short and done again: what is taken is written last.
+ * `npm run projection -- adopt`: takes indices that were restored from a snapshot. A snapshot may have been taken while
+ * a projector wrote: a position may be there without its documents. So every position goes back to the first record;
+ * projectors read the topics again, write what is missing, and stop where a document is another than the log says.
+ * Until a partition is where its topic ended now, readers are answered 503. Can be cut short and done again: what is
+ * taken is written last.
  */
 import { StopError } from '../../projector/failures.ts'
 import { readIndexIds } from '../../projector/generations/indices.ts'
@@ -10,14 +11,13 @@ import { readGeneration } from '../../projector/generations/prepare.ts'
 import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
 import {
   API_KEYS_GENERATION,
-  apiKeysIndices,
   controlIndexOf,
   type GenerationDocument,
   generationId,
-  generationIndices,
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
@@ -65,7 +65,10 @@ const lookAt = async (name: string, context: KafkaContext) => {
 const indicesOf = (name: string, prefix: string): string[] =>
   Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
 
-/** Read again from the first record, a generation asks the one it followed what that one parked: it must be whole, or be taken as well. */
+/**
+ * Read again from the first record, a generation asks the one it followed what that one parked: it must be whole, or be
+ * taken as well.
+ */
 const refuseWithoutFollowed = async ({ generation, follows }: Identity, context: KafkaContext): Promise<void> => {
   if (follows === undefined) return
   const steps = { request: context.send, prefix: context.prefix }

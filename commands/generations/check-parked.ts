@@ -1,6 +1,6 @@
 /**
- * What the live generation has parked and another one has not: were that one made live, events that readers were told are parked would be
- * applied, beside the corrected ones. Of two generations that decide alike there is none.
+ * What the live generation has parked and another one has not: were that one made live, events that readers were told
+ * are parked would be applied, beside the corrected ones. Of two generations that decide alike there is none.
  */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import type { Identity } from '../../projector/kafka/source.ts'

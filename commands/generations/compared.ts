@@ -1,7 +1,8 @@
 /**
- * The note that two generations were compared: with the positions up to which, and what was found. A swap without a reason stands on it.
- * Promises: no note of what a rebuild had yet to project; no `equal` where a later comparison found a difference; none that leaves out
- * more than was projected by the same programs, from equal documents, since.
+ * The note that two generations were compared: with the positions up to which, and what was found. A swap without a
+ * reason stands on it.
+ * Promises: no note of what a rebuild had yet to project; no `equal` where a later comparison found a difference; none
+ * that leaves out more than was projected by the same programs, from equal documents, since.
  */
 import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
@@ -40,7 +41,8 @@ export type Compared = {
 }
 
 /**
- * Writes down what was found. A difference takes the place of any note there is; both names of an older version's note go with it.
+ * Writes down what was found. A difference takes the place of any note there is; both names of an older version's note
+ * go with it.
  * @returns why nothing was written down; undefined where it was
  */
 export const noteComparison = async (

@@ -1,4 +1,7 @@
-/** `npm run projection -- diff`: what two generations, or sandboxes, say differently: money, lines, records. Reads, and changes nothing. */
+/**
+ * `npm run projection -- diff`: what two generations, or sandboxes, say differently: money, lines, records. Reads, and
+ * changes nothing.
+ */
 import type { Identity } from '../../projector/kafka/source.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'

@@ -1,7 +1,8 @@
 /**
- * `npm run projection -- drop`: lets a generation go that is not live. Its steps, each of which can be the last one: its name is taken out
- * of the live document, so that projectors and rebuilds let go of it; all of them are waited for; its indices are deleted, then its
- * positions, then its own document. Promises: what was begun can be dropped again, until nothing of it is left.
+ * `npm run projection -- drop`: lets a generation go that is not live. Its steps, each of which can be the last one:
+ * its name is taken out of the live document, so that projectors and rebuilds let go of it; all of them are waited for;
+ * its indices are deleted, then its positions, then its own document. Promises: what was begun can be dropped again,
+ * until nothing of it is left.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
@@ -88,9 +89,9 @@ const without = (generation: string, now: Generations): Generations => ({
 })
 
 /**
- * Waits until projectors and rebuilds have let go. The group of this setting has no members, a projector that runs well has had the time,
- * and no position has changed for a while, whoever would write it: projectors may have another group, or be of an older version. One
- * that sleeps through all of this finds no index to write to, and ends that stream.
+ * Waits until projectors and rebuilds have stopped writing: the consumer group has no members, projectors had time to
+ * notice, and no position has changed for a while. The last check covers projectors of another group or an older
+ * version. A process that was suspended all this time finds no index to write to, and ends that stream.
  */
 const untilNobodyWrites = async (
   generation: string,

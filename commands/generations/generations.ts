@@ -48,8 +48,8 @@ export const assertOfOneSource = (a: Identity, b: Identity): void => {
 }
 
 /**
- * Deletes all that there is of one that nobody reads or writes any more. Its indices go at once, so that nobody ever sees a part of them
- * empty; its own document goes last: until then it can be dropped again.
+ * Deletes all that there is of one that nobody reads or writes any more. Its indices go at once, so that nobody ever
+ * sees a part of them empty; its own document goes last: until then it can be dropped again.
  */
 export const deleteGeneration = async (
   generation: string,

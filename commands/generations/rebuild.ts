@@ -108,11 +108,16 @@ const assertNamed = (generation: string, { building, kept }: Generations): void 
   throw new CommandError(`${what}: npm run projection -- list shows whether something of it is left`)
 }
 
-/** What a generation of these rules follows: the live one, unless that one decides by the very same rules and no others. */
+/**
+ * What a generation of these rules follows: the live one, unless that one decides by the very same rules and no others.
+ */
 const followedBy = (rulesVersion: number, live: Identity): string | undefined =>
   live.rules_version === rulesVersion && live.follows === undefined ? undefined : live.generation
 
-/** The first number behind all that generations have, or that something is left of: nothing old may pass for what is made. */
+/**
+ * The first number behind all that generations have, or that something is left of: nothing old may pass for what is
+ * made.
+ */
 const firstFree = async (context: KafkaContext): Promise<number> => {
   const numbers = [...(await findRemains(context)).keys()].map(name => Number(/^g(\d{1,9})$/.exec(name)?.[1] ?? 1))
   return Math.max(1, ...numbers) + 1

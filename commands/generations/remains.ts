@@ -1,6 +1,6 @@
 /**
- * What there is of each generation, whole or not: a command that was cut short can leave a name without documents, documents without
- * indices, or indices without a name. All of it is found, so that it can be listed and dropped.
+ * What there is of each generation, whole or not: a command that was cut short can leave a name without documents,
+ * documents without indices, or indices without a name. All of it is found, so that it can be listed and dropped.
  */
 import { controlIndexOf, generationId, indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'

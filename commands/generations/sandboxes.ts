@@ -1,6 +1,7 @@
 /**
- * Sandboxes: generations that analysts replay into. They lie under a prefix of their own, with a control index of their own, so that
- * nothing that is live can be touched with credentials that may write there only. Elsewhere a sandbox is written `sandbox:NAME`.
+ * Sandboxes: generations that analysts replay into. They lie under a prefix of their own, with a control index of their
+ * own, so that nothing that is live can be touched with credentials that may write there only. Elsewhere a sandbox is
+ * written `sandbox:NAME`.
  */
 import { StopError } from '../../projector/failures.ts'
 import { readGeneration } from '../../projector/generations/prepare.ts'

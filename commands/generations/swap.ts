@@ -1,7 +1,7 @@
 /**
- * Which generation is live: another one is made so by a single write, which every API process sees with its next request. Promises: only
- * one that has reached what the live one has published, so that no reader's position goes back; only one that was found equal, unless it
- * is forced, with a reason.
+ * Which generation is live: another one is made so by a single write, which every API process sees with its next
+ * request. Promises: only one that has reached what the live one has published, so that no reader's position goes back;
+ * only one that was found equal, unless it is forced, with a reason.
  */
 import { changeGenerations, type Generations, settle } from '../../projector/generations/generations.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
@@ -98,8 +98,8 @@ const makeLive = async (
 }
 
 /**
- * Waits until every position of one has reached that of the other: all at one look or, of one that follows the other, those of a look that
- * is no older than `near` milliseconds.
+ * Waits until every position of one has reached that of the other: all at one look or, of one that follows the other,
+ * those of a look that is no older than `near` milliseconds.
  */
 const untilAsFar = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
   const { generation } = identity

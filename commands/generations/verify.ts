@@ -1,6 +1,6 @@
 /**
- * Whether two generations say the same, as of the positions that both have reached: every document of every organization, with nothing
- * of what came later. Reads, and changes nothing but the note of what was found.
+ * Whether two generations say the same, as of the positions that both have reached: every document of every
+ * organization, with nothing of what came later. Reads, and changes nothing but the note of what was found.
  */
 import type { CommandContext } from '../context.ts'
 import { type Difference, differencesOf } from '../documents/find-differences.ts'

@@ -1,6 +1,6 @@
 /**
- * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys like any other; what the API reads is
- * what the projector made of it.
+ * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys like any other; what
+ * the API reads is what the projector made of it.
  * Promises: the text of a key is shown once and stored nowhere; what is said to be done was seen in the projection.
  */
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,7 @@
-/** Finds parked records: by what is indexed of them, or one by its position. Asks for their bytes only where they are wanted. */
+/**
+ * Finds parked records: by what is indexed of them, or one by its position. Asks for their bytes only where they are
+ * wanted.
+ */
 
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
@@ -19,7 +22,10 @@ export type Filter = {
 }
 export type Order = 'oldest' | 'newest'
 
-/** What is known of a parked record without its bytes: what is indexed of it, so that Elasticsearch need not load a record to say it. */
+/**
+ * What is known of a parked record without its bytes: what is indexed of it, so that Elasticsearch need not load a
+ * record to say it.
+ */
 export type ParkedFields = Omit<ParkedDocument, 'body' | 'body_bytes'>
 const indexed = ['code', 'org_id', 'type', 'event_id', 'topic', 'partition', 'offset', 'at'] as const
 /** Where a record lies in Kafka: what an operator names it by. */
@@ -63,7 +69,10 @@ export const findParked = async (
   return { total, records }
 }
 
-/** How many there are of each code, in the order of the contract's table; codes that nothing was parked for are left out. */
+/**
+ * How many there are of each code, in the order of the contract's table; codes that nothing was parked for are left
+ * out.
+ */
 export const countParked = async (send: Send, live: Live, filter: Filter): Promise<[ParkCode, number][]> => {
   await refresh(send, live)
   const { aggregations } = await search(send, live, {
@@ -78,7 +87,10 @@ export const countParked = async (send: Send, live: Live, filter: Filter): Promi
   })
 }
 
-/** A parked record with its bytes; without them, and with what stands in their place, where they were too large to be kept. */
+/**
+ * A parked record with its bytes; without them, and with what stands in their place, where they were too large to be
+ * kept.
+ */
 export type Parked = {
   readonly fields: ParkedFields
   readonly record: RawRecord

@@ -1,6 +1,6 @@
 /**
- * What would become of a parked record if it were published again now: decided by the projector's own rules, on the documents
- * as they are, and after the records that were foreseen before it. Reads, and changes nothing.
+ * What would become of a parked record if it were published again now: decided by the projector's own rules, on the
+ * documents as they are, and after the records that were foreseen before it. Reads, and changes nothing.
  */
 
 import { decode } from '../../projector/event/decode.ts'
@@ -28,7 +28,8 @@ export type Forecast = Outcome | { readonly outcome: 'older' }
 
 export type Forecaster = {
   /**
-   * What becomes of it behind everything that is there. It counts for the records after it if it is sent, and only then.
+   * What becomes of it behind everything that is there. It counts for the records after it if it is sent, and only
+   * then.
    * @param isSent whether it is, if this becomes of it
    */
   readonly next: (parked: Parked, isSent: (forecast: Forecast) => boolean) => Promise<Forecast>

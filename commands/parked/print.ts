@@ -1,6 +1,6 @@
 /**
- * Parked records as an operator sees them: text for a person, in which nothing a publisher wrote can move the cursor of a
- * terminal, or one line of JSON for a script, with the bytes in base64.
+ * Parked records as an operator sees them: text for a person, in which nothing a publisher wrote can move the cursor of
+ * a terminal, or one line of JSON for a script, with the bytes in base64.
  */
 import { isUtf8 } from 'node:buffer'
 import { SHOWN_BYTES, SHOWN_CHARACTERS } from '../limits.ts'

@@ -1,13 +1,13 @@
 /**
- * Publishes parked records again, as they are: the same key, headers and bytes, into the same topic, where a publisher puts
- * them today, in order. For what was parked because something it needs came too late, lay in the wrong partition, or was not
- * known to an older version of the rules.
+ * Publishes parked records again, as they are: the same key, headers and bytes, into the same topic, where a publisher
+ * puts them today, in order. For what was parked because something it needs came too late, lay in the wrong partition,
+ * or was not known to an older version of the rules.
  *
  *   wait until all that is in Kafka is published → foresee → send → wait → look what became of it
  *
- * Promises: only what would be applied is sent, so that doing it twice changes nothing; without `publish` nothing is sent.
- * Each record that was sent is looked at once the projector is past it; what was sent and not looked at is told as that. Whatever ends the
- * command between, it can be run again.
+ * Promises: only what would be applied is sent, so that doing it twice changes nothing; without `publish` nothing is
+ * sent. Each record that was sent is looked at once the projector is past it; what was sent and not looked at is told
+ * as that. Whatever ends the command between, it can be run again.
  */
 import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
@@ -33,8 +33,9 @@ export type PublishAgainOptions = {
 export type Result = {
   readonly fields: ParkedFields
   /**
-   * `already_there`: it would be a duplicate, so it was not sent. `duplicate`: it was sent, and somebody was quicker. `published`: it was sent,
-   * and the command ended before the projector decided it. `unknown`: Kafka did not say whether it has it.
+   * `already_there`: it would be a duplicate, so it was not sent. `duplicate`: it was sent, and somebody was quicker.
+   * `published`: it was sent, and the command ended before the projector decided it. `unknown`: Kafka did not say
+   * whether it has it.
    */
   readonly outcome:
     | 'would_be_applied'

@@ -1,4 +1,7 @@
-/** Compares what was read with what must be there. Every difference is named: what, expected, got. Empty: all is as published. */
+/**
+ * Compares what was read with what must be there. Every difference is named: what, expected, got. Empty: all is as
+ * published.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { type ApiRecord, type Expected, type ExpectedParked, sumByCurrency } from '../data/expected.ts'
 

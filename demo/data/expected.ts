@@ -1,6 +1,6 @@
 /**
- * What the API must return, worked out from the very records that were published and nothing else: none of the projector's
- * code is used, so that both cannot be wrong in the same way.
+ * What the API must return, worked out from the very records that were published and nothing else: none of the
+ * projector's code is used, so that both cannot be wrong in the same way.
  */
 import { Decimal } from 'decimal.js'
 import type { ParkCode } from '../../schemas/errors.ts'

@@ -1,4 +1,7 @@
-/** What happens to one rep for one period: a payout, sometimes calculated again, paid, the payment voided and made again. */
+/**
+ * What happens to one rep for one period: a payout, sometimes calculated again, paid, the payment voided and made
+ * again.
+ */
 import type { AnyEvent, PayrollRecordedData } from '../../schemas/events.ts'
 import type { Span } from './calendar.ts'
 import { type Basis, calculate, makeBasis, opposite, recalculate } from './payout.ts'

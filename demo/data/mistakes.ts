@@ -1,4 +1,7 @@
-/** What a publisher gets wrong, on purpose: each mistake is parked with the code it stands under, and changes nothing else. */
+/**
+ * What a publisher gets wrong, on purpose: each mistake is parked with the code it stands under, and changes nothing
+ * else.
+ */
 import { Decimal } from 'decimal.js'
 import type { Message } from 'kafkajs'
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -129,7 +132,9 @@ const same = <Value>(value: Value): Value => value
 
 const DUPLICATES = 12
 
-/** Some events are sent again: as a retry does it, or by a publisher that starts over, in another envelope and spacing. */
+/**
+ * Some events are sent again: as a retry does it, or by a publisher that starts over, in another envelope and spacing.
+ */
 export const withDuplicates = (events: readonly DemoEvent[], random: Random): Sent[] => {
   const again = new Set(Array.from({ length: DUPLICATES }, () => random.pick(events)))
   return events.flatMap((event, index) => {

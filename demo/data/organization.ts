@@ -1,6 +1,6 @@
 /**
- * Makes believable organizations, the same ones for the same seed: reps who come and go, periods decided in several time
- * zones, a history for every rep and period, and API keys. What is wrong on purpose is added by mistakes.ts.
+ * Makes believable organizations, the same ones for the same seed: reps who come and go, periods decided in several
+ * time zones, a history for every rep and period, and API keys. What is wrong on purpose is added by mistakes.ts.
  */
 import type { RepData } from '../../schemas/events.ts'
 import { type Calendar, type Span, spansOf } from './calendar.ts'

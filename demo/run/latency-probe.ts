@@ -1,6 +1,6 @@
 /**
- * A third, small organization whose payout is calculated again and again: published one by one, it shows how long it takes
- * from publishing to reading.
+ * A third, small organization whose payout is calculated again and again: published one by one, it shows how long it
+ * takes from publishing to reading.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ApiReader } from '../check/read-api.ts'
@@ -62,7 +62,10 @@ const LOOK = 2
 /** Milliseconds after which a payout that is not there is a failure. */
 const VISIBLE_TIME_MAX = 10_000
 
-/** Milliseconds from the moment each payout is handed to the Kafka client until a client of the API reads it from the list. */
+/**
+ * Milliseconds from the moment each payout is handed to the Kafka client until a client of the API reads it from the
+ * list.
+ */
 export const measure = async (payouts: readonly Sent[], steps: PulseSteps): Promise<number[]> => {
   const times: number[] = []
   let cursor = ''

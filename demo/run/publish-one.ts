@@ -64,7 +64,8 @@ const payoutOf = (id: string, supersedes_id: string | null, amount: string, comm
   return data
 }
 const payout = payoutOf('payout_First', null, '8250.00', '618.75')
-// The deal grew afterwards: not another amount under the same id, but a payout of its own that names the one it replaces.
+// The deal grew afterwards: not another amount under the same id, but a payout of its own that names the one it
+// replaces.
 const replacement = payoutOf('payout_Second', payout.id, '8260.00', '619.50')
 
 // A key for everybody who reads this file: make your own at random, show it once, and publish its SHA-256.

@@ -1,4 +1,7 @@
-/** What the demo shows: publish, wait until it can be read, publish one by one and measure, read everything back, compare. */
+/**
+ * What the demo shows: publish, wait until it can be read, publish one by one and measure, read everything back,
+ * compare.
+ */
 import type { Client } from '@elastic/elasticsearch'
 import type { Stream } from '../../schemas/events.ts'
 import type { Progress, Say } from '../../services/service.ts'

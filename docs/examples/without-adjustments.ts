@@ -1,4 +1,7 @@
-/** Rules to try: what would be owed if no payout had been adjusted by hand. Every calculated payout loses its `adjusted` lines, and their amounts. */
+/**
+ * Rules to try: what would be owed if no payout had been adjusted by hand. Every calculated payout loses its `adjusted`
+ * lines, and their amounts.
+ */
 import { total } from '../../commands/documents/sums.ts'
 import { JsonText } from '../../projector/event/raw-json.ts'
 import type { AnyRules, RulesTable } from '../../projector/rules/rules.ts'

@@ -1,7 +1,7 @@
 /**
  * The projector's admin port, never a public one: `/livez`, `/readyz` (200 or 503 with the reasons), `/metrics` for
- * Prometheus, `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked; and
- * `/receipts/…`: what has become of a record.
+ * Prometheus, `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked;
+ * and `/receipts/…`: what has become of a record.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * `GET /receipts/{topic}/{partition}/{offset}?wait=10` of the admin port. In: a request. Out: the receipt as JSON, or what was wrong with the
- * request: what was expected, and what came. Undefined for any other path.
+ * `GET /receipts/{topic}/{partition}/{offset}?wait=10` of the admin port. In: a request. Out: the receipt as JSON, or
+ * what was wrong with the request: what was expected, and what came. Undefined for any other path.
  */
 import type { Stream } from '../../schemas/events.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX } from '../limits.ts'
@@ -92,7 +92,7 @@ const wholeNumber = /^(?:0|[1-9][0-9]*)$/
 /** Kafka counts partitions in 32 bits. */
 const KAFKA_PARTITION_MAX = 2 ** 31 - 1
 
-/** As much of what came as helps whoever sent it. */
+/** The beginning of the input, so that its sender can recognize it. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 100))
 
 const answered = (code: number, body: object, headers: Readonly<Record<string, string>> = {}): ReceiptAnswer => ({

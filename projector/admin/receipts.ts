@@ -1,8 +1,10 @@
 /**
- * What has become of records, for whoever published them and waits for it. Of any partition, whoever owns it, and with nothing stored.
- * In: where Kafka put a record, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not yet.
- * Promises: never published where it is parked; all who wait share one look at Elasticsearch, and the next comes a while after it; who
- * waits is answered when the time is over, or at once when the projector stops.
+ * Receipts: tells a publisher what has become of a record. Any projector can tell it for any partition; nothing is
+ * stored.
+ * In: where Kafka put a record, and how long to wait. Out: published (applied or a duplicate), parked with its code, or
+ * not yet.
+ * Promises: never published where it is parked; all who wait share one look at Elasticsearch, and the next comes a
+ * while after it; who waits is answered when the time is over, or at once when the projector stops.
  * Can go wrong: Elasticsearch does not answer (a look that follows may), and more may come than can wait.
  */
 
@@ -150,8 +152,8 @@ export const createReceipts = (look: Look, sleep: Patience['sleep']): Receipts =
 }
 
 /**
- * Looks in this order: which generation is live now, how far it is published, and what of that is parked. A parked record is stored
- * before the position moves past it, so that where none is found then, there is none.
+ * Looks in this order: which generation is live now, how far it is published, and what of that is parked. A parked
+ * record is stored before the position moves past it, so that where none is found then, there is none.
  */
 export const lookInto =
   (send: Elasticsearch['send'], prefix: string): Look =>

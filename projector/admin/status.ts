@@ -1,4 +1,7 @@
-/** What `/status` says: of every partition, whoever owns it, read anew from Kafka and Elasticsearch. */
+/**
+ * `/status`: the state of every partition, also of those that other projectors own, read from Kafka and Elasticsearch
+ * each time.
+ */
 import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import { type Elasticsearch, multiGet } from '../elasticsearch/client.ts'
 import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'

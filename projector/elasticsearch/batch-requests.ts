@@ -1,8 +1,9 @@
 /**
- * Small requests of several partitions go together. In: requests of one kind, each for one partition. Out: to each its own
- * answer. While a small one is under way those that come wait, and then go as one: with little to do nobody waits, with much to
- * do there are few requests. A large one goes at once, alone.
- * Promises: whoever goes together with others is answered as if alone: what cannot be told apart is asked again one by one.
+ * Batches small requests of several partitions. In: requests of one kind, each for one partition. Out: for each its own
+ * answer. While one small request is under way, further ones wait and are then sent together: under low load nothing
+ * waits, under high load there are few requests. A large request is sent at once, alone.
+ * Promises: each request is answered as if it was sent alone. Where an answer cannot be divided, the requests are sent
+ * again one by one.
  */
 
 import { GATHERED_BYTES, GATHERED_IDS } from '../limits.ts'

@@ -1,7 +1,7 @@
 /**
- * The answer to a bulk request, as text: a list of what became of each document. Almost always that is "written" for all of them,
- * in the order they were sent, and then the text is known but for a digit each: to compare it is a tenth of the work of making it
- * into objects and looking at those. Whatever else it is, it is parsed, and read as such.
+ * The answer to a bulk request, as text: a list of what became of each document. Almost always that is "written" for
+ * all of them, in the order they were sent, and then the text is known but for a digit each: to compare it is a tenth
+ * of the work of making it into objects and looking at those. Whatever else it is, it is parsed, and read as such.
  */
 import { Serializer } from '@elastic/transport'
 import { Unavailable } from './client.ts'
@@ -32,7 +32,10 @@ export class BulkAnswer {
     }
   }
 
-  /** Whether it says of exactly these documents, in this order, that each is written now. "No" may be wrong, "yes" never is. */
+  /**
+   * Whether it says of exactly these documents, in this order, that each is written now. "No" may be wrong, "yes" never
+   * is.
+   */
   saysWritten(documents: readonly { readonly index: string; readonly id: string }[]): boolean {
     let expected = BEGINNING
     let between = ''

@@ -108,7 +108,8 @@ export type Found = {
 /**
  * Reads documents by id, as last written whether searchable or not.
  * @returns those of the first that were asked for, in that order: as many as one answer may hold, at least one
- * @throws Unavailable when a shard does not answer; StopError `index_missing`: an index that is gone must not look empty
+ * @throws Unavailable when a shard does not answer; StopError `index_missing`: an index that is gone must not look
+ * empty
  */
 export const multiGet = async (
   send: Elasticsearch['send'],
@@ -150,7 +151,10 @@ export type Patience = {
   readonly onTrouble: (trouble: Unavailable | undefined) => void
 }
 
-/** Tries until it works, with growing pauses. Ends only with the answer, with what cannot be tried again, or with the signal. */
+/**
+ * Tries until it works, with growing pauses. Ends only with the answer, with what cannot be tried again, or with the
+ * signal.
+ */
 export const keepTrying = async <Result>(
   attempt: (signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,

@@ -1,6 +1,7 @@
 /**
- * The time that may be published. In: this machine's clock, one that never goes back, and Elasticsearch's clock. Out: the time that both
- * of the first and the last have reached, so that neither of them can push a published time ahead by itself.
+ * The time that may be published. In: this machine's clock, one that never goes back, and Elasticsearch's clock. Out:
+ * the time that both of the first and the last have reached, so that neither of them can push a published time ahead by
+ * itself.
  * Promises: nobody waits for Elasticsearch here; between two looks its clock goes on by the one that never goes back.
  * Can go wrong: Elasticsearch does not tell its clock to us: then ours is believed alone, and that is said.
  */
@@ -69,7 +70,8 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
       if (offset !== undefined && elapsed() - lookedAt > CLOCKS_APART_MS) return
       // It was read between the question and the answer. As of the answer, it is late rather than early.
       if (timestamp !== undefined) offset = timestamp - elapsed()
-      // What was told once is believed on: of one node that does not answer, or of a refusal, ours must not be believed alone.
+      // What was told once is believed on: of one node that does not answer, or of a refusal, ours must not be believed
+      // alone.
       else offset ??= null
     } catch (error) {
       // What does not answer now is asked again; what refuses us once does so for good.

@@ -39,7 +39,9 @@ const listPicker =
     return picked.every((one, place) => one === items[place]) ? items : picked
   }
 
-/** What has the known fields only, in their order, is returned as it is: almost all that comes, and there is much of it. */
+/**
+ * What has the known fields only, in their order, is returned as it is: almost all that comes, and there is much of it.
+ */
 const objectPicker = (properties: Record<string, TSchema>): Picker => {
   const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
   const names = fields.map(([name]) => name)

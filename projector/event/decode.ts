@@ -11,8 +11,8 @@ import type { RawRecord } from './raw-record.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 /**
- * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON, and of a plain payout
- * its data as that tells them.
+ * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON, and of a
+ * plain payout its data as that tells them.
  */
 export type Envelope = {
   readonly type: string

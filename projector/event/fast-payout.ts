@@ -1,8 +1,9 @@
 /**
- * In: the text of a payout's data. Out: what reading it, its schema, its canonical form and the rules of its lists come to,
- * where it is written as JSON.stringify writes it, fields in the schema's order and nothing escaped; undefined where it is
- * written in any other way, or is not valid. Almost all payouts are, and they are almost all there is to read: to look at
- * the text is a fifth of the work of making it into objects, looking at those, and making them into text again.
+ * In: the text of a payout's data. Out: what reading it, its schema, its canonical form and the rules of its lists come
+ * to, where it is written as JSON.stringify writes it, fields in the schema's order and nothing escaped; undefined
+ * where it is written in any other way, or is not valid. Almost all payouts are, and they are almost all there is to
+ * read: to look at the text is a fifth of the work of making it into objects, looking at those, and making them into
+ * text again.
  * Promises: never another answer than theirs, which a test compares; the text is its own canonical form.
  */
 import type { TSchema } from 'typebox'
@@ -39,7 +40,8 @@ export const readPlainPayout = (type: string, text: string): PlainPayout | undef
   const instant = tail.exec(text)?.[1]
   if (instant === undefined || tail.lastIndex !== text.length || !formats['date-time'](instant)) return undefined
 
-  // Strings of their own: parts of the text would keep all of it in memory. The lists are such parts until they are written.
+  // Strings of their own: parts of the text would keep all of it in memory. The lists are such parts until they are
+  // written.
   const data = JSON.parse(`${text.slice(0, afterHead - LINES.length)}}`) as Record<string, unknown>
   data.line_items = new JsonText(text.slice(afterHead, afterLines))
   if (hasTrace) data.calculation_trace = new JsonText(text.slice(traceFrom, afterTrace))

@@ -6,8 +6,8 @@ export const addUpTo = (amounts: readonly string[], total: string): boolean =>
   addUpToAsIntegers(amounts, total) ?? addUpToAsDecimals(amounts, total)
 
 /**
- * Amounts of as many digits after the point as the total, without it: almost all there are. Exact as long as every number
- * on the way is one that a double holds exactly; otherwise undefined. A tenth of the time of decimals.
+ * Amounts of as many digits after the point as the total, without it: almost all there are. Exact as long as every
+ * number on the way is one that a double holds exactly; otherwise undefined. A tenth of the time of decimals.
  */
 const addUpToAsIntegers = (amounts: readonly string[], total: string): boolean | undefined => {
   const digits = digitsAfterPoint(total)

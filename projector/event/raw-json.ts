@@ -1,6 +1,7 @@
 /**
- * JSON that is text already. The lists of a payout are most of it, and nobody decides by them: made into text once, for the
- * hash, they stay text until they are written. Measured alone, a payout took a tenth less of the projector's own time.
+ * JSON that is text already. The lists of a payout are most of it, and nobody decides by them: made into text once, for
+ * the hash, they stay text until they are written. Measured alone, a payout took a tenth less of the projector's own
+ * time.
  */
 export class JsonText {
   readonly text: string

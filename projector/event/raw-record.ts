@@ -7,8 +7,8 @@ export type Header = readonly [name: string, value: Buffer | null, rawName?: Buf
 export type RecordHeaders = Iterable<Header> & {
   readonly bytes: Buffer
   /**
-   * The text of the header of each of these names: undefined where there is none, null where it is repeated, has no value or is not
-   * UTF-8.
+   * The text of the header of each of these names: undefined where there is none, null where it is repeated, has no
+   * value or is not UTF-8.
    */
   readonly textsOf: (names: readonly Buffer[]) => (string | null | undefined)[]
 }

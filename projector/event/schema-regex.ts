@@ -1,6 +1,7 @@
 /**
- * A schema as the source of a regular expression: of the JSON that JSON.stringify writes of values that keep it, fields in
- * the schema's order, nothing in it escaped. Narrower than the schema and never wider: what does not match may be valid.
+ * A schema as the source of a regular expression: of the JSON that JSON.stringify writes of values that keep it, fields
+ * in the schema's order, nothing in it escaped. Narrower than the schema and never wider: what does not match may be
+ * valid.
  */
 import type { TSchema } from 'typebox'
 
@@ -11,7 +12,9 @@ const WHOLE = '(?:0|[1-9][0-9]{0,14})'
 
 type Properties = Readonly<Record<string, TSchema>>
 
-/** The fields of an object, one after the other, without the braces; those named in `groups` have these sources instead. */
+/**
+ * The fields of an object, one after the other, without the braces; those named in `groups` have these sources instead.
+ */
 export const membersOf = (properties: Properties, groups: Readonly<Record<string, string>> = {}): string =>
   Object.entries(properties)
     .map(([name, schema]) => `"${literal(name)}":${groups[name] ?? sourceOf(schema)}`)

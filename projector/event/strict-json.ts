@@ -2,7 +2,8 @@
  * Strict JSON: what JSON.parse accepts, less duplicate keys and deep nesting.
  *
  * JSON.parse silently keeps the last of two equal keys. Comparing the number of members in the text with the number in
- * the parsed value finds every duplicate, also one that is written with escapes, for the price of one pass over the bytes.
+ * the parsed value finds every duplicate, also one that is written with escapes, for the price of one pass over the
+ * bytes.
  */
 
 const QUOTE = 0x22
@@ -29,7 +30,10 @@ export const parseStrictJson = (bytes: Buffer, depthMax: number): { value: unkno
   }
 }
 
-/** Members of all objects in the text: the colons outside strings. Undefined when nested too deep or a string never ends. */
+/**
+ * Members of all objects in the text: the colons outside strings. Undefined when nested too deep or a string never
+ * ends.
+ */
 const countMembers = (bytes: Buffer, depthMax: number): number | undefined => {
   let members = 0
   let depth = 0

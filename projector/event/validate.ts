@@ -1,6 +1,6 @@
 /**
- * In: an envelope and the record it came in. Out: an event that keeps every rule that needs no other record, or the code
- * of the first rule it breaks.
+ * In: an envelope and the record it came in. Out: an event that keeps every rule that needs no other record, or the
+ * code of the first rule it breaks.
  * Promises: the data carries exactly the known fields, in canonical order; the same event always has the same hash.
  */
 import { hash } from 'node:crypto'
@@ -23,7 +23,9 @@ import { addUpTo } from './money.ts'
 import { JsonText } from './raw-json.ts'
 import type { RawRecord } from './raw-record.ts'
 
-/** An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came. */
+/**
+ * An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came.
+ */
 export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }
 
 /** The same event, its lists as text. */

@@ -29,7 +29,10 @@ export class Cache {
     return kept && draftIn(kept)
   }
 
-  /** Keeps what was read, unless it was decided meanwhile. HAZARD: what was decided and dropped meanwhile would come back older; nothing is decided while its batch loads. */
+  /**
+   * Keeps what was read, unless it was decided meanwhile. HAZARD: what was decided and dropped meanwhile would come
+   * back older; nothing is decided while its batch loads.
+   */
   keep(key: Key, draft: AnyNewDocument): void {
     const shelf = this.#shelfOf(key)
     if (!shelf.has(key)) shelf.add(key, draft)
@@ -57,9 +60,9 @@ export class Cache {
 }
 
 /**
- * Documents up to a bound, in two generations: what comes is kept in the young one; once that is half of the bound it becomes the
- * old one, and what was old is dropped. Measured in a replay, keeping the order of each single use took a twentieth of the
- * projector's time.
+ * Documents up to a bound, in two generations: what comes is kept in the young one; once that is half of the bound it
+ * becomes the old one, and what was old is dropped. Measured in a replay, keeping the order of each single use took a
+ * twentieth of the projector's time.
  */
 class Shelf {
   readonly #bytesMost: number
@@ -130,8 +133,8 @@ class Shelf {
 }
 
 /**
- * A document: what most of them are, and are asked for once in a while, as its line, outside of the heap; reps, periods and keys, which
- * are asked for all the time, as they are.
+ * A document: what most of them are, and are asked for once in a while, as its line, outside of the heap; reps, periods
+ * and keys, which are asked for all the time, as they are.
  */
 type Kept = AnyNewDocument | Line
 
@@ -161,8 +164,8 @@ class Line {
 }
 
 /**
- * Lines one after the other in pieces of memory that go when none of their lines is kept any more: the collector neither copies them nor
- * looks at them.
+ * Lines one after the other in pieces of memory that go when none of their lines is kept any more: the collector
+ * neither copies them nor looks at them.
  */
 class Slabs {
   #slab: Buffer = Buffer.alloc(0)

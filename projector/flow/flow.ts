@@ -3,10 +3,9 @@
  *
  *   decode → validate → load → project | write → refresh → publish → commit
  *
- * The first half takes one batch after the other, because each decision needs those before it. The second half overlaps:
- * while one batch is written the next is decided, and several writes are under way. Its steps keep their order, because
- * each line makes true what the next one claims: only what is written can be made searchable, only what is searchable may
- * be published, and Kafka is told last, for lag tools only: where to go on is our own published position.
+ * The first half decides one batch after the other: each decision needs those before it. The second half overlaps:
+ * several writes are under way while the next batch is decided. It keeps the order: only what is written can be made
+ * searchable, only what is searchable may be published. Kafka is told last, for lag tools only.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Reading } from '../elasticsearch/clocks.ts'
@@ -32,11 +31,11 @@ export type Steps = AssessSteps & {
   /** The only organization whose records are projected; undefined for all. */
   readonly org?: string | undefined
   readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
-  /** Of a generation that follows another: waits until that one has decided some of these records, and gives what it parked of them. */
+  /** For a generation that follows another: waits for its decisions, and returns what it parked. */
   readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
-  /** WeightedSemaphore for bytes of records that are decided or written, over all partitions. */
+  /** Limits the bytes of records that are decided or written, over all partitions. */
   readonly room: WeightedSemaphore
-  /** Makes documents into bytes at once, and gives what writes them: while they wait nothing else of them is left. */
+  /** Serializes documents at once and returns the function that writes them. */
   readonly write: (documents: readonly Rendered[]) => () => Promise<void>
   readonly refresh: Refresh
   /** Ends the wait of a refresh that waits because partitions were far behind. */
@@ -44,7 +43,6 @@ export type Steps = AssessSteps & {
   /** The indices of these places that lists search, and that must be refreshed before a position is published. */
   readonly searched: (places: ReadonlySet<IndexKind>) => string[]
   readonly published: PublishedPosition
-  /** Nobody waits for it. */
   readonly commit: (position: number) => unknown
   /** Whether more is read than may be in flight. */
   readonly onPressure: (full: boolean) => void
@@ -200,7 +198,10 @@ export class PartitionFlow {
     return this.#written.filter(({ isDone }) => !isDone)
   }
 
-  /** Decides a batch, or the first part of one: up to where another one decided, and as much as is loaded at once. The rest comes next. */
+  /**
+   * Decides a batch, or the first part of one: up to where another one decided, and as much as is loaded at once. The
+   * rest comes next.
+   */
   async #decide(given: Batch): Promise<Decided> {
     const { source, load, onProjected } = this.#steps
     const followed = await this.#steps.follow?.(given)
@@ -230,7 +231,7 @@ export class PartitionFlow {
   }
 
   #startWriting({ batch: { end, records }, write, places, at, acknowledged }: Decided): Written {
-    // While it is written nothing here names the records: they would be copied again and again by the collector.
+    // Drop references to the records before writing, so that the garbage collector can free them.
     const bytes = bytesOfAll(records)
     const writing = write()
     const written: Written = {

@@ -1,10 +1,12 @@
 /**
- * A generation under other rules follows the one that was live when it was begun: what readers were told is parked stays parked for ever,
- * because a corrected event has taken a later position since, and both of them would be paid. Once it is made live itself it decides alone,
- * from the positions that the other one had reached: those are written down once, so that whoever decides a record again decides the same.
- * In: a batch that is about to be decided. Out: up to where it may be decided now, and what the other one parked of that, by offset.
- * Promises: nothing is decided before the other one has published past it, as long as that is the live one; all that it has published past
- *   is decided, also where it stopped in the middle of a batch.
+ * A generation under other rules parks what the generation that was live at its beginning has parked. Readers were told
+ * that these records are parked, and a corrected event may have come since: without this rule both would be paid. After
+ * a swap the new generation decides alone, from the positions that the other one had reached. These are stored once, so
+ * that a repeated decision comes out the same.
+ * In: a batch that is about to be decided. Out: up to where it may be decided now, and what the other one parked of
+ * that, by offset.
+ * Promises: nothing is decided before the other one has published past it, as long as that is the live one; all that it
+ *   has published past is decided, also where it stopped in the middle of a batch.
  * Can go wrong: the other one does not move on (waited for, and said); it is gone (stops).
  */
 
@@ -53,19 +55,23 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
     if (found?.found) return (found._source as { body: { position: number } }).body.position
     throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
   }
-  /** Up to where the followed one has decided, as far as we know; and from where on it does not matter what it decides. */
+  /**
+   * Up to where the followed one has decided, as far as we know; and from where on it does not matter what it decides.
+   */
   let reached = 0
   let alone: number | undefined
 
   const look = async (from: number): Promise<void> => {
-    // One after the other: with a swap in between, the position would be one that the other reached while it was live no more.
+    // One after the other: with a swap in between, the position would be one that the other reached while it was live
+    // no more.
     const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])
     const [live] = await multiGet([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
     const generations = generationsIn(live._source as LiveDocument)
     alone = generations.alone[generation]?.[partition]
     if (alone === undefined && generations.live === generation) await settle({ request, prefix })
-    // Taken from a copy, both are read again from the first record: what the other one parked may be there again only once it is that far.
+    // Taken from a copy, both are read again from the first record: what the other one parked may be there again only
+    // once it is that far.
     else if (alone === undefined || from < alone) reached = reachedIn(position)
   }
   /** The first offset that may not be decided yet. */

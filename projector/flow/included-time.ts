@@ -1,7 +1,8 @@
 /**
- * The time up to which everything in a partition is published. In: looks at where the partition ends, with the clocks at that moment; batches
- * as they are read. Out: the time of a look, once the position has reached the end that it saw.
- * Promises: no time that one of the clocks has not reached: this machine's, Elasticsearch's, or the broker's as it shows in records.
+ * The time up to which everything in a partition is published. In: looks at where the partition ends, with the clocks
+ * at that moment; batches as they are read. Out: the time of a look, once the position has reached the end that it saw.
+ * Promises: no time that one of the clocks has not reached: this machine's, Elasticsearch's, or the broker's as it
+ * shows in records.
  */
 import type { Reading } from '../elasticsearch/clocks.ts'
 import { CLOCKS_APART_MS, RECORDS_LATE_MS } from '../limits.ts'
@@ -26,7 +27,7 @@ export class IncludedTime {
   sawEnd(end: number, clocks: Reading): void {
     this.#last = { end, time: clocks.reached }
     this.#latest = clocks.latest - this.#behind + CLOCKS_APART_MS
-    // The oldest is the next to come true, the latest the most worth: what lies between can be spared.
+    // Keep only the oldest and the newest observation: the oldest is reached next, the newest says most.
     const [oldest] = this.#seen.filter(({ time }) => !this.isAhead(time))
     this.#seen = [...(oldest ? [oldest] : []), { end, time: clocks.reached - this.#behind }]
   }
@@ -36,7 +37,9 @@ export class IncludedTime {
     return time > this.#latest
   }
 
-  /** A record that came after a look is younger than that look. Where its time is older, the broker's clock is behind. */
+  /**
+   * A record that came after a look is younger than that look. Where its time is older, the broker's clock is behind.
+   */
   read({ appended }: Batch): void {
     if (appended === 'transaction') this.#last = undefined
     else if (appended !== undefined && this.#last !== undefined && appended.offset >= this.#last.end) {

@@ -51,7 +51,10 @@ const hashOf = (key: string): number => {
 /** The first word of the line. */
 const lineOf = (hash: number): number => (hash & (WORDS / LINE_WORDS - 1)) * LINE_WORDS
 
-/** Where in its line each bit is: nine bits for each of them, seven further on, from a hash that owes little to the line's. */
+/**
+ * Where in its line each bit is: nine bits for each of them, seven further on, from a hash that owes little to the
+ * line's.
+ */
 const placesOf = (hash: number): number => {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1)
   return mixed ^ (mixed >>> 13)

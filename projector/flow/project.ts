@@ -1,6 +1,7 @@
 /**
- * In: the assessed records of a batch, in order, and the state they touch. Out: what each one did, and the documents that
- * are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before it.
+ * In: the assessed records of a batch, in order, and the state they touch. Out: what each one did, and the documents
+ * that are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before
+ * it.
  */
 
 import type { ParkCode } from '../../schemas/errors.ts'

@@ -1,9 +1,9 @@
 /**
  * Moves the published position of a partition: the point up to which readers may see.
- * In: a position that is searchable, or an instant at which the partition was seen to hold nothing more. Out: nothing, once
- * Elasticsearch has it. Promises: a position and its time never go back, whoever else writes them: the document is
- * replaced only as it was last seen, and what another owner wrote meanwhile is merged, never overwritten. Only a time that is
- * seen to lie ahead of all clocks is taken back, and that is counted.
+ * In: a position that is searchable, or an instant at which the partition was seen to hold nothing more. Out: nothing,
+ * once Elasticsearch has it. Promises: a position and its time never go back, even when several owners write: each
+ * write is conditional on the version that was read, and merges what another owner wrote meanwhile. Only a time that
+ * lies ahead of all clocks is taken back, and that is counted.
  */
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { positionId } from '../../schemas/stored/documents.ts'
@@ -77,8 +77,9 @@ const readStored = async (path: string, { request, generation, index }: Position
 }
 
 /**
- * A position that lies behind what was there before is another, older copy: what lies between was never written to it, and
- * moving it forward again would lose that for ever. Whoever starts next goes on from the copy.
+ * A position behind the one that was there before comes from an older copy of the index. The copy lacks the documents
+ * between the two, and moving the position forward would lose them for ever. The next projector that starts goes on
+ * from the copy.
  */
 const notBehind = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
   if (found.position.position >= before.position.position) return found
@@ -86,7 +87,10 @@ const notBehind = (before: Stored, found: Stored, { generation, index }: Positio
   throw new StopError('position_went_back', `${generation} in ${index}`, where)
 }
 
-/** How many times a time of this partition was taken back, because clocks had been ahead. A reader tells a late read by it. */
+/**
+ * How many times a time of this partition was taken back, because clocks had been ahead. A reader tells a late read by
+ * it.
+ */
 const takenBack = ({ taken_back = 0 }: Position): number => taken_back
 
 /** Of two views of one partition, what both know. The last record and its time belong to the further position. */

@@ -1,6 +1,7 @@
 /**
- * What was read of one partition and is not yet decided, in order. In: batches as they were fetched. Out: batches as they
- * are decided: several small ones together, a large one in parts, by the limits of `limits.ts`; of bytes at least one record.
+ * What was read of one partition and is not yet decided, in order. In: batches as they were fetched. Out: batches as
+ * they are decided: several small ones together, a large one in parts, by the limits of `limits.ts`; of bytes at least
+ * one record.
  */
 
 import type { RawRecord } from '../event/raw-record.ts'
@@ -13,7 +14,10 @@ export type Batch = {
   readonly records: readonly RawRecord[]
   /** The first offset that the log no longer has. Such a batch is never taken. */
   readonly missing?: number
-  /** Its last record, where the broker's clock gave it its time; `transaction` where some lay in the log before they were committed. */
+  /**
+   * Its last record, where the broker's clock gave it its time; `transaction` where some lay in the log before they
+   * were committed.
+   */
   readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
 }
 

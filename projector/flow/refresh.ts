@@ -1,7 +1,8 @@
 /**
- * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call has
- * gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares the next; and
- * between two there is half as much time as the first one took, up to a bound, so that under load time is left for writing.
+ * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call
+ * has gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares
+ * the next; and between two there is half as much time as the first one took, up to a bound, so that under load time is
+ * left for writing.
  */
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { Unavailable } from '../elasticsearch/client.ts'
@@ -89,8 +90,8 @@ const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send'
   const { total, successful, failed } = (body as { _shards?: Shards } | undefined)?._shards ?? {}
   if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
   if (successful === total) return
-  // A copy that is not there yet is not missed. But Elasticsearch does not count as failed either a shard that is nowhere just now,
-  // as while another node takes it over: then what was written to it is not searchable.
+  // A copy that is not there yet is not missed. But Elasticsearch does not count as failed either a shard that is
+  // nowhere just now, as while another node takes it over: then what was written to it is not searchable.
   if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
   const health = await send({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
   const { status: color, active_shards } = (health.body ?? {}) as { status?: string; active_shards?: number }

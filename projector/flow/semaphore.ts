@@ -1,6 +1,6 @@
-/** Bounds what goes on at once; who finds no room waits, in order. */
+/** Limits concurrent work. Callers wait in order. */
 
-/** Takes so much of the room, all of it at most. What it resolves with gives that back. */
+/** Acquires an amount, at most the whole size. The returned function releases it. */
 export type WeightedSemaphore = (amount: number) => Promise<() => void>
 
 export const createWeightedSemaphore = (size: number): WeightedSemaphore => {
@@ -41,7 +41,9 @@ export const createSlots = (places: number): (<Result>(task: () => Promise<Resul
   }
 }
 
-/** Who asks while an answer is on its way gets that one: all partitions are assigned at once, and the topic is the same. */
+/**
+ * Who asks while an answer is on its way gets that one: all partitions are assigned at once, and the topic is the same.
+ */
 export const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined
   return () => {

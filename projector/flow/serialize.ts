@@ -1,6 +1,6 @@
 /**
- * A document as it is stored, as text and as bytes. Our own fields come first, `body_bytes` and `body` last, which the API relies on to
- * cut the body out.
+ * A document as it is stored, as text and as bytes. Our own fields come first, `body_bytes` and `body` last, which the
+ * API relies on to cut the body out.
  */
 import { textOf } from '../event/raw-json.ts'
 import type { AnyNewDocument, Change, IndexKind } from '../rules/state.ts'
@@ -32,8 +32,8 @@ export type Write = {
 }
 
 /**
- * All of them in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by the collector
- * as long as they wait.
+ * All of them in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by
+ * the collector as long as they wait.
  */
 export const pack = (documents: readonly Rendered[], indexOf: (place: IndexKind) => string): Write[] => {
   const texts = documents.map(({ place, id, version, line }) => {

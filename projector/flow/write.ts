@@ -70,7 +70,8 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
     const { again, because } = await tryToWrite(part, steps)
     waiting = [...again, ...waiting.slice(part.length)]
     if (again.length === 0) continue
-    // What refuses a request because it is too large often ends the connection before that can be read: the next is smaller.
+    // What refuses a request because it is too large often ends the connection before that can be read: the next is
+    // smaller.
     if (because?.status === 0) bytesMost = Math.max(BULK_BYTES_LEAST, bytesMost / 2)
     steps.count('retried', again.length)
     if (because) steps.onRefused(because.message)

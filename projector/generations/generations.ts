@@ -1,6 +1,6 @@
 /**
- * Which generations there are: the one the API reads, those that projectors keep up, one that is being made, one to go back to. A
- * single document, replaced only as it was last seen: whoever decides, decides on what is.
+ * Which generations there are: the one that the API reads, those that projectors keep up, one that is being made, one
+ * to go back to. One document holds them all, and each write is conditional on the version that was read.
  */
 import type { Comparison } from '../../schemas/stored/comparisons.ts'
 import {
@@ -25,7 +25,9 @@ export type Generations = {
   readonly compared: Readonly<Record<string, Comparison>>
   /** What readers may have seen of the one before the live one, by partition; null while that is found out. */
   readonly floor: readonly number[] | null
-  /** The floor of each when it was made live first, by name: one that followed another decides by itself from there on. */
+  /**
+   * The floor of each when it was made live first, by name: one that followed another decides by itself from there on.
+   */
   readonly alone: Readonly<Record<string, readonly number[]>>
   /** The highest number that one was ever named by. */
   readonly highest: number
@@ -35,7 +37,9 @@ export type Generations = {
 export const readGenerations = async (steps: Steps): Promise<Generations | undefined> =>
   (await find(steps))?.generations
 
-/** @throws StopError `index_missing` where nothing was projected yet; what `change` throws, and then nothing is changed */
+/**
+ * @throws StopError `index_missing` where nothing was projected yet; what `change` throws, and then nothing is changed
+ */
 export const changeGenerations = async (
   steps: Steps,
   change: (now: Generations) => Generations,
@@ -60,9 +64,9 @@ export const changeGenerations = async (
 }
 
 /**
- * Says, after a swap, how far readers may have seen the one before: as far as its positions are now, since nobody reads it any more. Readers of
- * the new one wait for that, and from there on a generation that followed decides by itself. Whoever comes first says so: the command that
- * swapped or, where that was cut short, a projector.
+ * Stores, after a swap, how far readers may have seen the generation before: its present positions, since nobody reads
+ * it any more. Readers of the new generation wait until it has reached these positions, and from there on it decides by
+ * itself. The command that swapped stores them or, where it was interrupted, a projector does.
  */
 export const settle = async (steps: Steps): Promise<void> => {
   const seen = await readGenerations(steps)

@@ -1,6 +1,7 @@
 /**
- * Which indices there are under a prefix, as Elasticsearch lists them: all of them in one answer, as they were at one moment.
- * An installation whose prefix begins with this one has indices that the same pattern finds: they are told apart by name.
+ * Which indices there are under a prefix, as Elasticsearch lists them: all of them in one answer, as they were at one
+ * moment. An installation whose prefix begins with this one has indices that the same pattern finds: they are told
+ * apart by name.
  */
 import {
   apiKeysIndexOf,
@@ -27,7 +28,9 @@ export const listIndices = async ({ request, prefix }: Steps): Promise<Map<strin
   throw new StopError('index_missing', `the indices ${prefix}-* cannot be listed`, { status })
 }
 
-/** The generations of these indices, each once: `{prefix}-{generation}-{kind}`. No generation has a dash in its name. */
+/**
+ * The generations of these indices, each once: `{prefix}-{generation}-{kind}`. No generation has a dash in its name.
+ */
 export const generationsIn = (prefix: string, names: readonly string[]): Set<string> =>
   new Set(names.flatMap(name => generationOf(prefix, name) ?? []))
 
@@ -56,7 +59,9 @@ export const readIndexIds = async (names: readonly string[], steps: Steps): Prom
 
 type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
 
-/** @throws StopError `index_missing`, `index_replaced`: a position says nothing of documents that are of another copy */
+/**
+ * @throws StopError `index_missing`, `index_replaced`: a position says nothing of documents that are of another copy
+ */
 export const assertSameIndices = async ({ generation, indices = {} }: Recorded, steps: Steps): Promise<void> => {
   const ids = await readIndexIds(Object.keys(indices), steps)
   const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
@@ -65,7 +70,10 @@ export const assertSameIndices = async ({ generation, indices = {} }: Recorded, 
   throw new StopError('index_replaced', `${what}; take what was restored: npm run projection -- adopt`, { generation })
 }
 
-/** Looks at the indices of a stream now and then, until the signal. Without an answer nothing is known, and the stream says so. */
+/**
+ * Looks at the indices of a stream now and then, until the signal. Without an answer nothing is known, and the stream
+ * says so.
+ */
 export const watchIndices = async (
   { identity, prefix }: { readonly identity: Recorded; readonly prefix: string },
   { elasticsearch, patience, fail }: WatchContext,

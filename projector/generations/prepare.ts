@@ -1,24 +1,27 @@
 /**
- * Before the first record: the indices are there and are what this version writes, and a projection exists with a position
- * for every partition. Creates what is missing at a first start only; what was there once and is gone is refused, because
- * an empty index must never pass for an empty organization. Two first starts at once agree: everything is created or found.
+ * Before the first record: the indices are there and are what this version writes, and a projection exists with a
+ * position for every partition. Creates what is missing at a first start only; what was there once and is gone is
+ * refused, because an empty index must never pass for an empty organization. Two first starts at once agree: everything
+ * is created or found.
  */
 import { isDeepStrictEqual } from 'node:util'
 import {
-  apiKeysIndices,
-  commonIndices,
   controlIndexOf,
   FIRST_GENERATION,
   type GenerationDocument,
   generationId,
-  generationIndices,
-  type IndexDefinition,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
   positionId,
   templateNameOf,
 } from '../../schemas/stored/documents.ts'
+import {
+  apiKeysIndices,
+  commonIndices,
+  generationIndices,
+  type IndexDefinition,
+} from '../../schemas/stored/mappings.ts'
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
@@ -150,8 +153,8 @@ export const openGeneration = async (
 }
 
 /**
- * The ids of its indices, recorded where they are not: in installations that were made before there was such a record, as they are found by
- * the first projector that knows of it.
+ * The ids of its indices, recorded where they are not: in installations that were made before there was such a record,
+ * as they are found by the first projector that knows of it.
  */
 export const recordIndices = async (
   identity: Identity,

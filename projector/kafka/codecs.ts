@@ -39,7 +39,10 @@ type Encoder = { readonly buffer: Buffer }
 
 const toSnappy = (encoder: Encoder): Promise<Buffer> => compress(encoder.buffer)
 
-/** The Java client's framing: a header of 16 bytes, then blocks, each with its length in front. Others send one bare block. */
+/**
+ * The Java client's framing: a header of 16 bytes, then blocks, each with its length in front. Others send one bare
+ * block.
+ */
 const MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const HEADER_BYTES = 16
 

@@ -1,11 +1,11 @@
 /**
  * Which records of a fetch were aborted, decided as Kafka's protocol says. The client's own filter is wrong where
- * transactions overlap, and aborted records then pass as if they had been committed: it goes through the aborted ones in the
- * order the broker lists them (by where they end, not begin), takes up at most one of them a record, and believes any record
- * with a key of four zero bytes to be the end of one.
+ * transactions overlap, and aborted records then pass as if they had been committed: it goes through the aborted ones
+ * in the order the broker lists them (by where they end, not begin), takes up at most one of them a record, and
+ * believes any record with a key of four zero bytes to be the end of one.
  *
- * In: the client's module of each version of the answer to a fetch. Out: the same, whose records that were aborted are marked
- * like control records: the client leaves those out of a batch and still counts their offsets.
+ * In: the client's module of each version of the answer to a fetch. Out: the same, whose records that were aborted are
+ * marked like control records: the client leaves those out of a batch and still counts their offsets.
  */
 import { createRequire } from 'node:module'
 
@@ -26,9 +26,9 @@ export const repairAbortedFilter = (): void => {
 }
 
 /**
- * Makes the client hand over a batch of control or aborted records only, like any other. By itself it passes over such a
- * batch and emits an event, which does not tell the offsets of its records. Consumers that use `eachMessage` must not run in
- * the same process: they would fetch such a batch for ever. Calling it again changes nothing.
+ * Makes the client hand over a batch of control or aborted records only, like any other. By itself it passes over such
+ * a batch and emits an event, which does not tell the offsets of its records. Consumers that use `eachMessage` must not
+ * run in the same process: they would fetch such a batch for ever. Calling it again changes nothing.
  */
 export const handOverEveryBatch = (): void => {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/batch') as {

@@ -1,13 +1,14 @@
 /**
  * What the Kafka client does with its connections, where that is not enough.
  *
- * It makes them by itself and goes on reading as if nothing had been; but the other end may hold another log now: a cluster
- * behind the same address, or one that came back from a copy. `hearConnections` tells of each.
+ * It makes them by itself and goes on reading as if nothing had been; but the other end may hold another log now: a
+ * cluster behind the same address, or one that came back from a copy. `hearConnections` tells of each.
  *
- * And when it connects again it keeps what it had read of an answer that was cut off, and takes the first bytes of the new
- * connection for its end. Where answers begin is then lost for good: what is asked is never answered, or a length is read
- * where there is none and the process ends. `readFromTheBeginning` makes a new connection begin with nothing; it knows some
- * fields of the client that are not part of its interface. The client's version is pinned, and a test cuts answers off.
+ * And when it connects again it keeps what it had read of an answer that was cut off, and takes the first bytes of the
+ * new connection for its end. Where answers begin is then lost for good: what is asked is never answered, or a length
+ * is read where there is none and the process ends. `readFromTheBeginning` makes a new connection begin with nothing;
+ * it knows some fields of the client that are not part of its interface. The client's version is pinned, and a test
+ * cuts answers off.
  */
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
@@ -51,7 +52,8 @@ export const readFromTheBeginning = (): void => {
   const { connect } = prototype
   prototype.connect = function () {
     if (this.isConnected()) return connect.call(this)
-    // The client asks for a connection more than once while it is being made; a second would take the place of the first, whose timer goes on.
+    // The client asks for a connection more than once while it is being made; a second would take the place of the
+    // first, whose timer goes on.
     const begun = connecting.get(this)
     if (begun !== undefined && this.socket?.destroyed === false) return begun
     // What may still come over the connection before is not an answer to anything that is asked over this one.

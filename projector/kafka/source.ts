@@ -1,7 +1,7 @@
 /**
- * Identifies the source: that a topic is still the one a projection was made from, and can be trusted to keep its records.
- * Looked at before the first record, at every assignment and every so often; what does not fit stops the projector
- * before anything is written.
+ * Identifies the source: that a topic is still the one a projection was made from, and can be trusted to keep its
+ * records. Looked at before the first record, at every assignment and every so often; what does not fit stops the
+ * projector before anything is written.
  */
 import { createHash } from 'node:crypto'
 import kafkajs, { type Admin } from 'kafkajs'

@@ -10,10 +10,15 @@ export type Decision =
 export const parked = (code: ParkCode): Decision => ({ outcome: 'parked', code })
 export const duplicate: Decision = { outcome: 'duplicate' }
 
-/** The documents a decision may look at, as far as they are known from the event alone, each by what it is to the event. */
+/**
+ * The documents a decision may look at, as far as they are known from the event alone, each by what it is to the event.
+ */
 export type Names = Readonly<Record<string, DocumentRef | undefined>>
 
-/** An event with its place in the log: `seq` is its offset, `at` its time in milliseconds, never lower than one before it. */
+/**
+ * An event with its place in the log: `seq` is its offset, `at` its time in milliseconds, never lower than one before
+ * it.
+ */
 export type Placed<Data, Needed = Names> = {
   readonly data: Data
   readonly names: Needed

@@ -1,8 +1,8 @@
 /**
  * What decisions are made on: documents by place (which index) and id, as they are after the events before.
  *
- * A document read back from Elasticsearch may already show what later offsets did (a redelivery, an owner that was late).
- * The rules therefore never use one as it is: the functions here show it as of an offset.
+ * A document read back from Elasticsearch may already show what later offsets did (a redelivery, an owner that was
+ * late). The rules therefore never use one as it is: the functions here show it as of an offset.
  */
 import type {
   ApiKeyDocument,
@@ -38,8 +38,8 @@ export type AnyNewDocument = NewDocument<
 
 export type Key = `${IndexKind}/${string}`
 /**
- * What a document is called. An event's names are made once and handed on: to look one up by a string made anew costs several times
- * as much, and each is looked up some five times.
+ * What a document is called. An event's names are made once and handed on: to look one up by a string made anew costs
+ * several times as much, and each is looked up some five times.
  */
 export type DocumentRef = { readonly place: IndexKind; readonly id: string; readonly key: Key }
 export const refOf = (place: IndexKind, id: string): DocumentRef => ({ place, id, key: `${place}/${id}` })
@@ -54,7 +54,9 @@ export const changeOf = ({ place, id, key }: DocumentRef, version: number, draft
   draft,
 })
 
-/** What was asked for: the draft, or null where there is no such document. Asking for what was not loaded is a defect. */
+/**
+ * What was asked for: the draft, or null where there is no such document. Asking for what was not loaded is a defect.
+ */
 export class State {
   readonly #documents = new Map<Key, AnyNewDocument | null>()
 

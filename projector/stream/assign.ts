@@ -1,14 +1,15 @@
 /**
- * From an assignment to partitions that flow. For each partition that the group gives us: read our own published position,
- * identify the source, read the last record again that we know and compare it, then go on exactly there.
+ * From an assignment to partitions that flow. For each partition that the group gives us: read our own published
+ * position, identify the source, read the last record again that we know and compare it, then go on exactly there.
  *
  *   positioned ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
  *
- * With every new connection to Kafka, and now and then, all of this begins again, but for our position: there may be another
- * log by now.
+ * With every new connection to Kafka, and now and then, all of this begins again, but for our position: there may be
+ * another log by now.
  *
- * Promises: no record is projected before its source is identified; never Kafka's committed offset, always our own position.
+ * Promises: no record is projected before its source is identified; never Kafka's committed offset, always our own
+ * position.
  */
 
 import { StopError } from '../failures.ts'
@@ -66,7 +67,10 @@ export class Assignment {
     )
   }
 
-  /** Whether nothing speaks against its source being the right one. Verified now and then, it is trusted while that may take. */
+  /**
+   * Whether nothing speaks against its source being the right one. Verified now and then, it is trusted while that may
+   * take.
+   */
   isTrusted(partition: number): boolean {
     const assigned = this.#partitions.get(partition)
     if (!assigned?.verified || assigned.suspect) return false
@@ -123,7 +127,9 @@ export class Assignment {
     this.verifyAgain()
   }
 
-  /** What was taken goes its way; nothing more is taken until its source is identified and the last record found again. */
+  /**
+   * What was taken goes its way; nothing more is taken until its source is identified and the last record found again.
+   */
   verifyAgain(): void {
     for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned

@@ -1,5 +1,6 @@
 /**
- * Tells Kafka how far we are, now and then. In: published positions. Out: nothing that anybody waits for, but at a stop.
+ * Tells Kafka how far we are, now and then. In: published positions. Out: nothing that anybody waits for, but at a
+ * stop.
  * Promises: at most one commit a second and partition. A commit that fails is made up for by the next: lag tools look
  * there, and nobody else; where to go on is our own published position.
  */

@@ -1,15 +1,19 @@
 /**
- * The only file that knows the Kafka client's consumer. In: a topic and a group. Out: batches as they were read, each with
- * the offset it was fetched at and where it ends. Promises: the handler returns at once, so that one slow partition never
- * stalls the others; nothing is committed or resolved on its own; no error of ours ever escapes into the client.
+ * The only file that knows the Kafka client's consumer. In: a topic and a group. Out: batches as they were read, each
+ * with the offset it was fetched at and where it ends. Promises: the handler returns at once, so that one slow
+ * partition never stalls the others; nothing is committed or resolved on its own; no error of ours ever escapes into
+ * the client.
  *
  * The client's traps, and what is done about each:
- * - It never prefetches: the next fetch waits for the handler. So the handler only takes the batch, and rests a little where there was not much.
- * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked for.
+ * - It never prefetches: the next fetch waits for the handler. So the handler only takes the batch, and rests a little
+ *   where there was not much.
+ * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked
+ *   for.
  * - Batches of only control or aborted records never reach the handler: see `patch-aborted.ts`.
  * - A log that was compacted has holes, and the client reads over them: each batch tells of the first offset it misses.
  * - Its filter lets aborted records through: see patch-aborted.ts.
- * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it goes on.
+ * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it
+ *   goes on.
  * - Some errors of a sick Kafka end it for good: see `patch-retries.ts`.
  * - It takes time that grows with the square of the number of headers: see `patch-headers.ts`.
  */
@@ -84,7 +88,8 @@ export const consume = async (
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      // All of a fetch at once, so that none waits for the rest after another. The client asks each of them at every fetch.
+      // All of a fetch at once, so that none waits for the rest after another. The client asks each of them at every
+      // fetch.
       partitionsConsumedConcurrently: partitions,
       eachBatch: async payload => {
         const bytes = takeBatch(payload, handlers)
@@ -128,7 +133,9 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
   })
 }
 
-/** The batch as the client has it. Its published type lacks where it was fetched, and all of its records from there on. */
+/**
+ * The batch as the client has it. Its published type lacks where it was fetched, and all of its records from there on.
+ */
 type FetchedBatch = EachBatchPayload['batch'] & {
   readonly fetchedOffset: string
   /** Control records and aborted records included. */
@@ -167,9 +174,9 @@ const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handler
 }
 
 /**
- * The first offset from `from` on that the log no longer has. A broker gives a publisher's records consecutive offsets, and so
- * it does with the records that end a transaction: only compaction leaves a hole. A fetch brings the whole batch that holds the
- * offset it was asked for, so a fetch that brings records begins with that offset.
+ * The first offset from `from` on that the log no longer has. A broker gives a publisher's records consecutive offsets,
+ * and so it does with the records that end a transaction: only compaction leaves a hole. A fetch brings the whole batch
+ * that holds the offset it was asked for, so a fetch that brings records begins with that offset.
  */
 const firstMissing = (from: number, all: readonly AnyMessage[]): number | undefined => {
   let next = from

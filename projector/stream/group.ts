@@ -1,9 +1,10 @@
 /**
- * Who shares the partitions of a topic with us. In: the group as Kafka describes it. Out: whether members of another installation are
- * in it, and which partitions none of ours owns.
- * Promises: each member of ours says which installation it is of (index prefix and Elasticsearch cluster), in what it joins the group with.
- * Can go wrong: two installations under one group id would take partitions from each other, and both would look ready. A member of a
- * version that says nothing is taken for one of ours: a rolling upgrade has some.
+ * Who shares the partitions of a topic with us. In: the group as Kafka describes it. Out: whether members of another
+ * installation are in it, and which partitions none of ours owns.
+ * Promises: each member of ours says which installation it is of (index prefix and Elasticsearch cluster), in what it
+ * joins the group with.
+ * Can go wrong: two installations under one group id would take partitions from each other, and both would look ready.
+ * A member of a version that says nothing is taken for one of ours: a rolling upgrade has some.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from '../elasticsearch/client.ts'
@@ -44,7 +45,10 @@ const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'sen
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
-/** Shares the partitions out as the client does by itself, under the same name, so that members of older versions take part. */
+/**
+ * Shares the partitions out as the client does by itself, under the same name, so that members of older versions take
+ * part.
+ */
 export const assignerOf =
   (installation: Installation): PartitionAssigner =>
   steps => {

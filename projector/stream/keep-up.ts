@@ -1,8 +1,9 @@
 /**
  * Keeps up the streams that are wanted: of API keys, of the live generation, and of the spare ones beside it.
  * In: which are wanted, at every look. Out: their streams, and the spare ones that failed.
- * Promises: the live generation and API keys fail with the process; a spare one fails alone, is said, and is left alone for a while. One
- *   that is made live meanwhile is started again at once: if it fails again, it does so as the live one.
+ * Promises: the live generation and API keys fail with the process; a spare one fails alone, is said, and is left alone
+ *   for a while. One that is made live meanwhile is started again at once: if it fails again, it does so as the live
+ *   one.
  */
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { nameOf, StopError, type Where } from '../failures.ts'
@@ -81,7 +82,10 @@ export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal
     await leaving.get(generation)
     failed.delete(generation)
     let hasFailed = false
-    /** One that was live at the last look may have been replaced and dropped since: a process that slept finds its indices gone. */
+    /**
+     * One that was live at the last look may have been replaced and dropped since: a process that slept finds its
+     * indices gone.
+     */
     const failIfLive = async (error: unknown): Promise<void> => {
       const live = await lookAtLive().catch(() => undefined)
       if (live === undefined || live === generation) return fail(error)

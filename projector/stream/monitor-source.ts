@@ -1,6 +1,6 @@
 /**
- * What a stream looks after besides its records, each in a loop of its own until the signal: where its partitions end and
- * whether the source is still the same one; and whether it is stuck.
+ * What a stream looks after besides its records, each in a loop of its own until the signal: where its partitions end
+ * and whether the source is still the same one; and whether it is stuck.
  */
 
 import { type Patience, Unavailable } from '../elasticsearch/client.ts'
@@ -125,7 +125,9 @@ const asUnavailable = (error: unknown): never => {
   throw new Unavailable(0)
 }
 
-/** Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one */
+/**
+ * Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one
+ */
 export const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
   try {
     assertSameSource(identity, await describeSource(admin, identity.topic))

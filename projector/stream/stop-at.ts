@@ -1,6 +1,7 @@
 /**
- * Where a stream ends although its topic goes on. Promises: what lies at the bound of a partition, or behind it, is never taken; what
- * lies before it is, and the position then ends exactly there, also where a batch goes past it; nothing more is read for nothing.
+ * Where a stream ends although its topic goes on. Promises: what lies at the bound of a partition, or behind it, is
+ * never taken; what lies before it is, and the position then ends exactly there, also where a batch goes past it;
+ * nothing more is read for nothing.
  */
 
 import type { Batch } from '../flow/queue.ts'
@@ -23,8 +24,8 @@ export const endWithin = (partition: number, end: number, bounds: Bounds | undef
   Math.min(end, boundOf(partition, bounds))
 
 /**
- * The same consumption, which rests where it is sought at a bound, until it is sought before it. What was fetched meanwhile begins behind
- * where the partition is: a gap, because of which it is sought again.
+ * The same consumption, which rests where it is sought at a bound, until it is sought before it. What was fetched
+ * meanwhile begins behind where the partition is: a gap, because of which it is sought again.
  */
 export const restingAt = (bounds: Bounds | undefined, consumption: Consumption): Consumption => {
   if (bounds === undefined) return consumption

@@ -1,7 +1,7 @@
 /**
  * One topic, from the group that shares its partitions to the indices it is projected into: puts the steps of the flow
- * together, and looks after what is not a record's business: where the partitions end, and whether the source is still the
- * right one. There is one of these for commission events and one for API keys.
+ * together, and looks after what is not a record's business: where the partitions end, and whether the source is still
+ * the right one. There is one of these for commission events and one for API keys.
  */
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
@@ -62,7 +62,10 @@ export type StreamOptions = {
   readonly controlIndex: string
   readonly indexOf: (place: IndexKind) => string
   readonly searched: (places: ReadonlySet<IndexKind>) => string[]
-  /** Of a replay: other rules than the present ones, where it ends although the topic goes on, the only organization it is of. */
+  /**
+   * Of a replay: other rules than the present ones, where it ends although the topic goes on, the only organization it
+   * is of.
+   */
   readonly rules?: RulesTable
   readonly bounds?: Bounds
   readonly org?: string | undefined

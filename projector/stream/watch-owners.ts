@@ -1,6 +1,8 @@
 /**
- * Looks whether each partition has an owner of this installation. In: the group, now and then. Out: a reason not to be ready and a metric.
- * Promises: a start or a rebalance is no reason yet; one that has lasted is told by every projector of the installation.
+ * Looks whether each partition has an owner of this installation. In: the group, now and then. Out: a reason not to be
+ * ready and a metric.
+ * Promises: a start or a rebalance is no reason yet; one that has lasted is told by every projector of the
+ * installation.
  */
 import type { Patience } from '../elasticsearch/client.ts'
 import type { Health } from '../health.ts'

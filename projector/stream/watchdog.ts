@@ -1,8 +1,9 @@
 /**
  * Notices that a stream is alive and stuck: work waits, Kafka and Elasticsearch both answer, and nothing moves.
- * In: now and then how things stand, and meanwhile what moved and what was in the way. Out: what is stuck, if anything is.
- * Promises: time counts only while things could move. It does not while Kafka or Elasticsearch fails to answer or refuses
- * for now, nor while the group shares its partitions out, nor while this process itself was kept from running.
+ * In: now and then how things stand, and meanwhile what moved and what was in the way. Out: what is stuck, if anything
+ * is.
+ * Promises: time counts only while things could move. It does not while Kafka or Elasticsearch fails to answer or
+ * refuses for now, nor while the group shares its partitions out, nor while this process itself was kept from running.
  */
 import type { Health, Tell } from '../health.ts'
 import { WATCHDOG_GAP_MS } from '../limits.ts'
@@ -35,7 +36,9 @@ export class Watchdog {
   #lookedAt: number | undefined
   #disturbed = false
 
-  /** @param stuckMs milliseconds without any progress after which a partition is stuck, and the client out of its group */
+  /**
+   * @param stuckMs milliseconds without any progress after which a partition is stuck, and the client out of its group
+   */
   constructor(stuckMs: number) {
     this.#stuckMs = stuckMs
   }
@@ -84,7 +87,9 @@ export class Watchdog {
   }
 }
 
-/** What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows. */
+/**
+ * What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows.
+ */
 export const disturbing = (watchdog: Watchdog, health: Health): Health => {
   const notice = (part: string, reason: string | undefined): void => {
     if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()

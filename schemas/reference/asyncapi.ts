@@ -1,6 +1,6 @@
 /**
- * The AsyncAPI 3 document, for publishers: the two topics, their eight events, how each is framed, and what becomes of a
- * record that breaks a rule. Built from the schemas that records are checked against.
+ * The AsyncAPI 3 document, for publishers: the two topics, their eight events, how each is framed, and what becomes of
+ * a record that breaks a rule. Built from the schemas that records are checked against.
  */
 import { parkCodes } from '../errors.ts'
 import { type EventType, eventSchemas, type Stream } from '../events.ts'

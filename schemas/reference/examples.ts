@@ -1,4 +1,7 @@
-/** Records as the API answers them, and the events they were made of: one believable organization, used by both documents. */
+/**
+ * Records as the API answers them, and the events they were made of: one believable organization, used by both
+ * documents.
+ */
 import type { ResourceName } from '../resources.ts'
 
 const line_items = [

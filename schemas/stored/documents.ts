@@ -1,7 +1,8 @@
 /**
- * What is stored in Elasticsearch: index names, document ids, the shape of every document and its mapping. The projector writes these and
- * the API reads them; both know them from here only. `body` is what a client gets, as bytes: never indexed, always the document's last
- * field, and `body_bytes` just before it says how long it is, so that a reader can cut it out of an answer without parsing it.
+ * What is stored in Elasticsearch: index names, document ids, the shape of every document and its mapping. The
+ * projector writes these and the API reads them; both know them from here only. `body` is what a client gets, as bytes:
+ * never indexed, always the document's last field, and `body_bytes` just before it says how long it is, so that a
+ * reader can cut it out of an answer without parsing it.
  */
 import type { ParkCode } from '../errors.ts'
 import type { Comparison } from './comparisons.ts'
@@ -14,6 +15,9 @@ export type Kind = (typeof kinds)[number]
 /** The kinds that lists search, and that are therefore refreshed before their position is published. */
 export const listKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type ListKind = (typeof listKinds)[number]
+
+/** The order in which a list is walked: organization, then this field. Its index is sorted the same way. */
+export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
 
 export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
 export const controlIndexOf = (prefix: string): string => `${prefix}-control`
@@ -30,7 +34,9 @@ export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 
-/** Ids of the projected documents. The organization is part of every one: a document of another cannot even be named. */
+/**
+ * Ids of the projected documents. The organization is part of every one: a document of another cannot even be named.
+ */
 export const recordId = (org: string, id: string): string => `${org}:${id}`
 export const versionId = (org: string, id: string, seq: number): string => `${org}:${id}:${seq}`
 export const chainId = (org: string, rep: string, period: string): string => `${org}:${rep}:${period}`
@@ -44,7 +50,7 @@ export type VersionDocument = {
   org_id: string
   first_seq: number
   seq: number
-  /** The how-manyeth version of its record this is, from 1. */
+  /** Version number of the record, starting at 1. */
   ordinal: number
   until_seq: number
   at: number
@@ -57,7 +63,10 @@ export type VersionDocument = {
 export type HeadDocument = { org_id: string; body_bytes: number; body: HeadBody }
 export type HeadBody = { versions: { seq: number; hash: string }[] }
 
-/** A payout: id `recordId`. Its body has no `superseded_by_id`: that is put in on the way out, null unless until_seq < W. */
+/**
+ * A payout: id `recordId`. Its body has no `superseded_by_id`: that is put in on the way out, null unless until_seq <
+ * W.
+ */
 export type PayoutDocument = {
   org_id: string
   seq: number
@@ -100,7 +109,10 @@ export type ChainBody = {
   payroll: { seq: number; id: string; reverses_id: string | null }[]
 }
 
-/** A record that was refused: id `parkedId`. Only values that passed their grammar are indexed; the bytes are in the body. */
+/**
+ * A record that was refused: id `parkedId`. Only values that passed their grammar are indexed; the bytes are in the
+ * body.
+ */
 export type ParkedDocument = {
   code: ParkCode
   org_id?: string
@@ -111,7 +123,9 @@ export type ParkedDocument = {
   offset: number
   at: number
   body_bytes: number
-  /** base64, but for names of headers; `rawName` is one that is not UTF-8, in base64. null where the record had none. */
+  /**
+   * base64, but for names of headers; `rawName` is one that is not UTF-8, in base64. null where the record had none.
+   */
   body: {
     key: string | null
     headers: [name: string, value: string | null, rawName?: string][]
@@ -152,14 +166,23 @@ export type LiveDocument = {
     building?: string | null
     /** What was live before: to go back to. */
     previous?: string | null
-    /** The last comparison of two, by `pairOf` their names; `verified` is that of older versions, which does not say as of where. */
+    /**
+     * The last comparison of two, by `pairOf` their names; `verified` is that of older versions, which does not say as
+     * of where.
+     */
     compared?: Record<string, Comparison>
     verified?: Record<string, string>
     /** Of the live one: what readers may have seen of the one before, by partition; null while that is found out. */
     floor?: readonly number[] | null
-    /** The floor of each when it was made live first, by name: a generation that followed another decides by itself from there on. */
+    /**
+     * The floor of each when it was made live first, by name: a generation that followed another decides by itself from
+     * there on.
+     */
     alone?: Record<string, readonly number[]>
-    /** The highest number that a generation was ever named by: a name is never used again, as readers remember things by it. */
+    /**
+     * The highest number that a generation was ever named by: a name is never used again, as readers remember things by
+     * it.
+     */
     highest?: number
   }
 }
@@ -172,7 +195,9 @@ export type GenerationDocument = {
     cluster_id: string
     partitions: number
     rules_version: number
-    /** The generation that was live when this one was begun under other rules: what that one parked stays parked here. */
+    /**
+     * The generation that was live when this one was begun under other rules: what that one parked stays parked here.
+     */
     follows?: string
     /** The ids of the indices it stands on, by name; absent until a projector that knows of them has started. */
     indices?: Record<string, string>
@@ -199,122 +224,3 @@ export type PositionDocument = {
     serve_from: number
   }
 }
-
-// --- mappings and settings
-const long = { type: 'long' } as const
-const keyword = { type: 'keyword' } as const
-/** Kept in the document, never searched: no index structure is built. */
-const kept = { type: 'keyword', index: false, doc_values: false } as const
-const keptLong = { type: 'long', index: false, doc_values: false } as const
-/** Counted by, never searched for. */
-const counted = { type: 'keyword', index: false } as const
-const body = { type: 'object', enabled: false } as const
-
-const versions = {
-  org_id: keyword,
-  first_seq: long,
-  seq: long,
-  ordinal: keptLong,
-  until_seq: long,
-  at: long,
-  hash: kept,
-  body_bytes: keptLong,
-  body,
-}
-
-const parked = {
-  code: keyword,
-  org_id: keyword,
-  type: keyword,
-  event_id: keyword,
-  topic: keyword,
-  partition: long,
-  offset: long,
-  at: long,
-  body_bytes: keptLong,
-  body,
-}
-
-const revoked = { type: 'boolean' } as const
-const apiKeys = { key_id: keyword, org_id: keyword, permissions: keyword, revoked, body_bytes: keptLong, body }
-
-const properties = {
-  reps: versions,
-  periods: versions,
-  payouts: {
-    org_id: keyword,
-    seq: long,
-    until_seq: long,
-    superseded_by_id: kept,
-    at: long,
-    rep_id: keyword,
-    period_id: keyword,
-    amount: counted,
-    currency: counted,
-    hash: kept,
-    body_bytes: keptLong,
-    body,
-  },
-  statements: { org_id: keyword, seq: long, body_bytes: keptLong, body },
-  payroll_files: {
-    org_id: keyword,
-    seq: long,
-    at: long,
-    rep_id: keyword,
-    period_id: keyword,
-    reverses_id: keyword,
-    amount: counted,
-    currency: counted,
-    hash: kept,
-    body_bytes: keptLong,
-    body,
-  },
-  chains: { org_id: keyword, body_bytes: keptLong, body },
-  parked,
-} as const satisfies Record<Kind, object>
-
-/** The order in which a list is walked: organization, then this field. Its index is sorted the same way. */
-export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
-
-export type IndexDefinition = {
-  mappings: { dynamic: 'strict'; properties: Record<string, object> }
-  settings: Record<string, unknown>
-}
-
-const definition = (fields: Record<string, object>, replicas?: number, shards = 1, sort?: string): IndexDefinition => ({
-  mappings: { dynamic: 'strict', properties: fields },
-  settings: {
-    number_of_shards: shards,
-    // Unless told how many: one copy where there is a second node to hold it, and a green index where there is none.
-    ...(replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: replicas }),
-    // We refresh ourselves, before a position is published; a timer would only add work.
-    refresh_interval: '-1',
-    ...(sort === undefined ? {} : { sort: { field: ['org_id', sort], order: ['asc', 'asc'] } }),
-  },
-})
-
-/** The indices of one generation: name → mapping and settings. */
-export const generationIndices = (
-  prefix: string,
-  generation: string,
-  shards: number,
-  replicas?: number,
-): Record<string, IndexDefinition> =>
-  Object.fromEntries(
-    kinds.map(kind => [
-      indexOf(prefix, generation, kind),
-      definition(properties[kind], replicas, shards, (listOrder as Partial<Record<Kind, string>>)[kind]),
-    ]),
-  )
-
-/** The indices that all generations share. The control index is created first: where any other one is, it is or was there. */
-export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
-  [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
-  ...apiKeysIndices(prefix, replicas),
-})
-
-/** The indices of API keys, and of what was parked of their topic. */
-export const apiKeysIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
-  [apiKeysIndexOf(prefix)]: definition(apiKeys, replicas),
-  [apiKeysParkedIndexOf(prefix)]: definition(parked, replicas),
-})

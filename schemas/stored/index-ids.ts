@@ -1,6 +1,7 @@
 /**
- * What tells an index from any other that ever had its name. Elasticsearch gives each index a UUID when it is created, also when it is
- * created by a restore; a restore over a closed index keeps that, and gives it a new history. So no snapshot carries an id over.
+ * What tells an index from any other that ever had its name. Elasticsearch gives each index a UUID when it is created,
+ * also when it is created by a restore; a restore over a closed index keeps that, and gives it a new history. So no
+ * snapshot carries an id over.
  */
 
 /** The part of an answer to `GET /…/_settings` that ids are read from. */

@@ -1,4 +1,7 @@
-/** Sandboxes: what analysts replay into. Each is a generation with a control index and a prefix apart, which credentials can be limited to. */
+/**
+ * Sandboxes: what analysts replay into. Each is a generation with a control index and a prefix apart, which credentials
+ * can be limited to.
+ */
 
 export const sandboxPrefixOf = (prefix: string): string => `${prefix}-sandbox`
 

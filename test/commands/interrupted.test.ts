@@ -1,4 +1,7 @@
-/** The commands as processes whose outputs are closed or full, and that are interrupted while nothing answers. No server is needed. */
+/**
+ * The commands as processes whose outputs are closed or full, and that are interrupted while nothing answers. No server
+ * is needed.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'

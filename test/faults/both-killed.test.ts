@@ -1,4 +1,7 @@
-/** Power failure: Kafka, Elasticsearch, projector and API are killed together under load, and come back on the same data. */
+/**
+ * Power failure: Kafka, Elasticsearch, projector and API are killed together under load, and come back on the same
+ * data.
+ */
 import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient, lists } from '../support/client.ts'

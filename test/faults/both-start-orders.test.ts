@@ -1,7 +1,8 @@
 /**
- * Kafka, Elasticsearch, projector and API in every order they can be started in: 24. Two pairs of services, one whose Kafka
- * comes first and one whose Elasticsearch does, serve twelve orders each: what is to be started before, between and after the
- * two is started then. Orders with the projector in the same place share that one; each has an API of its own.
+ * Kafka, Elasticsearch, projector and API in every order they can be started in: 24. Two pairs of services, one whose
+ * Kafka comes first and one whose Elasticsearch does, serve twelve orders each: what is to be started before, between
+ * and after the two is started then. Orders with the projector in the same place share that one; each has an API of its
+ * own.
  */
 import { expect, test } from 'vitest'
 import { createClient } from '../support/client.ts'

@@ -1,6 +1,6 @@
 /**
- * Elasticsearch that answers, but not as it should: answers that are lost or cut off after the effect, refreshes that fail,
- * indices that are read-only, gone or other than they were; and one that nobody reaches for two minutes.
+ * Elasticsearch that answers, but not as it should: answers that are lost or cut off after the effect, refreshes that
+ * fail, indices that are read-only, gone or other than they were; and one that nobody reaches for two minutes.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { createSlots } from '../../projector/flow/semaphore.ts'

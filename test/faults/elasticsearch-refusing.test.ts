@@ -1,4 +1,7 @@
-/** Elasticsearch that has too little room: a write queue of one place, little memory for what is being indexed, small requests only. */
+/**
+ * Elasticsearch that has too little room: a write queue of one place, little memory for what is being indexed, small
+ * requests only.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'

@@ -1,6 +1,7 @@
 /**
- * A log that was compacted once and keeps everything since: records are gone, and neither its configuration nor its first
- * offset tells. Transactions leave no hole, committed or aborted: see kafka-records.test.ts and aborted-records.test.ts.
+ * A log that was compacted once and keeps everything since: records are gone, and neither its configuration nor its
+ * first offset tells. Transactions leave no hole, committed or aborted: see kafka-records.test.ts and
+ * aborted-records.test.ts.
  */
 import { randomBytes } from 'node:crypto'
 import kafkajs from 'kafkajs'

@@ -1,6 +1,7 @@
 /**
- * A source that is not, or no longer, the one that was projected is refused, with one clear line and code 1, and nothing of
- * it is written: at a start, and while it is read. (Changes between two starts: test/flow/start-again.test.ts.)
+ * A source that is not, or no longer, the one that was projected is refused, with one clear line and code 1, and
+ * nothing of it is written: at a start, and while it is read. (Changes between two starts:
+ * test/flow/start-again.test.ts.)
  */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'

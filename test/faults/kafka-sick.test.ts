@@ -1,4 +1,7 @@
-/** Kafka dies or freezes under load: the projector lives, says so, goes on by itself, and nothing is lost, doubled or torn. */
+/**
+ * Kafka dies or freezes under load: the projector lives, says so, goes on by itself, and nothing is lost, doubled or
+ * torn.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'

@@ -1,4 +1,7 @@
-/** Elasticsearch is restored from a snapshot that was taken while everything ran: nothing of it is believed before it is read again. */
+/**
+ * Elasticsearch is restored from a snapshot that was taken while everything ran: nothing of it is believed before it is
+ * read again.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

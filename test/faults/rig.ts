@@ -1,6 +1,7 @@
 /**
- * A whole installation to which troubles are done by a seeded schedule, while events are published and clients walk: real
- * processes and servers, proxies between them. In the end everything is well again, and the state is compared with the model.
+ * A whole installation to which troubles are done by a seeded schedule, while events are published and clients walk:
+ * real processes and servers, proxies between them. In the end everything is well again, and the state is compared with
+ * the model.
  */
 import { expect } from 'vitest'
 import { freePort } from '../../services/ports.ts'

@@ -1,6 +1,6 @@
 /**
- * Two nodes of Elasticsearch, three shards with a copy each: the one that is not master is killed, and comes back. With two nodes that may
- * both be master no loss of either would be survived, so the first alone may be.
+ * Two nodes of Elasticsearch, three shards with a copy each: the one that is not master is killed, and comes back. With
+ * two nodes that may both be master no loss of either would be survived, so the first alone may be.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { findWay } from '../../services/locate.ts'

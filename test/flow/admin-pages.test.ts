@@ -20,7 +20,9 @@ const setUp = async (): Promise<{ browser: Browser; api: Api; store: Awaited<Ret
 let started: ReturnType<typeof setUp> | undefined
 const shared = () => (started ??= setUp())
 
-/** A page, and what it did that it must not: errors it told of, and requests to any other address or that were refused. */
+/**
+ * A page, and what it did that it must not: errors it told of, and requests to any other address or that were refused.
+ */
 const open = async (path: string): Promise<{ page: Page; wrong: string[] }> => {
   const { browser, api } = await shared()
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })

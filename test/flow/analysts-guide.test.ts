@@ -1,4 +1,7 @@
-/** docs/analysts.md and docs/reading.md, followed to the letter on the data of the demo: every command, in order, in one shell. */
+/**
+ * docs/analysts.md and docs/reading.md, followed to the letter on the data of the demo: every command, in order, in one
+ * shell.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'

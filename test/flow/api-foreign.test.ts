@@ -1,4 +1,7 @@
-/** Ten thousand probes of one organization for the records of another: each is answered like one for a record that nobody has. */
+/**
+ * Ten thousand probes of one organization for the records of another: each is answered like one for a record that
+ * nobody has.
+ */
 import { expect, test } from 'vitest'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'

@@ -9,7 +9,9 @@ const shared = (async () => {
   return { store, ...(await serveApi(scope, store.prefix)) }
 })()
 
-/** An organization: payout_1 at 10, replaced by payout_2 at 20; a rep renamed at 20; a payment at 10, its void at 20. */
+/**
+ * An organization: payout_1 at 10, replaced by payout_2 at 20; a rep renamed at 20; a payment at 10, its void at 20.
+ */
 const setUp = async (from = shared) => {
   const { store, ask } = await from
   const org = store.newOrg()

@@ -1,6 +1,6 @@
 /**
- * What the projector refuses and what it does not: real records through the real Kafka. All are published at once, each for
- * an organization of its own, and looked at one by one.
+ * What the projector refuses and what it does not: real records through the real Kafka. All are published at once, each
+ * for an organization of its own, and looked at one by one.
  */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -79,7 +79,10 @@ const publishAll = async (): Promise<void> => {
   }
 }
 
-/** One partition full of bad events and of the longest chain; in another one, published after all of them, a single good event. */
+/**
+ * One partition full of bad events and of the longest chain; in another one, published after all of them, a single good
+ * event.
+ */
 const publishCrowd = async (): Promise<void> => {
   const crowded = newId('org')
   const neighbour = inAnotherPartition(crowded)

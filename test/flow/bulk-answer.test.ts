@@ -1,4 +1,7 @@
-/** The real Elasticsearch answers bulk requests in just the form that is read off the text: any other would be read too, at ten times the cost. */
+/**
+ * The real Elasticsearch answers bulk requests in just the form that is read off the text: any other would be read too,
+ * at ten times the cost.
+ */
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
 import { elasticsearchConfig } from '../../projector/client-options.ts'

@@ -1,6 +1,7 @@
 /**
- * A change of the rules: a generation under new ones is made beside the live one, by projectors of another version, and swapped in. What was
- * parked stays parked, whatever the new rules say. The tests stand in the order of an operator's day.
+ * A change of the rules: a generation under new ones is made beside the live one, by projectors of another version, and
+ * swapped in. What was parked stays parked, whatever the new rules say. The tests stand in the order of an operator's
+ * day.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { positionId } from '../../schemas/stored/documents.ts'

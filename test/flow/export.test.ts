@@ -1,4 +1,7 @@
-/** `npm run projection -- export` and `totals`, as an analyst runs them, on a random stream. The seed is printed; FLOW_SEED sets it. */
+/**
+ * `npm run projection -- export` and `totals`, as an analyst runs them, on a random stream. The seed is printed;
+ * FLOW_SEED sets it.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cp, rename } from 'node:fs/promises'

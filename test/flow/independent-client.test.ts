@@ -1,4 +1,6 @@
-/** A client that others wrote for APIs with `{data, has_more}` and `starting_after`, told where this one is: Stripe's. */
+/**
+ * A client that others wrote for APIs with `{data, has_more}` and `starting_after`, told where this one is: Stripe's.
+ */
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'

@@ -1,4 +1,7 @@
-/** `npm run keys`, as an operator runs it, beside a projector and two APIs. The tests stand in the order of an operator's day. */
+/**
+ * `npm run keys`, as an operator runs it, beside a projector and two APIs. The tests stand in the order of an
+ * operator's day.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'

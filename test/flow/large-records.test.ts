@@ -1,6 +1,7 @@
 /**
- * Commands that read what is stored, on records as large as may be: payouts of 10,000 lines and parked records of 8 MiB, in a heap of 512 MB,
- * which is less than all of them have together. The documents are written as the projector writes them, without one.
+ * Commands that read what is stored, on records as large as may be: payouts of 10,000 lines and parked records of 8
+ * MiB, in a heap of 512 MB, which is less than all of them have together. The documents are written as the projector
+ * writes them, without one.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -85,7 +86,9 @@ beforeAll(async () => {
   for (const store of stores) await fill(store)
 }, 300_000)
 
-/** Runs a command in little memory. @returns how it ended, what it wrote, and the most memory that it ever had, in MiB */
+/**
+ * Runs a command in little memory. @returns how it ended, what it wrote, and the most memory that it ever had, in MiB
+ */
 const run = async (...args: string[]) => {
   const env = {
     ELASTICSEARCH_URL: inject('elasticsearchUrl'),

@@ -1,4 +1,6 @@
-/** Amounts whose characters anything that calculates would change, from Kafka to HTTP: the same characters everywhere. */
+/**
+ * Amounts whose characters anything that calculates would change, from Kafka to HTTP: the same characters everywhere.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { type Client, createClient } from '../support/client.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * `npm run parked`, as an operator runs it, on records that a projector parked: what it shows, and what it publishes again.
- * The tests stand in the order of an operator's day: the later ones build on the earlier.
+ * `npm run parked`, as an operator runs it, on records that a projector parked: what it shows, and what it publishes
+ * again. The tests stand in the order of an operator's day: the later ones build on the earlier.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'

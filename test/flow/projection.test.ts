@@ -1,6 +1,6 @@
 /**
- * `npm run projection`, as an operator runs it, beside a projector, an API and its clients. The tests stand in the order of an operator's
- * day.
+ * `npm run projection`, as an operator runs it, beside a projector, an API and its clients. The tests stand in the
+ * order of an operator's day.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'

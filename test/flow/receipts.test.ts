@@ -1,6 +1,6 @@
 /**
- * Receipts, as a publisher asks for them: with what Kafka's producer gives back, at the admin port of any projector. Two projectors share the
- * partitions; between them and Elasticsearch there is a proxy.
+ * Receipts, as a publisher asks for them: with what Kafka's producer gives back, at the admin port of any projector.
+ * Two projectors share the partitions; between them and Elasticsearch there is a proxy.
  */
 import kafkajs, { type Producer } from 'kafkajs'
 import { beforeAll, describe, expect, inject, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** `npm run projection -- replay`, as an analyst runs it beside a projector: into sandboxes, compared with what was live then. */
+/**
+ * `npm run projection -- replay`, as an analyst runs it beside a projector: into sandboxes, compared with what was live
+ * then.
+ */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,6 @@
-/** Processes that end in the middle of a stream and come back, and records that come again: nothing is lost or changed. */
+/**
+ * Processes that end in the middle of a stream and come back, and records that come again: nothing is lost or changed.
+ */
 import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
@@ -138,7 +140,8 @@ test.concurrent(
     const projector = await startProjector(t, { topics, prefix })
     let loading = true
     const load = async (): Promise<void> => {
-      // Enough to be under load while it is stopped, and not more than a busy machine reads again in the time of a test.
+      // Enough to be under load while it is stopped, and not more than a busy machine reads again in the time of a
+      // test.
       while (loading && sent < 60_000) await topics.publish(some())
     }
     const loaded = load()

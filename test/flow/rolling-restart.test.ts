@@ -1,4 +1,6 @@
-/** API processes that are replaced one after the other while clients read through a balancer that looks at `/readyz`. */
+/**
+ * API processes that are replaced one after the other while clients read through a balancer that looks at `/readyz`.
+ */
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'

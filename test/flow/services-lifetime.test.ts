@@ -144,7 +144,10 @@ const startStarter = (folder: string, then: string, options: object = small) => 
   return startChild(process.execPath, ['--input-type=module', '--eval', script], folder)
 }
 
-/** A child in a process group of its own, as a shell makes one for what is typed; signals go to the group, as Ctrl-C does. */
+/**
+ * A child in a process group of its own, as a shell makes one for what is typed; signals go to the group, as Ctrl-C
+ * does.
+ */
 const startChild = (program: string, args: readonly string[], folder: string) => {
   const env = { ...process.env, ...ownPair, COMMISSION_SERVICES: 'jvm', TMPDIR: folder }
   const child = spawn(program, args, { cwd: project, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -1,4 +1,6 @@
-/** Two installations under one consumer group: the second is refused, and a partition that the first lost is told of. */
+/**
+ * Two installations under one consumer group: the second is refused, and a partition that the first lost is told of.
+ */
 import type { PartitionAssigner } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { assignerOf } from '../../projector/stream/group.ts'

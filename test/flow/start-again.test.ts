@@ -1,7 +1,8 @@
 /** What a start finds that is not what was there before is refused with a clear code, and left as it is. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { commonIndices, generationId, generationIndices, positionId } from '../../schemas/stored/documents.ts'
+import { generationId, positionId } from '../../schemas/stored/documents.ts'
+import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import { keyCreated, newId, periodRecorded, repRecorded } from '../support/events.ts'
 import {
   caughtUp,

@@ -1,4 +1,6 @@
-/** How the processes start, and when they do not: one clear message, an exit code that is not 0, and nothing written. */
+/**
+ * How the processes start, and when they do not: one clear message, an exit code that is not 0, and nothing written.
+ */
 import { createServer } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
 import {

@@ -23,7 +23,10 @@ const freePort = async (): Promise<number> => {
 
 type Started = { readonly port: number; readonly ask: () => Promise<number>; readonly stop: () => Promise<void> }
 
-/** Starts a process whose stdout is a pipe, and waits until its admin port answers. `ask` makes it log a line, or looks whether it lives. */
+/**
+ * Starts a process whose stdout is a pipe, and waits until its admin port answers. `ask` makes it log a line, or looks
+ * whether it lives.
+ */
 const start = async (scope: Scope, file: string, settings: Record<string, string>, pipe: Pipe): Promise<Started> => {
   const [port, adminPort] = [await freePort(), await freePort()]
   const ports = { API_PORT: port, API_ADMIN_PORT: adminPort, PROJECTOR_ADMIN_PORT: adminPort }

@@ -1,4 +1,7 @@
-/** Whatever is changed in the rules, in how documents are made or in how records are read: what was once decided is decided again. */
+/**
+ * Whatever is changed in the rules, in how documents are made or in how records are read: what was once decided is
+ * decided again.
+ */
 import { expect, test } from 'vitest'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'

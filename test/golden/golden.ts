@@ -1,7 +1,8 @@
 /**
- * The golden log: some hundred events as they once were published, of every type, with every reason to refuse one and with long chains,
- * and beside it the documents they came to under one version of the rules. A line of `log.ndjson` is a record, in base64 what is bytes;
- * a line of `documents.ndjson` a document: where it lies, the offset of the event that wrote it last, and itself.
+ * The golden log: some hundred events as they once were published, of every type, with every reason to refuse one and
+ * with long chains, and beside it the documents they came to under one version of the rules. A line of `log.ndjson` is
+ * a record, in base64 what is bytes; a line of `documents.ndjson` a document: where it lies, the offset of the event
+ * that wrote it last, and itself.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * `npm run golden`: writes the documents of the golden log anew, under the version of the rules as it is now; with `--log` the log too.
- * To be run when the rules were changed on purpose and their version was raised, and never otherwise.
+ * `npm run golden`: writes the documents of the golden log anew, under the version of the rules as it is now; with
+ * `--log` the log too. To be run when the rules were changed on purpose and their version was raised, and never
+ * otherwise.
  */
 import { writeFileSync } from 'node:fs'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'

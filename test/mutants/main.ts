@@ -1,7 +1,8 @@
 /**
- * `npm run mutants [-- --quick] [--only TEXT ...] [--from N] [--seeds N]`: plants one bug after the other in a copy of the program and
- * reports which check notices it: the unit tests, the simulation, and for some a test on real services. Exit code 1 when one survives.
- * `--quick` begins with the unit tests that import the changed file, and goes on to the next bug as soon as one check has noticed.
+ * `npm run mutants [-- --quick] [--only TEXT ...] [--from N] [--seeds N]`: plants one bug after the other in a copy of
+ * the program and reports which check notices it: the unit tests, the simulation, and for some a test on real services.
+ * Exit code 1 when one survives. `--quick` begins with the unit tests that import the changed file, and goes on to the
+ * next bug as soon as one check has noticed.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
 /**
- * Bugs that somebody could make: each takes a promise away, and some test must notice. They are never in the program; the
- * command `npm run mutants` plants one at a time in a copy of it.
+ * Bugs that somebody could make: each takes a promise away, and some test must notice. They are never in the program;
+ * the command `npm run mutants` plants one at a time in a copy of it.
  */
 
 import { answerMutants } from './answer-mutants.ts'

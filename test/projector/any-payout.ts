@@ -1,6 +1,6 @@
 /**
- * Payouts as anyone could publish them: mostly valid, mostly as JSON.stringify writes them, now and then with something in it
- * that looks right and is not.
+ * Payouts as anyone could publish them: mostly valid, mostly as JSON.stringify writes them, now and then with something
+ * in it that looks right and is not.
  */
 import fc from 'fast-check'
 import { anyText } from '../schemas/any-text.ts'

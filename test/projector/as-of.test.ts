@@ -1,6 +1,7 @@
 /**
- * The heart of the project: a decision depends on the records before it and on nothing else. Not on how the records came in
- * batches, not on which writes have reached Elasticsearch, not on documents that later records have already changed.
+ * The heart of the project: a decision depends on the records before it and on nothing else. Not on how the records
+ * came in batches, not on which writes have reached Elasticsearch, not on documents that later records have already
+ * changed.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -14,7 +15,10 @@ import { Model } from './model.ts'
 import { type Event, eventRecord } from './records.ts'
 import { keyCreated, keyRevoked } from './story.ts'
 
-/** What a history is made of. Small numbers, so that ids meet again; `plausible` events do what would be right just then. */
+/**
+ * What a history is made of. Small numbers, so that ids meet again; `plausible` events do what would be right just
+ * then.
+ */
 const choice = fc.record({
   kind: fc.constantFrom(
     ...(['rep', 'period', 'payout', 'payout', 'payout', 'payment', 'payment', 'void', 'void', 'again'] as const),
@@ -76,7 +80,9 @@ const eventOf = (choice: Choice, model: Model, before: readonly CommissionEvent[
 
 type History = { readonly records: readonly RawRecord[]; readonly expected: readonly string[] }
 
-/** Events with growing offsets, some of which are missing as they are in a real log, and what the model makes of them. */
+/**
+ * Events with growing offsets, some of which are missing as they are in a real log, and what the model makes of them.
+ */
 const historyOf = (choices: readonly Choice[]): History => {
   const model = new Model()
   const events = [...known('org_1'), ...known('org_2')]
@@ -99,8 +105,8 @@ type Chances = Iterator<number>
 const chance = (chances: Chances, below: number): number => Number(chances.next().value) % below
 
 /**
- * Projects the records as the flow does, from documents that may know more or less than they should: batches of any size,
- * up to three of them written later and in any order, and a cache that may lose what was acknowledged.
+ * Projects the records as the flow does, from documents that may know more or less than they should: batches of any
+ * size, up to three of them written later and in any order, and a cache that may lose what was acknowledged.
  */
 const projectAnyhow = async (
   records: readonly RawRecord[],

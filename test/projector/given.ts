@@ -112,8 +112,8 @@ export const decideOneByOne = async (
 export type Given = { readonly documents: Documents; readonly from: number; readonly stream?: Stream }
 
 /**
- * Tells a story, each event with what is expected to become of it, and gives the documents in the end. Whatever it is, the
- * same is asked of one batch with all events, and of a redelivery from every offset over the final documents.
+ * Tells a story, each event with what is expected to become of it, and gives the documents in the end. Whatever it is,
+ * the same is asked of one batch with all events, and of a redelivery from every offset over the final documents.
  */
 export const tell = (...story: readonly [Event, outcome: string][]): Promise<Documents> =>
   tellAfter({ documents: new Documents(), from: 0 }, ...story)

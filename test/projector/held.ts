@@ -1,4 +1,7 @@
-/** Calls that are held until the test lets them go on: what is under way at one moment, and what happened in which order. */
+/**
+ * Calls that are held until the test lets them go on: what is under way at one moment, and what happened in which
+ * order.
+ */
 
 type HeldCall<Argument, Result> = {
   readonly argument: Argument

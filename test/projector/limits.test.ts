@@ -65,7 +65,8 @@ test('a partition is not paused before a whole batch is in flight', () => {
 
 test('at least two bulk requests are in flight, each far below what Elasticsearch refuses', () => {
   expect(Math.min(BULKS_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION)).toBeGreaterThanOrEqual(2)
-  // One document may be larger than the limit of a request: then it goes alone. The default of http.max_content_length is 100 MB.
+  // One document may be larger than the limit of a request: then it goes alone. The default of http.max_content_length
+  // is 100 MB.
   expect(BULK_BYTES + 4 * RECORD_VALUE_BYTES_MAX).toBeLessThan(100_000_000)
   expect(MGET_IDS).toBeLessThanOrEqual(10_000)
   expect(MGET_BYTES).toBeGreaterThan(RECORD_VALUE_BYTES_MAX)

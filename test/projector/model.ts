@@ -1,6 +1,6 @@
 /**
- * The rules once more, as naive as they can be written down from the contract: everything that was applied, in lists, and
- * no documents, offsets or caches. What the projector decides is held against it.
+ * The rules once more, as naive as they can be written down from the contract: everything that was applied, in lists,
+ * and no documents, offsets or caches. What the projector decides is held against it.
  */
 import type { CommissionEvent } from '../../schemas/events.ts'
 

@@ -1,4 +1,7 @@
-/** The projector and the commands as processes: an error that nothing listens for ends them, and says no more than its place. */
+/**
+ * The projector and the commands as processes: an error that nothing listens for ends them, and says no more than its
+ * place.
+ */
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { freePort } from '../../services/ports.ts'

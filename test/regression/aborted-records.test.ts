@@ -1,6 +1,7 @@
 /**
- * Symptom: records of transactions that their publishers had aborted were applied as if committed, when two transactions
- * overlapped in one partition; which ones depended on where a fetch happened to begin, so that a rebuild could differ.
+ * Symptom: records of transactions that their publishers had aborted were applied as if committed, when two
+ * transactions overlapped in one partition; which ones depended on where a fetch happened to begin, so that a rebuild
+ * could differ.
  * Cause: the Kafka client's filter of aborted records, see projector/kafka/patch-aborted.ts.
  */
 import type { Producer, Transaction } from 'kafkajs'

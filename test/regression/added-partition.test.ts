@@ -1,6 +1,6 @@
 /**
- * Symptom: partitions were added to the topic while the projector ran, and it stopped with `index_missing`, as if a position
- * had been lost. An operator would have looked for it in Elasticsearch.
+ * Symptom: partitions were added to the topic while the projector ran, and it stopped with `index_missing`, as if a
+ * position had been lost. An operator would have looked for it in Elasticsearch.
  * Cause: at an assignment the position of each partition was read before the source was identified, and a new partition
  * has none.
  */

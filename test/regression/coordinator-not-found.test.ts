@@ -1,7 +1,9 @@
 /**
- * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away, and had but to wait.
- * Cause: the client starts its consumer again after a lost connection; if then no broker says who coordinates the group, that is an
- * error it holds to be for good, see projector/kafka/patch-retries.ts. Found by the rig with seed 318175561.
+ * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away, and had
+ * but to wait.
+ * Cause: the client starts its consumer again after a lost connection; if then no broker says who coordinates the
+ * group, that is an error it holds to be for good, see projector/kafka/patch-retries.ts. Found by the rig with seed
+ * 318175561.
  */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'

@@ -1,7 +1,8 @@
 /**
- * Symptom: a projector ended with a range error from inside the Kafka client, or asked on and was never answered again, when
- * a connection to Kafka had ended in the middle of an answer.
- * Cause: the client puts what it had of that answer before what it reads over the next connection, see projector/kafka/patch-connections.ts.
+ * Symptom: a projector ended with a range error from inside the Kafka client, or asked on and was never answered again,
+ * when a connection to Kafka had ended in the middle of an answer.
+ * Cause: the client puts what it had of that answer before what it reads over the next connection, see
+ * projector/kafka/patch-connections.ts.
  */
 import { expect, test } from 'vitest'
 import { keyCreated, newId } from '../support/events.ts'

@@ -1,6 +1,7 @@
 /**
- * Symptom: right after a start `/status` answered 200 with no partition, then with that of the API keys alone; all that it
- * named was caught up, while not one event had been read. Whoever waits for `lag` 0 (a deployment, a test) went on too early.
+ * Symptom: right after a start `/status` answered 200 with no partition, then with that of the API keys alone; all that
+ * it named was caught up, while not one event had been read. Whoever waits for `lag` 0 (a deployment, a test) went on
+ * too early.
  * Cause: partitions were listed stream by stream, as each began to read.
  */
 import { expect, test } from 'vitest'

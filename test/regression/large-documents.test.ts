@@ -1,6 +1,7 @@
 /**
- * Symptom: a fetch full of corrections to large payouts made the projector read all of those back in one request; beyond
- * what the Elasticsearch client takes as an answer it asked again for ever, and before that it ran out of memory.
+ * Symptom: a fetch full of corrections to large payouts made the projector read all of those back in one request;
+ * beyond what the Elasticsearch client takes as an answer it asked again for ever, and before that it ran out of
+ * memory.
  * Cause: what was read back together was bounded by the records that were read, not by the documents they replace.
  */
 import { expect, test } from 'vitest'

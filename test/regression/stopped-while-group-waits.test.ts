@@ -1,7 +1,8 @@
 /**
- * Symptom: a projector that was told to stop while its Kafka group was waiting for a member that had been killed ended with
- * exit code 1 and `not stopped in time`, although everything it had read was published.
- * Cause: the Kafka client cannot leave a group that it is just joining again, and its leaving was waited for without end.
+ * Symptom: a projector that was told to stop while its Kafka group was waiting for a member that had been killed ended
+ * with exit code 1 and `not stopped in time`, although everything it had read was published.
+ * Cause: the Kafka client cannot leave a group that it is just joining again, and its leaving was waited for without
+ * end.
  */
 import { expect, test } from 'vitest'
 import { HEARTBEAT_INTERVAL_MS } from '../../projector/limits.ts'

@@ -1,6 +1,6 @@
 /**
- * Symptom: a projector that was stopped while it was starting left a member behind in its Kafka group; the next one got no
- * partition until that member's session had ended, 15 s later, and nothing was projected meanwhile.
+ * Symptom: a projector that was stopped while it was starting left a member behind in its Kafka group; the next one got
+ * no partition until that member's session had ended, 15 s later, and nothing was projected meanwhile.
  * Cause: only streams that had begun were stopped; one that was just joining its group was left as it was.
  */
 import { expect, test } from 'vitest'

@@ -14,7 +14,9 @@ const nullable: Partial<Record<EventType, readonly string[]>> = {
   'commission.payroll.recorded.v1': ['payout_id'],
 }
 
-/** Every field of the example by its path, those of lines, steps and destinations too. Names within `inputs` are data. */
+/**
+ * Every field of the example by its path, those of lines, steps and destinations too. Names within `inputs` are data.
+ */
 const pathsOf = (value: unknown, at: Path = []): Path[] => {
   if (typeof value !== 'object' || value === null || at.at(-1) === 'inputs') return []
   return Object.entries(value).flatMap(([name, inner]) => {

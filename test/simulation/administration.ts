@@ -1,6 +1,6 @@
 /**
- * What commands ask of the simulated Elasticsearch besides: deletions, scans of an index as it was at one moment, the names of the
- * indices there are, and documents of a kind. Each is done in one step, when its request arrives.
+ * What commands ask of the simulated Elasticsearch besides: deletions, scans of an index as it was at one moment, the
+ * names of the indices there are, and documents of a kind. Each is done in one step, when its request arrives.
  */
 import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
 import type { Index, Stored } from './stored.ts'

@@ -1,6 +1,7 @@
 /**
- * The simulated Kafka as it is on the other side of the wire: partitions that grow, where they end for who reads only what is
- * committed, and consumer groups. Not simulated: several brokers, leaders that change, records that are lost or deleted.
+ * The simulated Kafka as it is on the other side of the wire: partitions that grow, where they end for who reads only
+ * what is committed, and consumer groups. Not simulated: several brokers, leaders that change, records that are lost or
+ * deleted.
  */
 import type { Clock, Host } from './clock.ts'
 import type { Coverage } from './coverage.ts'

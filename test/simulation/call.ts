@@ -5,7 +5,10 @@ import kafkajs from 'kafkajs'
 import type { Host } from './clock.ts'
 import type { Faults } from './faults.ts'
 
-/** Does something at the broker and gives what it answers: at once, or where the work takes an argument when that is called. */
+/**
+ * Does something at the broker and gives what it answers: at once, or where the work takes an argument when that is
+ * called.
+ */
 export type Call = <Result>(work: ((answer: (result: Result) => void) => void) | (() => Result)) => Promise<Result>
 
 export const createCall =

@@ -1,9 +1,11 @@
 /**
- * Virtual time. Nothing waits: what is due next happens next, and its time is then the present. Two things happen between
- * two events: all code that can run without waiting runs to its end, and nothing else. So a run depends on its seed alone.
+ * Virtual time. Nothing waits: what is due next happens next, and its time is then the present. Two things happen
+ * between two events: all code that can run without waiting runs to its end, and nothing else. So a run depends on its
+ * seed alone.
  *
- * A `Host` is where a process of ours runs: it can be frozen (what reaches it waits, in order) and killed (nothing reaches it
- * any more, while what it sent goes on). Not simulated: a process that is slow, and code that is cut in the middle.
+ * A `Host` is where a process of ours runs: it can be frozen (what reaches it waits, in order) and killed (nothing
+ * reaches it any more, while what it sent goes on). Not simulated: a process that is slow, and code that is cut in the
+ * middle.
  */
 
 export type Cancel = () => void
@@ -37,7 +39,9 @@ export class Clock {
     }
   }
 
-  /** Lets events happen until something is so, or until so many milliseconds have passed, or nothing is left to happen. */
+  /**
+   * Lets events happen until something is so, or until so many milliseconds have passed, or nothing is left to happen.
+   */
   async runUntil(reached: () => boolean, milliseconds = Number.POSITIVE_INFINITY): Promise<boolean> {
     const deadline = this.#time + milliseconds
     for (;;) {

@@ -1,8 +1,8 @@
 /**
- * The Kafka client's consumer, with what `projector/stream/consume.ts` uses of it and with its traps: it stays in the loop fetch,
- * handle, heartbeat; it hears of a rebalance only at a heartbeat; pauses and seeks outlive a rebalance and are lost with a
- * crash; what was fetched before a seek or a pause is thrown away unless it is being handled; out of the group it refuses
- * everything. A fault makes it fetch from elsewhere.
+ * The Kafka client's consumer, with what `projector/stream/consume.ts` uses of it and with its traps: it stays in the
+ * loop fetch, handle, heartbeat; it hears of a rebalance only at a heartbeat; pauses and seeks outlive a rebalance and
+ * are lost with a crash; what was fetched before a seek or a pause is thrown away unless it is being handled; out of
+ * the group it refuses everything. A fault makes it fetch from elsewhere.
  */
 import kafkajs, { type EachBatchPayload } from 'kafkajs'
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'

@@ -1,6 +1,6 @@
 /**
- * The projectors of a run, and what is done to them: started, killed at a step, frozen, stopped, started again. Also what is
- * done to the services at a moment of the schedule.
+ * The projectors of a run, and what is done to them: started, killed at a step, frozen, stopped, started again. Also
+ * what is done to the services at a moment of the schedule.
  */
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'

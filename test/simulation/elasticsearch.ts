@@ -1,12 +1,13 @@
 /**
- * The simulated Elasticsearch: what it does with the requests that the projector makes. Nothing is done in one step: the items
- * of a bulk request, the shards of a refresh and the documents of a multi-get each have a moment of their own between the
- * arrival of the request and its answer. What an API asks of it is in `searches.ts`, how requests get here in `link.ts`.
+ * The simulated Elasticsearch: what it does with the requests that the projector makes. Nothing is done in one step:
+ * the items of a bulk request, the shards of a refresh and the documents of a multi-get each have a moment of their own
+ * between the arrival of the request and its answer. What an API asks of it is in `searches.ts`, how requests get here
+ * in `link.ts`.
  */
 
 import { AnswerReader } from '../../projector/elasticsearch/bulk-responses.ts'
 import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
-import type { IndexDefinition } from '../../schemas/stored/documents.ts'
+import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -38,7 +39,9 @@ export class Engine {
     this.#observer = observer
   }
 
-  /** Carries a request out, and answers when all of it is done. `onWritten` is told of each document of a bulk request. */
+  /**
+   * Carries a request out, and answers when all of it is done. `onWritten` is told of each document of a bulk request.
+   */
   execute(request: Request, answer: (answer: Answer) => void, onWritten: (id: string) => void): void {
     const [, first = '', second = '', third = ''] = request.path.split('/').map(decodeURIComponent)
     const administered = this.#administration.answer(request)

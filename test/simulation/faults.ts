@@ -1,6 +1,6 @@
 /**
- * What can go wrong now, on the way to Elasticsearch and Kafka and in them, and how often: set by the schedule, and all of
- * it taken back when the faults end.
+ * What can go wrong now, on the way to Elasticsearch and Kafka and in them, and how often: set by the schedule, and all
+ * of it taken back when the faults end.
  */
 import type { Random } from '../support/random.ts'
 

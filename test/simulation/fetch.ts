@@ -1,6 +1,6 @@
 /**
- * A fetch of several partitions as a broker answers it, and a batch as the Kafka client hands it over. It is answered at once
- * when there is anything, else after a while with what is there then. How much it brings is up to the broker.
+ * A fetch of several partitions as a broker answers it, and a batch as the Kafka client hands it over. It is answered
+ * at once when there is anything, else after a while with what is there then. How much it brings is up to the broker.
  */
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
 import type { Random } from '../support/random.ts'

@@ -1,7 +1,7 @@
 /**
- * A consumer group as Kafka's coordinator keeps it: members join, all of them are asked to join again whenever one comes or
- * goes, who is silent for longer than its session is left out. Not simulated: an assignment that is made by a member (here
- * the coordinator deals partitions out), static members, cooperative rebalances.
+ * A consumer group as Kafka's coordinator keeps it: members join, all of them are asked to join again whenever one
+ * comes or goes, who is silent for longer than its session is left out. Not simulated: an assignment that is made by a
+ * member (here the coordinator deals partitions out), static members, cooperative rebalances.
  */
 import type { Clock, Host } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -18,7 +18,9 @@ type Member = {
   waiting: ((joined: Joined) => void) | undefined
 }
 
-/** How often in a session the coordinator looks for members that are silent, and how many sessions a rebalance may take. */
+/**
+ * How often in a session the coordinator looks for members that are silent, and how many sessions a rebalance may take.
+ */
 const LOOKS = 10
 const REBALANCE_SESSIONS = 2
 

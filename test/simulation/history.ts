@@ -1,6 +1,7 @@
 /**
- * What is published in a schedule, and what is right at each position of it: records of two topics with control records and
- * aborted ones among them, and the model's word on each. One history serves several schedules; it depends on its seed alone.
+ * What is published in a schedule, and what is right at each position of it: records of two topics with control records
+ * and aborted ones among them, and the model's word on each. One history serves several schedules; it depends on its
+ * seed alone.
  */
 
 import { createHash } from 'node:crypto'
@@ -155,7 +156,9 @@ export class History {
   }
 }
 
-/** Bytes of the largest value: what is larger is refused for its size or takes its time, neither of which matters here. */
+/**
+ * Bytes of the largest value: what is larger is refused for its size or takes its time, neither of which matters here.
+ */
 const VALUE_BYTES = 20_000
 
 /** JSON with the fields in one order. */

@@ -1,7 +1,7 @@
 /**
- * The way from a projector to Elasticsearch and back, as `projector/elasticsearch/client.ts` has it: a request is tried once, and
- * fails as `Unavailable` when it is lost, refused, given up or not answered in time. What happens to the request and what
- * the projector hears of it are two things here.
+ * The way from a projector to Elasticsearch and back, as `projector/elasticsearch/client.ts` has it: a request is tried
+ * once, and fails as `Unavailable` when it is lost, refused, given up or not answered in time. What happens to the
+ * request and what the projector hears of it are two things here.
  */
 import {
   type Answer,

@@ -1,7 +1,7 @@
 /**
- * `npm run simulate -- --seeds N [--seed S]`: runs schedules until one fails. A seed alone is that one schedule. With `--pairs all` it runs
- * every two commands at once instead, each killed at each of its requests; `--pairs rebuild,drop --kill first:7` is one of these runs.
- * With `--attacks` clients that misbehave attack whole API processes instead.
+ * `npm run simulate -- --seeds N [--seed S]`: runs schedules until one fails. A seed alone is that one schedule. With
+ * `--pairs all` it runs every two commands at once instead, each killed at each of its requests; `--pairs rebuild,drop
+ * --kill first:7` is one of these runs. With `--attacks` clients that misbehave attack whole API processes instead.
  */
 import { parseArgs } from 'node:util'
 import { progressBar } from '../../services/progress-bar.ts'

@@ -1,7 +1,7 @@
 /**
- * An operator of a run: begins a second generation beside the first, makes it live and goes back, by the commands as they are, at the moments
- * of the schedule. Any of them may be cut short where it is. Not simulated: the process that makes a generation before projectors keep it up,
- * which is the same stream, and the comparison of two generations.
+ * An operator of a run: begins a second generation beside the first, makes it live and goes back, by the commands as
+ * they are, at the moments of the schedule. Any of them may be cut short where it is. Not simulated: the process that
+ * makes a generation before projectors keep it up, which is the same stream, and the comparison of two generations.
  */
 import { CommandError } from '../../commands/failures.ts'
 import { rollback, swap } from '../../commands/generations/swap.ts'

@@ -1,7 +1,7 @@
 /**
- * The proof that commands do not break each other: every two of them at once, with a projector and new records, and with one of them
- * killed. Afterwards the projectors run, what is live is whole, what was said is true, and what was begun can be dropped. All kills, and
- * other seeds: `npm run simulate -- --pairs all`.
+ * The proof that commands do not break each other: every two of them at once, with a projector and new records, and
+ * with one of them killed. Afterwards the projectors run, what is live is whole, what was said is true, and what was
+ * begun can be dropped. All kills, and other seeds: `npm run simulate -- --pairs all`.
  */
 import { expect, test } from 'vitest'
 import { createRandom } from '../support/random.ts'

@@ -1,6 +1,7 @@
 /**
- * A projector process: the real `prepare` and the real streams, wired as `projector/projector.ts` wires them, on a simulated
- * Kafka and Elasticsearch. Not simulated: the admin port, the report, and how a process ends after what stops it.
+ * A projector process: the real `prepare` and the real streams, wired as `projector/projector.ts` wires them, on a
+ * simulated Kafka and Elasticsearch. Not simulated: the admin port, the report, and how a process ends after what stops
+ * it.
  */
 
 import { createClocks } from '../../projector/elasticsearch/clocks.ts'
@@ -122,7 +123,10 @@ export class Projector {
     }
   }
 
-  /** Other rules take for a rep whatever was parked before they are asked to decide by themselves: none of these may ever be seen. */
+  /**
+   * Other rules take for a rep whatever was parked before they are asked to decide by themselves: none of these may
+   * ever be seen.
+   */
   #rules(): Pick<TestHooks, 'wrapSteps'> {
     if (this.version === RULES_VERSION) return {}
     const { engine, history, coverage } = this.#services
@@ -148,7 +152,9 @@ export class Projector {
     return { wrapSteps }
   }
 
-  /** Ends as on SIGTERM: what was read is published, the group is left; after a while the process is gone in any case. */
+  /**
+   * Ends as on SIGTERM: what was read is published, the group is left; after a while the process is gone in any case.
+   */
   stop(): void {
     if (this.#stopping.signal.aborted) return
     this.#services.coverage.count('projectors stopped')

@@ -1,6 +1,6 @@
 /**
- * What the contract promises, looked at while it happens: whenever a position is published, and whenever a search can see
- * more. It looks into the simulated Elasticsearch itself, and asks the model what is right.
+ * What the contract promises, looked at while it happens: whenever a position is published, and whenever a search can
+ * see more. It looks into the simulated Elasticsearch itself, and asks the model what is right.
  */
 import {
   API_KEYS_GENERATION,

@@ -1,7 +1,7 @@
 /**
- * Clients that walk the lists all the time, over two API processes in turn: the API's own reading and answering code on the
- * simulated Elasticsearch. Every page is compared with the model at the position it was read at, every walk with what the
- * contract says of walks. Not simulated: HTTP, the limit of the rate, a read that is cut after its time.
+ * Clients that walk the lists all the time, over two API processes in turn: the API's own reading and answering code on
+ * the simulated Elasticsearch. Every page is compared with the model at the position it was read at, every walk with
+ * what the contract says of walks. Not simulated: HTTP, the limit of the rate, a read that is cut after its time.
  */
 import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { Refusal } from '../../api/failures.ts'

@@ -1,6 +1,7 @@
 /**
- * One schedule from its seed to a verdict: events are published while things go wrong and readers read; then everything heals,
- * all must be caught up within a bounded time, and what is stored must be what a quiet projection of the same log stores.
+ * One schedule from its seed to a verdict: events are published while things go wrong and readers read; then everything
+ * heals, all must be caught up within a bounded time, and what is stored must be what a quiet projection of the same
+ * log stores.
  */
 
 import { StopError } from '../../projector/failures.ts'
@@ -150,7 +151,9 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? `defect: ${error.stack?.split('\n').slice(0, 3).join(' ')}` : 'defect'
 }
 
-/** In bursts and single records, each partition for itself, over most of the run. A burst can end within a transaction. */
+/**
+ * In bursts and single records, each partition for itself, over most of the run. A burst can end within a transaction.
+ */
 const publish = ({ broker, clock, random, promises, coverage }: World, { length }: Schedule): void => {
   const span = length * random.pick([0.01, 0.3, 0.9, 0.9, 0.9, 0.9])
   for (const { name, partitions } of broker.topics.values()) {
@@ -183,8 +186,8 @@ const publishAll = ({ broker, promises }: World): void => {
 }
 
 /**
- * Everything that was projected of a generation, and of API keys, as text; positions differ in their time, and the rest of the control index is
- * the same. Of what is parked other rules may read more, or less, than its code.
+ * Everything that was projected of a generation, and of API keys, as text; positions differ in their time, and the rest
+ * of the control index is the same. Of what is parked other rules may read more, or less, than its code.
  */
 const storedIn = (engine: Engine, generation = FIRST_GENERATION): string =>
   [...engine.indices.values()]

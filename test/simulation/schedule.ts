@@ -1,6 +1,7 @@
 /**
- * What happens in a run, made from its seed: how many projectors, how fast everything is, which faults there are and when.
- * Each schedule has some of the faults only, often or seldom: all of them at once would hide what one of them does alone.
+ * What happens in a run, made from its seed: how many projectors, how fast everything is, which faults there are and
+ * when. Each schedule has some of the faults only, often or seldom: all of them at once would hide what one of them
+ * does alone.
  */
 import { createRandom, type Random } from '../support/random.ts'
 import { CALM, type Knobs } from './faults.ts'
@@ -23,7 +24,10 @@ export type Action =
 /** `length` is how long it lasts, or until a projector is started again; milliseconds, like all times here. */
 export type Happens = { readonly at: number; readonly action: Action; readonly length: number }
 
-/** A projector is killed when it does a step for the nth time: before it sends it, while it is under way, or when it is done. */
+/**
+ * A projector is killed when it does a step for the nth time: before it sends it, while it is under way, or when it is
+ * done.
+ */
 export type Kill = {
   readonly step: Step
   readonly nth: number
@@ -54,7 +58,9 @@ export type Schedule = {
   readonly random: Random
 }
 
-/** It is begun at a moment; swaps and rollbacks follow, in turn, with pauses; any of these commands may be cut short. */
+/**
+ * It is begun at a moment; swaps and rollbacks follow, in turn, with pauses; any of these commands may be cut short.
+ */
 export type SecondGeneration = {
   readonly rules: 'same' | 'other'
   readonly begin: number

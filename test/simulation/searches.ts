@@ -1,7 +1,7 @@
 /**
- * What an API process asks of the simulated Elasticsearch: searches and multi-gets, answered as bytes in the form of the real
- * one. Each shard of a search is looked at when its moment comes, and so is each document of a multi-get. A read can be
- * late, lost, or answered in part.
+ * What an API process asks of the simulated Elasticsearch: searches and multi-gets, answered as bytes in the form of
+ * the real one. Each shard of a search is looked at when its moment comes, and so is each document of a multi-get. A
+ * read can be late, lost, or answered in part.
  */
 
 import { batchMultiGets } from '../../api/elasticsearch/batch-multi-gets.ts'

@@ -1,9 +1,9 @@
 /**
- * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by id see
- * what was written; a search sees of each shard what was there when it was last refreshed. Not simulated: replicas, merges,
- * a restart that loses what was acknowledged.
+ * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by
+ * id see what was written; a search sees of each shard what was there when it was last refreshed. Not simulated:
+ * replicas, merges, a restart that loses what was acknowledged.
  */
-import type { IndexDefinition } from '../../schemas/stored/documents.ts'
+import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 
 export type Stored = {
   readonly id: string

@@ -22,8 +22,8 @@ export const foldAll = (
 const placeOf = (stream: string, partition: number, offset: number): string => `${stream}:${partition}:${offset}`
 
 /**
- * Every record is applied (there is a document with its offset), a duplicate (there is none) or parked with its code, as
- * the model says; every document has what the model has; and nothing else is there.
+ * Every record is applied (there is a document with its offset), a duplicate (there is none) or parked with its code,
+ * as the model says; every document has what the model has; and nothing else is there.
  */
 export const expectProjectedAsModelled = async (prefix: string, topics: Topics): Promise<Model> => {
   const { model, outcomes } = foldAll(topics)

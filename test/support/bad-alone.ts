@@ -1,4 +1,7 @@
-/** What is refused for itself, whatever was before it, by the code it is refused with: each would be applied but for one thing. */
+/**
+ * What is refused for itself, whatever was before it, by the code it is refused with: each would be applied but for one
+ * thing.
+ */
 import type { ParkCode } from '../../schemas/errors.ts'
 import {
   type Make,

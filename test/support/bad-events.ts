@@ -1,6 +1,6 @@
 /**
- * What is refused, by the code it is refused with: real inputs, each an event that would be applied but for one thing. Every
- * one is sent for an organization of its own that has `rep_1` and `period_1`.
+ * What is refused, by the code it is refused with: real inputs, each an event that would be applied but for one thing.
+ * Every one is sent for an organization of its own that has `rep_1` and `period_1`.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import { refusedAlone } from './bad-alone.ts'

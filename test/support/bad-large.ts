@@ -1,6 +1,6 @@
 /**
- * What is refused, and what is applied, of a size that is meant to hurt. Kept apart from the rest: sent by the test of bad
- * events, and not over and over in random streams.
+ * What is refused, and what is applied, of a size that is meant to hurt. Kept apart from the rest: sent by the test of
+ * bad events, and not over and over in random streams.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import { type Make, payout, rep, textOf, withAmount, withText } from './bad-event.ts'

@@ -1,4 +1,6 @@
-/** What is refused for one field that breaks a rule of its value or of the schema: each would be applied but for that. */
+/**
+ * What is refused for one field that breaks a rule of its value or of the schema: each would be applied but for that.
+ */
 import { type Make, payout, rep, textOf, withAmount, withText } from './bad-event.ts'
 import { envelope, keyCreated, line, payrollRecorded, payrollVoided, periodRecorded, withData } from './events.ts'
 

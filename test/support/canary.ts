@@ -1,6 +1,7 @@
 /**
- * What no log may hold: ids of records and organizations, amounts, keys, names, addresses that were asked for. Every process and every
- * API that a test starts is listened to, at the level debug, and what it wrote is searched when the test ends.
+ * What no log may hold: ids of records and organizations, amounts, keys, names, addresses that were asked for. Every
+ * process and every API that a test starts is listened to, at the level debug, and what it wrote is searched when the
+ * test ends.
  */
 import { expect } from 'vitest'
 import { parkCodes, refusals } from '../../schemas/errors.ts'

@@ -1,4 +1,7 @@
-/** A client of the API as anyone could write one: it reads records by id and walks lists, over one address or several in turn. */
+/**
+ * A client of the API as anyone could write one: it reads records by id and walks lists, over one address or several in
+ * turn.
+ */
 import { expect } from 'vitest'
 import { requireDescribed } from './described.ts'
 import type { Item } from './model.ts'
@@ -22,7 +25,9 @@ export type Client = {
   readonly all: (list: List, limit?: number) => Promise<readonly Item[]>
 }
 
-/** @param patience milliseconds for which it asks again what was answered 503, as that answer says; not at all without */
+/**
+ * @param patience milliseconds for which it asks again what was answered 503, as that answer says; not at all without
+ */
 export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, patience = 0): Client => {
   let turn = 0
   const ask: Client['ask'] = async (path, headers = {}) => {

@@ -1,4 +1,7 @@
-/** Defects that a test plants in a real process: on SIGUSR2 a promise is rejected, or an exception thrown, and nothing listens. */
+/**
+ * Defects that a test plants in a real process: on SIGUSR2 a promise is rejected, or an exception thrown, and nothing
+ * listens.
+ */
 
 const message = 'CANARY org_secret\\n    at CANARY (payout_1)'
 

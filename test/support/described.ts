@@ -59,7 +59,10 @@ export const createDescription = async (definition: object): Promise<Describe> =
 
 let ours: Promise<Describe> | undefined
 
-/** @throws Error when an answer of the API is none that is described; what no operation is described for must be refused. */
+/**
+ * @throws Error when an answer of the API is none that is described; what no operation is described for must be
+ * refused.
+ */
 export const requireDescribed = async (asked: Asked, answered: Answered): Promise<void> => {
   ours ??= createDescription(JSON.parse(JSON.stringify(openapi)))
   const { what, violations } = (await ours)(asked, answered)

@@ -1,4 +1,7 @@
-/** The model of the API's comparison: what changed from a payout to the one that replaced it: amounts, and lines by their ids. */
+/**
+ * The model of the API's comparison: what changed from a payout to the one that replaced it: amounts, and lines by
+ * their ids.
+ */
 import type { Static } from 'typebox'
 import { differenceOf } from '../../schemas/money.ts'
 import type { Difference, Payout } from '../../schemas/resources.ts'

@@ -1,6 +1,6 @@
 /**
- * Writes documents into Elasticsearch in exactly the shape of schemas/stored/documents.ts, without a projector: what the API is
- * tested on. Every store has a prefix of its own, removed when the test ends.
+ * Writes documents into Elasticsearch in exactly the shape of schemas/stored/documents.ts, without a projector: what
+ * the API is tested on. Every store has a prefix of its own, removed when the test ends.
  */
 import { randomBytes } from 'node:crypto'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
@@ -8,11 +8,9 @@ import { partitionOf } from '../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
-  commonIndices,
   controlIndexOf,
   FIRST_GENERATION,
   generationId,
-  generationIndices,
   indexOf,
   type Kind,
   LIVE_ID,
@@ -21,6 +19,7 @@ import {
   versionId,
 } from '../../schemas/stored/documents.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
+import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import { documentText, type Payout, payoutBodies, type Replaced, sha256 } from './bodies.ts'
 
 export type Store = Awaited<ReturnType<typeof createStore>>
@@ -140,7 +139,10 @@ export const createStore = async (url: string, options: Options = {}) => {
     putPosition,
     makeLive,
 
-    /** Writes what was put where it can be written, and gives how many payouts were. Searchable or not: a missing shard would hold up the refresh. */
+    /**
+     * Writes what was put where it can be written, and gives how many payouts were. Searchable or not: a missing shard
+     * would hold up the refresh.
+     */
     writable: async (): Promise<number> => {
       const answer = await call('POST', '/_bulk?timeout=100ms', lines.splice(0).join(''), 'application/x-ndjson')
       written.clear()

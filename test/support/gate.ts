@@ -1,6 +1,6 @@
 /**
- * An HTTP gate before Elasticsearch. It holds each multi-get until the test passes it on, or answers in place of Elasticsearch.
- * Everything else goes through at once.
+ * An HTTP gate before Elasticsearch. It holds each multi-get until the test passes it on, or answers in place of
+ * Elasticsearch. Everything else goes through at once.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen, stop } from '../../api/http/server.ts'

@@ -1,6 +1,7 @@
 /**
- * A whole installation on services of a test's own: topics, a projector, an API and walkers, all of which reach Elasticsearch
- * through a proxy; the test itself looks past the proxy. And what must hold of it, whatever was done to it.
+ * A whole installation on services of a test's own: topics, a projector, an API and walkers, all of which reach
+ * Elasticsearch through a proxy; the test itself looks past the proxy. And what must hold of it, whatever was done to
+ * it.
  */
 import { expect } from 'vitest'
 import { expectProjectedAsModelled } from './agreement.ts'
@@ -85,7 +86,10 @@ export const expectSick = (projector: Projector, why: RegExp, part = /^elasticse
     expect((await projector.ask('/livez')).status).toBe(200)
   })
 
-/** Everything that is in Kafka is readable, and the projector ready, so soon after what was sick is well again. @returns milliseconds */
+/**
+ * Everything that is in Kafka is readable, and the projector ready, so soon after what was sick is well again. @returns
+ * milliseconds
+ */
 export const expectGoesOn = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
   const healed = performance.now()
   const whole = { within: GOES_ON_WITHIN_MS }

@@ -5,7 +5,10 @@
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = ReadonlyMap<string, Json>
 
-/** @returns undefined for what is not JSON, has a key twice, or has more than `levels` objects and arrays inside each other */
+/**
+ * @returns undefined for what is not JSON, has a key twice, or has more than `levels` objects and arrays inside each
+ * other
+ */
 export const parseJson = (text: string, levels: number): { json: Json } | undefined => {
   const reader = new Reader(text)
   try {

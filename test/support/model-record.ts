@@ -1,6 +1,6 @@
 /**
- * What the contract says of one record by itself, without any other: its envelope, and the rules of its data. Written from
- * the page; shares nothing with the projector but the list of time zones.
+ * What the contract says of one record by itself, without any other: its envelope, and the rules of its data. Written
+ * from the page; shares nothing with the projector but the list of time zones.
  */
 import kafkajs from 'kafkajs'
 import { type Json, type JsonObject, parseJson } from './model-json.ts'
@@ -31,7 +31,9 @@ export type ModelRecord = {
   readonly value: Buffer | null
 }
 
-/** An event that keeps every rule that needs no other record. `text` is equal for the same event, however it is written. */
+/**
+ * An event that keeps every rule that needs no other record. `text` is equal for the same event, however it is written.
+ */
 export type ModelEvent = { readonly type: string; readonly org: string; readonly data: Data; readonly text: string }
 /** The known fields, all that is kept. Amounts, ids and texts are strings, what may be absent is null. */
 export type Data = Readonly<Record<string, Plain>>

@@ -1,9 +1,9 @@
 /**
- * The contract as a fold over records: for each one whether it is applied, a duplicate or parked and why, and what the lists
- * then hold. Written from the page alone, so that the projector has something independent to agree with.
+ * The contract as a fold over records: for each one whether it is applied, a duplicate or parked and why, and what the
+ * lists then hold. Written from the page alone, so that the projector has something independent to agree with.
  *
- * A partition's records are given in order, without gaps in what they hold; positions are offsets, and every view is as of
- * one: the next offset, up to which a reader may see.
+ * A partition's records are given in order, without gaps in what they hold; positions are offsets, and every view is as
+ * of one: the next offset, up to which a reader may see.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import {

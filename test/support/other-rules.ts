@@ -1,6 +1,6 @@
 /**
- * A projector, or a rebuild, of another version of the rules: one that cannot decode what names certain ids. It is wired like
- * `projector/main.ts` and `commands/main.ts`, from the same parts; the product has no way to ask for it.
+ * A projector, or a rebuild, of another version of the rules: one that cannot decode what names certain ids. It is
+ * wired like `projector/main.ts` and `commands/main.ts`, from the same parts; the product has no way to ask for it.
  *
  * Its one argument are `OtherRules` as JSON; its settings are the projector's.
  */

@@ -1,6 +1,6 @@
 /**
- * Kafka and Elasticsearch of a test's own, which it may kill, freeze, stop and start again. Their addresses are given to
- * `createTopics` and `createPrefix`; everything else in this folder finds them by those topics and that prefix.
+ * Kafka and Elasticsearch of a test's own, which it may kill, freeze, stop and start again. Their addresses are given
+ * to `createTopics` and `createPrefix`; everything else in this folder finds them by those topics and that prefix.
  */
 import { type Service, type ServiceOptions, shortLived } from '../../services/service.ts'
 import { type StartOptions, startServer } from '../../services/services.ts'
@@ -10,7 +10,9 @@ export type OwnServices = { readonly kafka: Service; readonly elasticsearch: Ser
 
 type Options = { readonly kafka?: ServiceOptions; readonly elasticsearch?: ServiceOptions }
 
-/** Starts both at once, with small heaps; they and their data are gone when the scope ends, in whatever state they are. */
+/**
+ * Starts both at once, with small heaps; they and their data are gone when the scope ends, in whatever state they are.
+ */
 export const startOwnServices = async (scope: Scope, options: Options = {}): Promise<OwnServices> => {
   const [kafka, elasticsearch] = await Promise.all([
     startOwnServer(scope, 'kafka', options.kafka),

@@ -1,6 +1,6 @@
 /**
- * The processes as an operator runs them: `projector/main.ts` and `api/main.ts` on this Node, settings by environment, on
- * ports that nobody uses. What is started here ends with its test, and with this process.
+ * The processes as an operator runs them: `projector/main.ts` and `api/main.ts` on this Node, settings by environment,
+ * on ports that nobody uses. What is started here ends with its test, and with this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,7 @@
-/** Programs that some tests need and not every machine has: with each, its package in Debian, and what is left out without it. */
+/**
+ * Programs that some tests need and not every machine has: with each, its package in Debian, and what is left out
+ * without it.
+ */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy of our own: a port that passes every connection on to a service, and that a test can make sick and heal while
- * it runs. It knows of no protocol, only of exchanges: something is asked, then something is answered.
+ * A TCP proxy of our own: a port that passes every connection on to a service, and that a test can make sick and heal
+ * while it runs. It knows of no protocol, only of exchanges: something is asked, then something is answered.
  */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -13,9 +13,14 @@ export type Fault =
   | { readonly kind: 'latency'; readonly milliseconds: number }
   /** Everything comes in pieces of so many bytes. */
   | { readonly kind: 'slices'; readonly bytes: number }
-  /** Nothing comes through, either way, until it is healed. Then all of it does, also from who has given up meanwhile. */
+  /**
+   * Nothing comes through, either way, until it is healed. Then all of it does, also from who has given up meanwhile.
+   */
   | { readonly kind: 'black-hole' }
-  /** What is asked waits until it is healed, and then arrives, though who asked may have given up and asked again meanwhile. */
+  /**
+   * What is asked waits until it is healed, and then arrives, though who asked may have given up and asked again
+   * meanwhile.
+   */
   | { readonly kind: 'late' }
   /** What is asked does not arrive: the connection is reset. */
   | { readonly kind: 'reset' }

@@ -1,4 +1,6 @@
-/** What lies in Elasticsearch under a prefix of a test's own: read as it is stored, without the projector or the API. */
+/**
+ * What lies in Elasticsearch under a prefix of a test's own: read as it is stored, without the projector or the API.
+ */
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import type { Stream } from '../../schemas/events.ts'
@@ -18,8 +20,8 @@ import {
 import type { Scope } from './scope.ts'
 
 /**
- * A prefix that nobody has. Its indices and its template are deleted with the scope; on an Elasticsearch of the test's own,
- * which is given by its address, they go with that.
+ * A prefix that nobody has. Its indices and its template are deleted with the scope; on an Elasticsearch of the test's
+ * own, which is given by its address, they go with that.
  */
 export const createPrefix = (scope: Scope, elasticsearch?: string): string => {
   const prefix = `test-${randomBytes(6).toString('hex')}`
@@ -71,7 +73,8 @@ export const allStored = async (
 ): Promise<Stored[]> => {
   if (refresh) await call('POST', `/${index}/_refresh`)
   const found: Stored[] = []
-  // Of the same copies from the first page to the last: in each shard, and in each copy of it, documents are numbered by themselves.
+  // Of the same copies from the first page to the last: in each shard, and in each copy of it, documents are numbered
+  // by themselves.
   const address = elasticsearchOf(index)
   const { id } = json(await call('POST', `/${index}/_pit?keep_alive=1m`)) as { id: string }
   const all = { size: 2_000, version: true, pit: { id, keep_alive: '1m' }, sort: ['_shard_doc'] }
@@ -136,7 +139,10 @@ export const toParked = (document: Record<string, unknown>): Parked => {
 }
 type ParkedBody = { key: string | null; headers: [string, string | null][]; value: string | null }
 
-/** Everything that was projected: each document as the bytes it has, by index (without the prefix) and id, with its version. */
+/**
+ * Everything that was projected: each document as the bytes it has, by index (without the prefix) and id, with its
+ * version.
+ */
 export const everythingProjected = async (prefix: string): Promise<Record<string, string[]>> => {
   const names = [...kinds, 'api-keys', 'api-keys-parked'] as const
   const all = await Promise.all(names.map(async kind => [kind, await allStored(indexNamed(prefix, kind))] as const))

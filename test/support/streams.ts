@@ -1,7 +1,7 @@
 /**
  * Random streams of events as calculation systems send them, over several organizations at once: reps and periods that
- * change, payouts and their recalculations, payments and voids, keys; and among them the same events again, and bad ones.
- * The model is asked what is there, so that most of it is applied.
+ * change, payouts and their recalculations, payments and voids, keys; and among them the same events again, and bad
+ * ones. The model is asked what is there, so that most of it is applied.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { makeBad } from './bad-event.ts'
@@ -37,7 +37,10 @@ export const organizationsIn = (random: Random, wanted: readonly number[], parti
   return found
 }
 
-/** The next records of an endless stream. Each organization has `rep_1` and `period_1` first, or as many more as are wanted. */
+/**
+ * The next records of an endless stream. Each organization has `rep_1` and `period_1` first, or as many more as are
+ * wanted.
+ */
 export const createStream = (
   random: Random,
   organizations: readonly string[],

@@ -42,7 +42,8 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   const kafka = new kafkajs.Kafka({
     brokers: brokers.split(','),
     logLevel: kafkajs.logLevel.NOTHING,
-    // What is published to a Kafka that a test makes sick is sent until it is there: then it is known what is in the log.
+    // What is published to a Kafka that a test makes sick is sent until it is there: then it is known what is in the
+    // log.
     retry: { initialRetryTime: 50, maxRetryTime: 500, retries: options.kafka === undefined ? 10 : 1_000 },
   })
   const { events, apiKeys } = options.named ?? newNames()

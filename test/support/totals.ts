@@ -1,4 +1,7 @@
-/** What records add up to, reckoned with whole numbers of the smallest unit there is: independent of the library that the product uses. */
+/**
+ * What records add up to, reckoned with whole numbers of the smallest unit there is: independent of the library that
+ * the product uses.
+ */
 import type { Item } from './model.ts'
 
 const PLACES = 40

@@ -1,6 +1,6 @@
 /**
- * Clients that walk lists all the while, whatever happens to what they walk on: an answer of 503, or none at all, is asked
- * again, from the same cursor. What they saw is looked at afterwards, with what the model says.
+ * Clients that walk lists all the while, whatever happens to what they walk on: an answer of 503, or none at all, is
+ * asked again, from the same cursor. What they saw is looked at afterwards, with what the model says.
  */
 import { expect } from 'vitest'
 import type { List, Page } from './client.ts'

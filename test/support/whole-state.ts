@@ -1,6 +1,7 @@
 /**
- * Everything that lies in Elasticsearch for every organization, beside what the model has: content, what was replaced by what, and
- * the documents that nobody reads but the projector. Read as it is stored, without the projector or the API.
+ * Everything that lies in Elasticsearch for every organization, beside what the model has: content, what was replaced
+ * by what, and the documents that nobody reads but the projector. Read as it is stored, without the projector or the
+ * API.
  */
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Model } from './model.ts'

@@ -1,7 +1,7 @@
 /**
- * Symptom: an empty list said that it held everything up to an instant at which the organization's first records were already
- * published. Cause: the oldest time of all partitions was read after the page, and the position had passed the records since.
- * Found by the simulation.
+ * Symptom: an empty list said that it held everything up to an instant at which the organization's first records were
+ * already published. Cause: the oldest time of all partitions was read after the page, and the position had passed the
+ * records since. Found by the simulation.
  */
 import { expect, test } from 'vitest'
 import { createProjectionTime } from '../../../api/read/projection-time.ts'

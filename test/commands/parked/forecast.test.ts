@@ -1,4 +1,7 @@
-/** What would become of parked records, one after the other: what is sent counts for those behind it, and nothing else does. */
+/**
+ * What would become of parked records, one after the other: what is sent counts for those behind it, and nothing else
+ * does.
+ */
 import { expect, test } from 'vitest'
 import type { Parked } from '../../../commands/parked/find.ts'
 import { createForecaster, type Forecast } from '../../../commands/parked/forecast.ts'

@@ -1,6 +1,6 @@
 /**
- * A projector that is killed at every point of the flow, with events under way: what the next one makes of the same topics
- * is, to the byte, what one makes of them that was never disturbed.
+ * A projector that is killed at every point of the flow, with events under way: what the next one makes of the same
+ * topics is, to the byte, what one makes of them that was never disturbed.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** 256 MB of heap, on topics that hold the largest records there can be, and batches that become large when they are read. */
+/**
+ * 256 MB of heap, on topics that hold the largest records there can be, and batches that become large when they are
+ * read.
+ */
 import { readFile } from 'node:fs/promises'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'

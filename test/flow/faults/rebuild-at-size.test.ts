@@ -1,6 +1,7 @@
 /**
- * A rebuild of 200,000 events, beside a projector that is killed again and again while it projects the live generation, and itself killed
- * again and again: in the end both have the very same documents, and `verify` says so; it finds a single wrong one.
+ * A rebuild of 200,000 events, beside a projector that is killed again and again while it projects the live generation,
+ * and itself killed again and again: in the end both have the very same documents, and `verify` says so; it finds a
+ * single wrong one.
  */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** An API process on clients that take their answers slowly, or never: its memory, and the pages of another organization meanwhile. */
+/**
+ * An API process on clients that take their answers slowly, or never: its memory, and the pages of another organization
+ * meanwhile.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { useStore } from '../../support/api.ts'
@@ -9,8 +12,8 @@ import { fileScope, type Scope } from '../../support/scope.ts'
 /** MiB that an API process may have resident, whatever clients do. */
 const RESIDENT_MAX = 500
 /**
- * How much longer another organization's pages may take than at the same time from a process that nobody attacks: twice.
- * Below so many milliseconds nobody would notice.
+ * How much longer another organization's pages may take than at the same time from a process that nobody attacks:
+ * twice. Below so many milliseconds nobody would notice.
  */
 const SLOWDOWN_MAX = 2
 const UNNOTICED_MS = 50

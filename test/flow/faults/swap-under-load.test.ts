@@ -1,7 +1,7 @@
 /**
- * A swap and a rollback while twenty clients walk over two API processes and two hundred recalculations come each second: no walk skips or
- * repeats, nothing is answered 5xx, and the API follows within a second. The same where the new generation has other rules and follows the
- * live one.
+ * A swap and a rollback while twenty clients walk over two API processes and two hundred recalculations come each
+ * second: no walk skips or repeats, nothing is answered 5xx, and the API follows within a second. The same where the
+ * new generation has other rules and follows the live one.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -29,7 +29,10 @@ import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
 const PARTITIONS = 6
 const WALKERS = 20
 const PER_SECOND = 200
-/** Milliseconds within which a recalculation is to be seen, on a machine that does all of this at once: an outage would be seconds. */
+/**
+ * Milliseconds within which a recalculation is to be seen, on a machine that does all of this at once: an outage would
+ * be seconds.
+ */
 const SEEN_WITHIN = 10_000
 const [REPS, PERIODS] = [5, 12]
 const seed = seedOfRun()

@@ -1,6 +1,7 @@
 /**
- * The promises about time: what an organization had at any moment, what changed since, and what it adds up to. On a random stream of
- * organizations that share a partition, with bad events, duplicates, recalculations and voids. The seed is printed; FLOW_SEED sets it.
+ * The promises about time: what an organization had at any moment, what changed since, and what it adds up to. On a
+ * random stream of organizations that share a partition, with bad events, duplicates, recalculations and voids. The
+ * seed is printed; FLOW_SEED sets it.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { foldAll } from '../../support/agreement.ts'

@@ -1,6 +1,6 @@
 /**
- * The promise about organizations: two whose records have the very same ids, one that has nothing, and their keys; and what
- * each is told about how far its records go.
+ * The promise about organizations: two whose records have the very same ids, one that has nothing, and their keys; and
+ * what each is told about how far its records go.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Client, createClient, lists } from '../../support/client.ts'

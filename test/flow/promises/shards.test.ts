@@ -1,6 +1,7 @@
 /**
- * The promises hold whatever the number of shards: each index of the generation has three, over which the records of every organization
- * lie as their ids fall. A rebuild makes it anew with another number. The seed is printed; FLOW_SEED sets it.
+ * The promises hold whatever the number of shards: each index of the generation has three, over which the records of
+ * every organization lie as their ids fall. A rebuild makes it anew with another number. The seed is printed; FLOW_SEED
+ * sets it.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { expectProjectedAsModelled, foldAll } from '../../support/agreement.ts'

@@ -1,6 +1,6 @@
 /**
- * The promises about walking lists, while payouts are recalculated as fast as Kafka takes them: walkers at several limits
- * ask two API processes in turn, and what each of their pages held is looked at afterwards.
+ * The promises about walking lists, while payouts are recalculated as fast as Kafka takes them: walkers at several
+ * limits ask two API processes in turn, and what each of their pages held is looked at afterwards.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { type Client, createClient, type Page } from '../../support/client.ts'

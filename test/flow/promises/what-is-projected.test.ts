@@ -1,6 +1,6 @@
 /**
- * The promises about what comes of the log, on a random stream of three organizations over three partitions: bad events,
- * duplicates, recalculations and voids among it. The seed is printed; FLOW_SEED sets it.
+ * The promises about what comes of the log, on a random stream of three organizations over three partitions: bad
+ * events, duplicates, recalculations and voids among it. The seed is printed; FLOW_SEED sets it.
  */
 import { beforeAll, expect, test } from 'vitest'
 import type { PayoutDocument } from '../../../schemas/stored/documents.ts'

@@ -1,4 +1,6 @@
-/** The cache beside a model that forgets nothing, through thousands of random batches, acknowledgements and readings. */
+/**
+ * The cache beside a model that forgets nothing, through thousands of random batches, acknowledgements and readings.
+ */
 import { expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'

@@ -1,4 +1,6 @@
-/** A flow as a whole: whatever the batches and whichever step ends first, the end is that of one record after the other. */
+/**
+ * A flow as a whole: whatever the batches and whichever step ends first, the end is that of one record after the other.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Batch } from '../../../projector/flow/queue.ts'

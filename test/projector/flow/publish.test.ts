@@ -14,7 +14,10 @@ const setUp = async (stored: Position = start) => {
   const history: Position[] = []
   let document: Position | undefined = stored
   let seqNo = 5
-  /** What happens to the next write: it goes through, somebody else is first, or its answer is lost after it went through. */
+  /**
+   * What happens to the next write: it goes through, somebody else is first, or its answer is lost after it went
+   * through.
+   */
   const next: ('lost' | { before: Position })[] = []
   const replace = (body: Position): void => {
     document = body

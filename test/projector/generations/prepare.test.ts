@@ -8,7 +8,7 @@ import {
   prepareGeneration,
 } from '../../../projector/generations/prepare.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../../projector/rules/rules.ts'
-import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/documents.ts'
+import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/mappings.ts'
 
 type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
 

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
   chainId,
-  commonIndices,
-  generationIndices,
-  type IndexDefinition,
   indexOf,
   kinds,
   listKinds,
@@ -13,6 +10,7 @@ import {
   recordId,
   versionId,
 } from '../../../schemas/stored/documents.ts'
+import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/mappings.ts'
 
 describe('document ids', () => {
   test('name the organization first, so that a document of another cannot be named', () => {

@@ -1,6 +1,6 @@
 /**
- * A whole API process but for its settings and its log: the real app behind the real HTTP server, over the simulated Elasticsearch, in
- * virtual time. Not simulated: TLS, Redis, the admin port, totals.
+ * A whole API process but for its settings and its log: the real app behind the real HTTP server, over the simulated
+ * Elasticsearch, in virtual time. Not simulated: TLS, Redis, the admin port, totals.
  */
 import { Readable } from 'node:stream'
 import { RateLimiterRes } from 'rate-limiter-flexible'

@@ -1,7 +1,8 @@
 /**
- * One attack from its seed to a verdict: a whole API process, clients that misbehave, and clients of another organization that do not.
- * Checked: those get the right answer or a clear refusal, and where Elasticsearch is well the right answer; no request fails by a defect; no
- * promise is rejected without a listener; when all have left, everything that was taken is given back.
+ * One attack from its seed to a verdict: a whole API process, clients that misbehave, and clients of another
+ * organization that do not. Checked: those get the right answer or a clear refusal, and where Elasticsearch is well the
+ * right answer; no request fails by a defect; no promise is rejected without a listener; when all have left, everything
+ * that was taken is given back.
  */
 import { createRandom, type Random } from '../../support/random.ts'
 import { Clock } from '../clock.ts'

@@ -1,23 +1,22 @@
 /**
- * What the simulated Elasticsearch holds while clients attack: an organization that behaves and one that does not, both at rest, so that
- * there is exactly one right answer to each request of either.
+ * What the simulated Elasticsearch holds while clients attack: an organization that behaves and one that does not, both
+ * at rest, so that there is exactly one right answer to each request of either.
  */
 
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
-  commonIndices,
   controlIndexOf,
   FIRST_GENERATION,
   generationId,
-  generationIndices,
   indexOf,
   LIVE_ID,
   positionId,
   recordId,
   versionId,
 } from '../../../schemas/stored/documents.ts'
+import { commonIndices, generationIndices } from '../../../schemas/stored/mappings.ts'
 import { documentText, payoutBodies, sha256 } from '../../support/bodies.ts'
 import { PREFIX } from '../promises.ts'
 import { Index } from '../stored.ts'

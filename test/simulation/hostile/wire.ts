@@ -1,6 +1,7 @@
 /**
- * One connection in virtual time, as the server of an API process has it. The client takes the bytes of an answer at its own rate: what it
- * has not taken stays with the server. Not simulated: the buffers of the kernel, and the timeouts of headers that are not complete.
+ * One connection in virtual time, as the server of an API process has it. The client takes the bytes of an answer at
+ * its own rate: what it has not taken stays with the server. Not simulated: the buffers of the kernel, and the timeouts
+ * of headers that are not complete.
  */
 import { Duplex } from 'node:stream'
 import type { Cancel, Clock } from '../clock.ts'

@@ -1,4 +1,7 @@
-/** The commands of an operator, as they are, on the simulated services: each in a process of its own, which can be killed at any step. */
+/**
+ * The commands of an operator, as they are, on the simulated services: each in a process of its own, which can be
+ * killed at any step.
+ */
 
 import { replay } from '../../../commands/analysis/replay.ts'
 import { exportOrganization } from '../../../commands/export/export.ts'

@@ -1,6 +1,7 @@
 /**
- * The log of a pair of commands: two organizations in two partitions, payouts that are replaced, payments and voids, and records that came
- * before what they name, so that they are parked and would be applied if they were published again.
+ * The log of a pair of commands: two organizations in two partitions, payouts that are replaced, payments and voids,
+ * and records that came before what they name, so that they are parked and would be applied if they were published
+ * again.
  */
 import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * Two commands at once, one of them killed at one of its requests: from a seed to a verdict. Then everything that was begun is brought to
- * its end by commands alone, as an operator would who knows nothing of what happened.
+ * Two commands at once, one of them killed at one of its requests: from a seed to a verdict. Then everything that was
+ * begun is brought to its end by commands alone, as an operator would who knows nothing of what happened.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

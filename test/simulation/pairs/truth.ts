@@ -1,4 +1,7 @@
-/** What must be so after two commands: that what each said is true, and that whatever was cut short can be brought to its end. */
+/**
+ * What must be so after two commands: that what each said is true, and that whatever was cut short can be brought to
+ * its end.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { asOf } from '../../../commands/documents/as-of.ts'

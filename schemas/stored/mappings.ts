@@ -1,0 +1,128 @@
+/** The indices with their mappings and settings. A field that no query searches has no index structure. */
+import {
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  indexOf,
+  type Kind,
+  kinds,
+  listOrder,
+} from './documents.ts'
+
+const long = { type: 'long' } as const
+const keyword = { type: 'keyword' } as const
+/** Kept in the document, never searched: no index structure is built. */
+const kept = { type: 'keyword', index: false, doc_values: false } as const
+const keptLong = { type: 'long', index: false, doc_values: false } as const
+/** Counted by, never searched for. */
+const counted = { type: 'keyword', index: false } as const
+const body = { type: 'object', enabled: false } as const
+
+const versions = {
+  org_id: keyword,
+  first_seq: long,
+  seq: long,
+  ordinal: keptLong,
+  until_seq: long,
+  at: long,
+  hash: kept,
+  body_bytes: keptLong,
+  body,
+}
+
+const parked = {
+  code: keyword,
+  org_id: keyword,
+  type: keyword,
+  event_id: keyword,
+  topic: keyword,
+  partition: long,
+  offset: long,
+  at: long,
+  body_bytes: keptLong,
+  body,
+}
+
+const revoked = { type: 'boolean' } as const
+const apiKeys = { key_id: keyword, org_id: keyword, permissions: keyword, revoked, body_bytes: keptLong, body }
+
+const properties = {
+  reps: versions,
+  periods: versions,
+  payouts: {
+    org_id: keyword,
+    seq: long,
+    until_seq: long,
+    superseded_by_id: kept,
+    at: long,
+    rep_id: keyword,
+    period_id: keyword,
+    amount: counted,
+    currency: counted,
+    hash: kept,
+    body_bytes: keptLong,
+    body,
+  },
+  statements: { org_id: keyword, seq: long, body_bytes: keptLong, body },
+  payroll_files: {
+    org_id: keyword,
+    seq: long,
+    at: long,
+    rep_id: keyword,
+    period_id: keyword,
+    reverses_id: keyword,
+    amount: counted,
+    currency: counted,
+    hash: kept,
+    body_bytes: keptLong,
+    body,
+  },
+  chains: { org_id: keyword, body_bytes: keptLong, body },
+  parked,
+} as const satisfies Record<Kind, object>
+
+export type IndexDefinition = {
+  mappings: { dynamic: 'strict'; properties: Record<string, object> }
+  settings: Record<string, unknown>
+}
+
+const definition = (fields: Record<string, object>, replicas?: number, shards = 1, sort?: string): IndexDefinition => ({
+  mappings: { dynamic: 'strict', properties: fields },
+  settings: {
+    number_of_shards: shards,
+    // Unless told how many: one copy where there is a second node to hold it, and a green index where there is none.
+    ...(replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: replicas }),
+    // We refresh ourselves, before a position is published; a timer would only add work.
+    refresh_interval: '-1',
+    ...(sort === undefined ? {} : { sort: { field: ['org_id', sort], order: ['asc', 'asc'] } }),
+  },
+})
+
+/** The indices of one generation: name → mapping and settings. */
+export const generationIndices = (
+  prefix: string,
+  generation: string,
+  shards: number,
+  replicas?: number,
+): Record<string, IndexDefinition> =>
+  Object.fromEntries(
+    kinds.map(kind => [
+      indexOf(prefix, generation, kind),
+      definition(properties[kind], replicas, shards, (listOrder as Partial<Record<Kind, string>>)[kind]),
+    ]),
+  )
+
+/**
+ * The indices that all generations share. The control index is created first: where any other one is, it is or was
+ * there.
+ */
+export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
+  [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
+  ...apiKeysIndices(prefix, replicas),
+})
+
+/** The indices of API keys, and of what was parked of their topic. */
+export const apiKeysIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
+  [apiKeysIndexOf(prefix)]: definition(apiKeys, replicas),
+  [apiKeysParkedIndexOf(prefix)]: definition(parked, replicas),
+})
