@@ -169,7 +169,7 @@ const start = async (): Promise<void> => {
     await stop(server, STOP_TIME_MAX - drain)
     await stop(admin, ADMIN_STOP_TIME)
     shared?.stop()
-    await client.close()
+    // The client is not closed: that would wait for requests under way, and a silent server answers none.
     log.say('info', 'stopped')
     exit(0)
   }
