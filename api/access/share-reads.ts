@@ -1,8 +1,8 @@
 /**
- * In: a request that is about to read. Out: the same, once its organization has a reading slot for it.
- * Promises: an organization reads with a fifth of all slots at most, so that others find one; a request waits in line
+ * In: a request that is about to read. Out: the same, once its organization has a permit to read for it.
+ * Promises: an organization reads with a fifth of all permits at most, so that others find one; a request waits in line
  * for a moment.
- * Can go wrong: no slot in time → `unavailable`: other requests of the same organization take all of its share.
+ * Can go wrong: no permit in time → `unavailable`: other requests of the same organization take all of its share.
  */
 
 import type { Semaphores } from '../capacity/semaphore.ts'

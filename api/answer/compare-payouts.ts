@@ -1,9 +1,9 @@
 /**
- * In: a payout and the one that it replaced, as they are stored. Out: what changed, as JSON: amounts, and lines by
+ * In: a payout and the one that it replaced, as they are stored. Out: the changes as JSON: of amounts, and of lines by
  * their ids.
- * Promises: a line that is the same is the same to the letter; what is shown of a line are its bytes. Nothing but a
- *   payout's head is parsed, whatever its size: both are stored in the one form that JSON.stringify gives their fields,
- *   so that equal lines are equal bytes.
+ * Promises: two lines are the same only if they are the same to the letter, and an answer shows the bytes of a line.
+ *   Only the head of a payout is parsed, whatever its size. Both payouts are stored in the one form that JSON.stringify
+ *   gives their fields, so that equal lines are equal bytes.
  * Can go wrong: a payout that has not this form is `unavailable`.
  */
 import { differenceOf } from '../../schemas/money.ts'

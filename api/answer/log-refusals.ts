@@ -1,8 +1,8 @@
 /**
- * Which refusals of an address get a line in the log. In: the address of a request that was answered 401 or 429. Out:
- * how many of its refusals got no line since the last one that did; undefined where this one gets none.
+ * Decides which refusals of an address get a line in the log. In: the address of a request that was answered 401 or
+ * 429. Out: how many refusals of this address got no line since its last line; undefined where this refusal gets none.
  * Promises: a flood does not fill the log: REFUSALS_LOGGED lines of one address in a window, and REFUSALS_LOGGED_IN_ALL
- *   of all. What gets no line is counted by the metrics, as every refusal is.
+ *   of all. The metrics count every refusal, with a line or without.
  */
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../access/failed-logins.ts'

@@ -1,10 +1,10 @@
 /**
  * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of the request that asks.
- * Promises: the bytes that are expected are reserved before Elasticsearch is asked, those beyond it as they come;
- *   afterwards exactly those that came are held. The expectation goes by what was last read of the organization. A
- *   request that is about to hold much waits for its turn first.
- * Can go wrong: the budget is used up → `unavailable`. More comes than was expected, and the turn is another request's
- *   → the rest is not awaited, what came is dropped, and all of it is read again in its turn.
+ * Promises: the expected bytes are reserved before Elasticsearch is asked, further bytes as they come. Afterwards
+ *   exactly the bytes that came are held. The expectation goes by the last read of the organization. A request that is
+ *   about to hold much waits for its turn first.
+ * Can go wrong: the budget is used up → `unavailable`. More bytes come than expected while another request has the turn
+ *   → the rest is not awaited, the bytes that came are dropped, and all of it is read again in the request's own turn.
  */
 import { LRUCache } from 'lru-cache'
 import type { Reservation } from '../capacity/answer-budget.ts'

@@ -1,8 +1,9 @@
 /**
- * In: a request and its answer. Out: something is run once, when the answer is delivered or its connection is gone.
- * Promises: it runs whatever the client sends. An answer whose turn on its connection does not come (the connection was
- *   ended before, or a CONNECT behind it took Node's listeners off) does not hear that the connection closed: so both
- *   are listened to.
+ * In: a request, its answer and a function. Out: the function runs once, when the answer is delivered or its connection
+ * is gone.
+ * Promises: it runs whatever the client sends. An answer waits for its turn on its connection. Where the turn never
+ *   comes (the connection was ended before, or a CONNECT behind it took Node's listeners off), the answer does not hear
+ *   that the connection closed. So the connection of an answer that waits is listened to as well.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 

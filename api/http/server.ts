@@ -1,7 +1,7 @@
 /**
- * In: connections. Out: requests for the app; for bytes that are none, for a connection that is silent, and for what
- *   HTTP has besides requests (CONNECT, expectations), the refusal in the one shape, and the connection is closed.
- * Promises: nothing is answered by Node itself: its own 400, 408, 413, 417 and 431 have no body and no request id.
+ * In: connections. Out: requests for the app, also those with an `Expect` header. Bytes that are no request, a request
+ *   that does not come in time and CONNECT get the refusal in the one shape, and the connection is closed.
+ * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'

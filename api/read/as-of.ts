@@ -1,13 +1,12 @@
 /**
- * In: an organization, where its partition is, and the moment that a client asks about. Out: where the partition was
- * then.
- * Promises: one answer for ever: what was asked about once is the same with the next page, tomorrow and in another
- * process.
+ * In: an organization, the position of its partition, and the moment that a client asks about. Out: the position at
+ * that moment.
+ * Promises: one answer for ever. The same moment has the same answer on the next page, tomorrow and in another process.
  * Can go wrong: a moment that is not over, or a change that is none of this organization's, is `invalid_request`.
  *
- * An instant is over when everything that can bear its time, or an earlier one, is published: once a later event of the
- * organization is, since `at` never goes back in a partition; without one a while after the projection has passed it:
- * see AS_OF_SETTLED.
+ * An instant is over when everything that can bear its time, or an earlier one, is published. That is certain once a
+ * later event of the organization is published, since `at` never goes back in a partition. Without a later event, it is
+ * certain a while after the projection has passed the instant: see AS_OF_SETTLED.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'

@@ -1,7 +1,8 @@
 /**
- * In: what a client names: a record of a list (a cursor), or a change (a cursor of the feed, or a moment). Out: its
- *   place: of a record where its list has it, of a change the offset of its event.
- * Promises: one that was good is good for ever: a place never changes, whatever replaced the record since.
+ * In: the names that a client gives: a record of a list (a cursor), or a change (a cursor of the feed, or a moment).
+ *   Out: the place of each: for a record its place in its list, for a change the offset of its event.
+ * Promises: a name that was good once is good for ever. Its place never changes, whatever has replaced the record
+ * since.
  */
 import { LRUCache } from 'lru-cache'
 import { type HeadBody, indexOf, recordId } from '../../schemas/stored/documents.ts'

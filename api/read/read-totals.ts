@@ -1,12 +1,13 @@
 /**
- * In: an organization and maybe a moment. Out: by period and currency what is owed and what has left, and how many
- * records say so.
- * Promises: of exactly the records that the lists hold at that position, summed exactly.
+ * In: an organization and maybe a moment. Out: by period and currency, the amount owed and the amount that has left,
+ * and the number of records behind each.
+ * Promises: the sums are exact, and of exactly the records that the lists hold at that position.
  * Can go wrong: what Elasticsearch cannot answer completely, or in time, is `unavailable`.
  *
- * Elasticsearch counts how often each amount occurs, as text; only here it becomes a number. That takes a time that
- * grows with the organization's records: so what was once summed is remembered until something of the organization
- * changes, all who ask for the same share one summing, and who cannot wait for it finds it done when it asks again.
+ * Elasticsearch counts how often each amount occurs, as text. Only here an amount becomes a number. The time for this
+ * grows with the organization's records. So a result is remembered until something of the organization changes, all
+ * requests for the same result share one summing, and a request that cannot wait for it finds it done when it comes
+ * again.
  */
 
 import { LRUCache } from 'lru-cache'

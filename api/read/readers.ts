@@ -1,6 +1,6 @@
 /**
- * What reads for the paths, put together: one reader for each kind of answer, all of the same positions, places and
- * moments.
+ * Puts together the readers for the paths: one reader for each kind of answer. All of them share the same positions,
+ * the same places of cursors and the same moments.
  */
 
 import type { MultiGet, Search } from '../elasticsearch/client.ts'

@@ -1,7 +1,8 @@
 /**
- * The answer to a bulk request, as text: a list of what became of each document. Almost always that is "written" for
- * all of them, in the order they were sent, and then the text is known but for a digit each: to compare it is a tenth
- * of the work of making it into objects and looking at those. Whatever else it is, it is parsed, and read as such.
+ * The answer to a bulk request, as text: a list with the result of each document. Almost always the result is "written"
+ * for all of them, in the order in which they were sent. Then the whole text is known, but for one digit of each
+ * result. To compare it is a tenth of the work of parsing it and looking at the objects. Any other answer is parsed and
+ * read.
  */
 import { Serializer } from '@elastic/transport'
 import { Unavailable } from './client.ts'

@@ -1,9 +1,10 @@
 /**
- * The time that may be published. In: this machine's clock, one that never goes back, and Elasticsearch's clock. Out:
- * the time that both of the first and the last have reached, so that neither of them can push a published time ahead by
- * itself.
- * Promises: nobody waits for Elasticsearch here; between two looks its clock goes on by the one that never goes back.
- * Can go wrong: Elasticsearch does not tell its clock to us: then ours is believed alone, and that is said.
+ * The time that may be published. In: this machine's clock, Elasticsearch's clock, and a clock that never goes back.
+ * Out: the time that both this machine's clock and Elasticsearch's have reached. So neither of them alone can push a
+ * published time ahead.
+ * Promises: nobody waits for Elasticsearch here. Between two looks, its clock is continued by the one that never goes
+ * back.
+ * Can go wrong: Elasticsearch does not tell us its clock → this machine's clock is believed alone, and that is said.
  */
 
 import { CLOCK_LOOK_MS, CLOCKS_APART_MS } from '../limits.ts'

@@ -1,10 +1,10 @@
 /**
- * In: the text of a payout's data. Out: what reading it, its schema, its canonical form and the rules of its lists come
- * to, where it is written as JSON.stringify writes it, fields in the schema's order and nothing escaped; undefined
- * where it is written in any other way, or is not valid. Almost all payouts are, and they are almost all there is to
- * read: to look at the text is a fifth of the work of making it into objects, looking at those, and making them into
- * text again.
- * Promises: never another answer than theirs, which a test compares; the text is its own canonical form.
+ * In: the text of a payout's data. Out: the same result as parsing the text, checking its schema, making its canonical
+ * form and checking the rules of its lists. Undefined where the text is not in the plain form, or is not valid. The
+ * plain form is that of JSON.stringify, with the fields in the schema's order and nothing escaped.
+ * Almost all payouts have this form, and almost all that is read are payouts. To look at the text is a fifth of the
+ * work of making it into objects, looking at these, and making them into text again.
+ * Promises: the result never differs from theirs, and a test compares the two; the text is its own canonical form.
  */
 import type { TSchema } from 'typebox'
 import { LineItem, PayoutCalculated, PayoutRecorded, TraceStep } from '../../schemas/events.ts'

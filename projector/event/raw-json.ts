@@ -1,6 +1,6 @@
 /**
- * JSON that is text already. The lists of a payout are most of it, and nobody decides by them: made into text once, for
- * the hash, they stay text until they are written. Measured alone, a payout took a tenth less of the projector's own
+ * JSON that is text already. Most of a payout is its lists, and no rule decides by them. They are made into text once,
+ * for the hash, and stay text until they are written. Measured alone, a payout took a tenth less of the projector's own
  * time.
  */
 export class JsonText {

@@ -1,7 +1,7 @@
 /**
- * A schema as the source of a regular expression: of the JSON that JSON.stringify writes of values that keep it, fields
- * in the schema's order, nothing in it escaped. Narrower than the schema and never wider: what does not match may be
- * valid.
+ * A schema as the source of a regular expression. The expression matches the JSON that JSON.stringify writes of values
+ * that keep the schema: the fields in the schema's order, nothing escaped. It is narrower than the schema and never
+ * wider: a text that does not match may still be valid.
  */
 import type { TSchema } from 'typebox'
 

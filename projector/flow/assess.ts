@@ -1,6 +1,6 @@
 /**
- * In: a record. Out: all that can be said of it without looking at any other: what it says it is, whether it may be
- * projected, and by which rules, and which documents these may look at.
+ * In: a record. Out: all that can be said of it without looking at any other record: its envelope, its event or the
+ * code why it is parked, its rules, and the documents that these rules may look at.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Envelope } from '../event/decode.ts'

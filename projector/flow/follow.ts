@@ -1,12 +1,12 @@
 /**
- * A generation under other rules parks what the generation that was live at its beginning has parked. Readers were told
- * that these records are parked, and a corrected event may have come since: without this rule both would be paid. After
- * a swap the new generation decides alone, from the positions that the other one had reached. These are stored once, so
- * that a repeated decision comes out the same.
- * In: a batch that is about to be decided. Out: up to where it may be decided now, and what the other one parked of
- * that, by offset.
- * Promises: nothing is decided before the other one has published past it, as long as that is the live one; all that it
- *   has published past is decided, also where it stopped in the middle of a batch.
+ * A generation under other rules follows the generation that was live when it began: it parks the records which that
+ * one has parked. Readers were told that these records are parked, and a corrected event may have come since: without
+ * this rule both would be paid. After a swap the new generation decides alone, from the positions that the other one
+ * had reached. These positions are stored once, so that a repeated decision comes out the same.
+ * In: a batch that is about to be decided. Out: the first offset that may not be decided yet, and, by offset, the
+ * records before it that the other one parked.
+ * Promises: as long as the other one is live, no record is decided before the other one has published past it. All that
+ *   it has published past is decided, also where it stopped in the middle of a batch.
  * Can go wrong: the other one does not move on (waited for, and said); it is gone (stops).
  */
 

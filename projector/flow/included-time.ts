@@ -1,8 +1,9 @@
 /**
- * The time up to which everything in a partition is published. In: looks at where the partition ends, with the clocks
- * at that moment; batches as they are read. Out: the time of a look, once the position has reached the end that it saw.
- * Promises: no time that one of the clocks has not reached: this machine's, Elasticsearch's, or the broker's as it
- * shows in records.
+ * The time up to which everything in a partition is published. In: looks at the end of the partition, each with the
+ * clocks at that moment; batches as they are read. Out: the time of a look, once the position has reached the end that
+ * this look saw.
+ * Promises: every clock has reached this time: this machine's, Elasticsearch's, and the broker's as far as records show
+ * it.
  */
 import type { Reading } from '../elasticsearch/clocks.ts'
 import { CLOCKS_APART_MS, RECORDS_LATE_MS } from '../limits.ts'

@@ -1,7 +1,9 @@
 /**
- * In: the valid events of a batch. Out: the state they touch, complete: every document a rule may ask for, or that
- * there is none. Promises: read after every write of the batches before was decided; what is not yet acknowledged comes
- * from the cache, the rest by realtime multi-get; where that is much, it is loaded for the first events only.
+ * In: the valid events of a batch. Out: the complete state that they touch: each document that a rule may ask for, or
+ * that there is none.
+ * Promises: every write of the batches before was decided before this one loads. Documents that are not yet
+ * acknowledged come from the cache; those that the cache does not have come from a realtime multi-get. Where that is
+ * much, the state is loaded for the first events only.
  * Can go wrong: Elasticsearch away (tried again), an index gone (stops).
  */
 

@@ -1,7 +1,7 @@
 /**
- * What was read of one partition and is not yet decided, in order. In: batches as they were fetched. Out: batches as
- * they are decided: several small ones together, a large one in parts, by the limits of `limits.ts`; of bytes at least
- * one record.
+ * The records of one partition that were read and are not yet decided, in order. In: batches as they were fetched. Out:
+ * batches as they are decided: several small ones together, a large one in parts, by BATCH_RECORDS and BATCH_BYTES. A
+ * record that is larger than BATCH_BYTES is taken all the same.
  */
 
 import type { RawRecord } from '../event/raw-record.ts'

@@ -1,8 +1,9 @@
 /**
- * Makes what was written searchable. In: the places written to. Out: nothing, once a refresh that began after the call
- * has gone through on every shard. Promises: one refresh at a time over all partitions; who asks while one runs shares
- * the next; and between two there is half as much time as the first one took, up to a bound, so that under load time is
- * left for writing.
+ * Makes what was written searchable. In: the indices written to. Out: nothing, once a refresh that began after the call
+ * has gone through on every shard.
+ * Promises: one refresh at a time over all partitions. Calls that come while one runs share the next one. Between two
+ * refreshes there is a pause of half the time that the first one took, up to a bound, so that under load time is left
+ * for writing.
  */
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { Unavailable } from '../elasticsearch/client.ts'

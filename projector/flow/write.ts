@@ -1,7 +1,7 @@
 /**
  * In: the documents of a batch. Out: nothing, once every document is in Elasticsearch at its version or a later one.
  * Promises: each document whole, with the offset as its external version, so that a repeated or late write changes
- * nothing; every item's answer is looked at, by its place and id; what failed for now is tried again, alone, for ever.
+ * nothing; every item's answer is looked at, by its index and id; what failed for now is tried again, alone, for ever.
  * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'

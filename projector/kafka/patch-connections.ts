@@ -1,14 +1,15 @@
 /**
- * What the Kafka client does with its connections, where that is not enough.
+ * Repairs how the Kafka client handles its connections.
  *
- * It makes them by itself and goes on reading as if nothing had been; but the other end may hold another log now: a
- * cluster behind the same address, or one that came back from a copy. `hearConnections` tells of each.
+ * The client connects again by itself and goes on reading as if nothing had happened. But the other end may hold
+ * another log now: a cluster behind the same address, or one that was restored from a copy. `hearConnections` tells of
+ * each new connection.
  *
- * And when it connects again it keeps what it had read of an answer that was cut off, and takes the first bytes of the
- * new connection for its end. Where answers begin is then lost for good: what is asked is never answered, or a length
- * is read where there is none and the process ends. `readFromTheBeginning` makes a new connection begin with nothing;
- * it knows some fields of the client that are not part of its interface. The client's version is pinned, and a test
- * cuts answers off.
+ * When the client connects again, it keeps what it had read of an answer that was cut off, and takes the first bytes of
+ * the new connection for the rest of it. From then on it does not know where answers begin: requests are never
+ * answered, or it reads a length where there is none and the process ends. `readFromTheBeginning` makes a new
+ * connection begin with nothing. It knows some fields of the client that are not part of its interface. The client's
+ * version is pinned, and a test cuts answers off.
  */
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'

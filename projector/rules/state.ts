@@ -1,7 +1,7 @@
 /**
- * What decisions are made on: documents by place (which index) and id, as they are after the events before.
+ * The state that decisions are made on: documents by `place` (which index) and id, as they are after the events before.
  *
- * A document read back from Elasticsearch may already show what later offsets did (a redelivery, an owner that was
+ * A document read back from Elasticsearch may already show the effect of later offsets (a redelivery, an owner that was
  * late). The rules therefore never use one as it is: the functions here show it as of an offset.
  */
 import type {

@@ -1,8 +1,7 @@
 /**
- * Tells Kafka how far we are, now and then. In: published positions. Out: nothing that anybody waits for, but at a
- * stop.
- * Promises: at most one commit a second and partition. A commit that fails is made up for by the next: lag tools look
- * there, and nobody else; where to go on is our own published position.
+ * Tells Kafka how far we are, now and then. In: published positions. Out: nothing. Only a stop waits for a commit.
+ * Promises: at most one commit a second and partition, but for the last one at a stop. A commit that fails is made up
+ * for by the next one. Only lag tools look at it: our own published position says where to go on.
  */
 
 import { COMMIT_INTERVAL_MS } from '../limits.ts'

@@ -1,9 +1,9 @@
 /**
- * Keeps up the streams that are wanted: of API keys, of the live generation, and of the spare ones beside it.
- * In: which are wanted, at every look. Out: their streams, and the spare ones that failed.
- * Promises: the live generation and API keys fail with the process; a spare one fails alone, is said, and is left alone
- *   for a while. One that is made live meanwhile is started again at once: if it fails again, it does so as the live
- *   one.
+ * Keeps the wanted streams running: that of API keys, that of the live generation, and those of the spare generations.
+ * In: at every look, which streams are wanted. Out: their streams, and the spare generations that failed.
+ * Promises: when the live generation or API keys fail, the process fails. A spare generation fails alone: the failure
+ *   is said, and the generation is left alone for a while. If it is made live meanwhile, it is started again at once,
+ *   and another failure is then one of the live generation.
  */
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { nameOf, StopError, type Where } from '../failures.ts'

@@ -1,7 +1,8 @@
 /**
- * Where a stream ends although its topic goes on. Promises: what lies at the bound of a partition, or behind it, is
- * never taken; what lies before it is, and the position then ends exactly there, also where a batch goes past it;
- * nothing more is read for nothing.
+ * Where a stream ends although its topic goes on.
+ * Promises: a record at the bound of a partition, or behind it, is never taken. Every record before the bound is taken,
+ * and the position then ends exactly at the bound, also where a batch goes past it. A partition that has reached its
+ * bound is not read on.
  */
 
 import type { Batch } from '../flow/queue.ts'

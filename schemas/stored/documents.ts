@@ -1,8 +1,8 @@
 /**
- * What is stored in Elasticsearch: index names, document ids, the shape of every document and its mapping. The
- * projector writes these and the API reads them; both know them from here only. `body` is what a client gets, as bytes:
- * never indexed, always the document's last field, and `body_bytes` just before it says how long it is, so that a
- * reader can cut it out of an answer without parsing it.
+ * What is stored in Elasticsearch: index names, document ids, the shape of every document (mappings.ts has the
+ * mappings). The projector writes these and the API reads them; both know them from here only. `body` is what a client
+ * gets, as bytes: never indexed, always the document's last field, and `body_bytes` just before it says how long it is,
+ * so that a reader can cut it out of an answer without parsing it.
  */
 import type { ParkCode } from '../errors.ts'
 import type { Comparison } from './comparisons.ts'
