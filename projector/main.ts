@@ -77,5 +77,6 @@ try {
   process.exitCode = 1
 }
 endLog()
-// Ends connections that are left. Closing the clients would wait for requests under way, and a silent server answers none.
+// Ends connections that are left. Closing the clients would wait for requests under way, and a silent server answers
+// none.
 process.exit()

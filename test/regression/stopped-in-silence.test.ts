@@ -1,8 +1,8 @@
 /**
- * Symptom: a projector that was told to stop while Elasticsearch did not answer said `stopped`, and ended 9 s later with
- * code 1 and `not stopped in time`.
- * Cause: closing the Elasticsearch client waits for its requests under way. A request that records an owner has no signal
- * that ends it. The process exits right afterwards, so that it need not close the client.
+ * Symptom: a projector that was told to stop while Elasticsearch did not answer said `stopped`, and ended 9 s later
+ * with code 1 and `not stopped in time`.
+ * Cause: closing the Elasticsearch client waits for its requests under way. A request that records an owner has no
+ * signal that ends it. The process exits right afterwards, so that it need not close the client.
  */
 import { expect, inject, test } from 'vitest'
 import { startProjector } from '../support/processes.ts'
