@@ -121,7 +121,9 @@ test('what docs/publishing.md publishes is read, and sent again it is all duplic
     KAFKA_API_KEYS_TOPIC: names.topics['api-keys'],
   }
   for (let time = 1; time <= 2; time++) {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'demo', 'publish-one.ts')], { env })
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'demo', 'run', 'publish-one.ts')], {
+      env,
+    })
     expect(stdout).toMatch(/^published 5 records/)
   }
   await untilCaughtUp(projectorAdmin, 10, () => {}, signal)
