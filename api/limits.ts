@@ -37,8 +37,8 @@ export const SOCKET_SILENCE_MAX = 30_000
 /**
  * Connections at once, plain and encrypted. Near the limit those that are idle for longest are closed; where none is
  * idle, the new one is. Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an
- * encrypted one 104 KiB. The process takes 120 MiB, its answers 80 MiB and as much again that is not yet collected, and
- * 122 MiB more were measured under attack: 402 MiB. To 500 MiB there are 98 MiB: 2,508 plain connections, or 964
+ * encrypted one 104 KiB. The process takes 120 MiB, its answers 88 MiB and as much again that is not yet collected, and
+ * 106 MiB more were measured under attack: 402 MiB. To 500 MiB there are 98 MiB: 2,508 plain connections, or 964
  * encrypted ones; these limits leave a third of it.
  */
 export const CONNECTIONS_MAX = 1_500
@@ -89,9 +89,9 @@ export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
  * and the garbage collector may let as much again wait as is held (see `main.ts`). One key may hold the largest page
  * there can be and ask for the next one.
  */
-export const ANSWERS_HELD_MAX = 80 * 1024 * 1024
-export const ANSWERS_HELD_OF_ORGANIZATION = 56 * 1024 * 1024
-export const ANSWERS_HELD_OF_KEY = 44 * 1024 * 1024
+export const ANSWERS_HELD_MAX = 88 * 1024 * 1024
+export const ANSWERS_HELD_OF_ORGANIZATION = 70 * 1024 * 1024
+export const ANSWERS_HELD_OF_KEY = 48 * 1024 * 1024
 
 /** Bytes of answers from which on the garbage collector runs earlier: ordinary pages stay far below. */
 export const MUCH_IS_HELD = 8 * 1024 * 1024
@@ -101,7 +101,7 @@ export const MUCH_IS_HELD = 8 * 1024 * 1024
  * answers cannot refuse the others.
  */
 export const SMALL_ANSWER_BYTES = 1024 * 1024
-export const SMALL_ANSWERS_RESERVE = ANSWERS_HELD_MAX / 5
+export const SMALL_ANSWERS_RESERVE = 16 * 1024 * 1024
 
 /**
  * Bytes of reads above which a request waits for the turn of its organization; where the answer is a copy, it does
