@@ -131,7 +131,7 @@ describe('the production entry', () => {
         ? [name]
         : [],
     )
-    expect(given.sort()).toEqual(['stream.ts', 'watchdog.ts'])
-    expect(readFileSync(join(folder, 'stream.ts'), 'utf8')).not.toMatch(/process\./)
+    expect(given.sort()).toEqual(['stream/stream.ts', 'stream/watchdog.ts'])
+    expect(readFileSync(join(folder, 'stream/stream.ts'), 'utf8')).not.toMatch(/process\./)
   })
 })
