@@ -43,7 +43,7 @@ export const limitRate = ({ rate, underWayMax, counter, now, limited }: Parts): 
       throw new Refusal('rate_limited')
     }
     ctx.state.uncount = () => {
-      // What was counted in a window that has ended is not given back in the next one.
+      // A count of a window that has ended is not given back to the next window.
       const left = windowEnds - now()
       if (left <= 0) return
       void giveBack(counter, place)
@@ -58,7 +58,7 @@ export const limitRate = ({ rate, underWayMax, counter, now, limited }: Parts): 
   }
 }
 
-/** What an answer of so many bytes costs. */
+/** Cost of an answer, by its number of bytes. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
 
 /** Not waited for: the answer is made. Where it cannot be counted, it is not. */

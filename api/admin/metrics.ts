@@ -1,5 +1,5 @@
 /**
- * What the API counts and measures, for Prometheus. Labels are route patterns, methods, statuses and words of ours
+ * Metrics of the API, for Prometheus. Labels are route patterns, methods, statuses and words of ours
  * only.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'

@@ -11,9 +11,9 @@ import { LARGE_READ_BYTES, SMALL_ANSWER_BYTES } from '../limits.ts'
 import type { Release, Semaphores } from './semaphore.ts'
 
 export type Turn = {
-  /** Waits until so many bytes may be held: at once where they are few. */
+  /** Waits until the request may hold this number of bytes. Does not wait where they are few. */
   readonly wait: (bytes: number) => Promise<void>
-  /** Whether so many bytes may be held now. Takes the turn where it is needed and free. */
+  /** Tells whether the request may hold this number of bytes now. Takes the turn where one is needed and free. */
   readonly tryNow: (bytes: number) => boolean
   readonly isMine: () => boolean
   readonly end: () => void

@@ -127,7 +127,7 @@ export const createSemaphores = (limits: SemaphoreLimits, later: Later): Semapho
   }
 }
 
-/** Permits of a name that each need a permit of all names, too. Who waits for that one keeps the permit of the name. */
+/** Semaphores in which each permit of a name also needs a permit of `all`. The permit of the name is taken first. */
 export const within = (all: Semaphore, each: Semaphores): Semaphores => {
   const releaseBoth = (one: Release, ofAll: Release) => () => {
     ofAll()

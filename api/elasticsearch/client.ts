@@ -23,7 +23,7 @@ export type Search = (
   signal: AbortSignal,
   /** Bytes that the answer is expected to have, where the caller knows. */
   expected?: number,
-  /** Counts the bytes of the answer as they come; by itself the process counts them. */
+  /** Counts the bytes of the answer as they come. Without it they count for the process. */
   arrived?: CountBytes,
 ) => Promise<Buffer | 'too_large'>
 /** @throws Refusal where these bytes may not be held: the rest of the answer is not awaited */
@@ -196,14 +196,10 @@ const createCollector = () => {
   }
   return {
     add: (part: Buffer): void => {
-      const length = parts.reduce((sum, one) => sum + one.length, part.length)
-      if (memory === undefined && length <= SLICE.bytes) {
-        parts.push(part)
-        return
-      }
+      parts.push(part)
+      if (memory === undefined && parts.reduce((sum, { length }) => sum + length, 0) <= SLICE.bytes) return
       for (const one of parts) append(one)
       parts = []
-      append(part)
     },
     end: (): Buffer => {
       const [first] = parts
