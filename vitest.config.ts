@@ -1,73 +1,37 @@
 import { defineConfig } from 'vitest/config'
+import { type ProjectName, projects } from './test/projects.ts'
 
 const startingProcesses = {
   environment: 'node',
   pool: 'forks' as const,
-  // The Kafka client sets timers that are already over; harmless.
+  // The Kafka client sets timers with a negative delay; Node's warning about them is noise.
   execArgv: ['--disable-warning=TimeoutNegativeWarning'],
   hookTimeout: 120_000,
 }
+const sharedServices = { globalSetup: ['test/support/global-services.ts'] }
 
-// Tests that kill, freeze and starve processes: each file takes both cores, or waits for minutes.
+// Every test of these starts processes. More of them at once take as long together, and each of them takes longer.
+const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcurrency: 2, testTimeout: 150_000 }
+
+// Tests that kill, freeze and starve processes: each file uses both cores, or waits for minutes.
 const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
+
+// Projects run one after the other, in this order: tests that measure seconds need the cores for themselves.
+const options = {
+  unit: { environment: 'node', testTimeout: 30_000 },
+  simulation: { environment: 'node', maxWorkers: 2, testTimeout: 600_000 },
+  flow,
+  'flow-long': flow,
+  'faults-first': { ...oneFileAtATime, ...sharedServices },
+  processes: { ...oneFileAtATime, ...sharedServices },
+  faults: oneFileAtATime,
+} satisfies Record<ProjectName, object>
 
 export default defineConfig({
   test: {
-    // One project after the other: what is measured in seconds must not share two cores with what takes all of them.
-    projects: [
-      {
-        test: {
-          name: 'unit',
-          sequence: { groupOrder: 0 },
-          testTimeout: 30_000,
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/flow/**', 'test/regression/**', 'test/faults/**', 'test/simulation/**'],
-          environment: 'node',
-        },
-      },
-      {
-        test: {
-          name: 'flow',
-          sequence: { groupOrder: 2 },
-          include: ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts'],
-          exclude: ['test/flow/faults/**'],
-          globalSetup: ['test/support/global-services.ts'],
-          ...startingProcesses,
-          maxWorkers: 2,
-          // Of each file. Every test starts processes: more at once take no less time, and each of them takes longer.
-          maxConcurrency: 2,
-          testTimeout: 150_000,
-        },
-      },
-      {
-        test: {
-          name: 'simulation',
-          sequence: { groupOrder: 1 },
-          include: ['test/simulation/**/*.test.ts'],
-          environment: 'node',
-          maxWorkers: 2,
-          testTimeout: 600_000,
-        },
-      },
-      {
-        // Several projectors each, on services that all files share.
-        test: {
-          name: 'processes',
-          sequence: { groupOrder: 3 },
-          include: ['test/flow/faults/**/*.test.ts'],
-          globalSetup: ['test/support/global-services.ts'],
-          ...oneFileAtATime,
-        },
-      },
-      {
-        // Each file has services of its own, which it may kill.
-        test: {
-          name: 'faults',
-          sequence: { groupOrder: 4 },
-          include: ['test/faults/**/*.test.ts'],
-          ...oneFileAtATime,
-        },
-      },
-    ],
+    projects: Object.entries(options).map(([name, settings], order) => {
+      const { include, exclude } = projects[name as ProjectName]
+      return { test: { name, sequence: { groupOrder: order }, include, exclude: [...exclude], ...settings } }
+    }),
   },
 })

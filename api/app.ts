@@ -1,4 +1,4 @@
-/** The flow of a request: one step a line, in order. What is looked at first answers first. */
+/** The flow of a request: one step a line, in order. The first check that fails gives the answer. */
 
 import Koa from 'koa'
 import { openapi } from '../schemas/reference/openapi.ts'
@@ -17,13 +17,13 @@ import { describe } from './answer/serve-openapi.ts'
 import type { AnswerBudget } from './capacity/answer-budget.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
 import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
-import type { Elasticsearch } from './elasticsearch/client.ts'
+import type { SearchClient } from './elasticsearch/client.ts'
 import { createHoldings, holdReads } from './elasticsearch/hold-reads.ts'
 import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
-import type { State, Step } from './http/request.ts'
+import type { RequestState, RequestStep } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { createKeyLookUp } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
@@ -32,28 +32,27 @@ import { createRoutes, findRoute, requireRoute } from './routes.ts'
 import { type Later, timer } from './time-limits.ts'
 
 export type ApiParts = {
-  readonly elasticsearch: Elasticsearch
+  readonly elasticsearch: SearchClient
   readonly prefix: string
   readonly rate: Rate
-  /** Of the same rate. */
+  /** Counts with the same `rate`. */
   readonly counter: RequestCounter
-  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
-  /** How many keys that are none one address may try in a minute. */
+  /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
   readonly shares?: ShareLimits
-  /** Bytes of answers that this process may hold. */
   readonly budget: AnswerBudget
-  /** Told of every answer that a client did not take in time. */
+  /** Called for every answer that a client did not read in time. */
   readonly cutOff: () => void
-  /** Timers of the same clock; those of the process where nothing is given. */
+  /** Timers of the same clock as `now`; by default those of the process. */
   readonly later?: Later
   readonly log: Log
   readonly observe: ObserveRequest
   readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
-  /** From 0 up to 1. */
+  /** At least 0, below 1. */
   readonly random: () => number
   /** Milliseconds since 1970. */
   readonly time: () => number
@@ -101,11 +100,11 @@ export const createApi = (parts: ApiParts): Api => {
     requireRoute,
     shareReads(shares.readsOfOrganization),
     reserveReads(parts.budget, holdings, shares.largeAnswers),
-    router.routes() as unknown as Step,
+    router.routes() as unknown as RequestStep,
   ]
-  const app = new Koa<State>({ env: 'production' })
+  const app = new Koa<RequestState>({ env: 'production' })
   for (const step of steps) app.use(step)
-  // What fails after the last step is a connection that broke while an answer was on its way.
+  // An error after the last step means that the connection broke while an answer was sent.
   app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
   return {
     listener: app.callback(),

@@ -1,31 +1,28 @@
-/**
- * How the API fails: what is done about every code. Statuses and messages are those of schemas/.
- * No other file of api/ has a status number.
- */
+/** The answer to each refusal code. Statuses and messages come from schemas/. No other file of api/ has a status. */
 import { type RefusalCode, refusals } from '../schemas/errors.ts'
 import { messages } from '../schemas/reference/messages.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
-/** The statuses of answers that are no refusals. */
+/** Statuses of answers that are not refusals. */
 export const OK = 200
 export const NOT_MODIFIED = 304
 
-/** The statuses of the admin port besides. */
+/** Further statuses of the admin port. */
 export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
 export const ADMIN_METHOD_REFUSED = 405
 
-/** What Elasticsearch answers when it has no memory, or no place in its queue, for a search. */
+/** Elasticsearch has no memory, or no place in its queue, for a search. */
 export const ELASTICSEARCH_OVERLOADED = 429
 
 type Failure = {
-  /** Whether a message given with the refusal takes the place of the usual one. */
+  /** Whether a message given with the refusal replaces the usual one. */
   readonly shows: 'the usual message' | 'the given message'
   readonly headers?: Readonly<Record<string, string>>
-  /** The connection is closed after the answer: what else comes over it cannot be trusted. */
+  /** The connection is closed after the answer, because its further bytes cannot be trusted. */
   readonly closes?: true
-  /** The same request may be answered a little later: the refusal says after how many seconds. */
-  readonly forNow?: true
+  /** The same request may succeed a little later: the refusal has a Retry-After header. */
+  readonly retryable?: true
 }
 const plain: Failure = { shows: 'the usual message' }
 const closing: Failure = { ...plain, closes: true }
@@ -41,23 +38,23 @@ export const failures: Record<RefusalCode, Failure> = {
   request_too_large: closing,
   uri_too_long: closing,
   expectation_failed: closing,
-  rate_limited: { ...plain, forNow: true },
+  rate_limited: { ...plain, retryable: true },
   headers_too_large: closing,
   internal: plain,
-  unavailable: { ...plain, forNow: true },
+  unavailable: { ...plain, retryable: true },
 }
 
-export const isForNow = (code: RefusalCode): boolean => failures[code].forNow === true
+export const isRetryable = (code: RefusalCode): boolean => failures[code].retryable === true
 
-/** Whole seconds, not the same for all: clients that were refused together do not come again together. */
+/** Returns random whole seconds, so that clients that were refused together do not return together. */
 export const retryAfter = (random: () => number): string =>
   String(RETRY_AFTER_MIN + Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1)))
 
-/** A request that is refused. Safe to log: its message is never shown anywhere but to the client that caused it. */
+/** A refused request. Only the client that caused it sees its message; `code` and `because` are safe to log. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly code: RefusalCode
-  /** Why, for the log and the metrics: a word of ours, never anything that was sent or stored. */
+  /** The reason, for the log and the metrics: a fixed word, never anything that was sent or stored. */
   readonly because: string | undefined
   constructor(code: RefusalCode, given?: { readonly message?: string; readonly because?: string }) {
     super((failures[code].shows === 'the given message' ? given?.message : undefined) ?? messages[code])
@@ -66,10 +63,9 @@ export class Refusal extends Error {
   }
 }
 
-/** Records cannot be read now: `because` says which of the things that must hold does not. */
+/** Returns the refusal of records that cannot be read now. `because` names the condition that does not hold. */
 export const unavailable = (because: string): Refusal => new Refusal('unavailable', { because })
 
-/** A refusal as it is sent. */
 export type RefusalAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

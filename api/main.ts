@@ -1,6 +1,6 @@
 /**
- * Starts one API process from the environment and stops it on SIGTERM or SIGINT.
- * The only file that touches the process, its clock and the Elasticsearch client.
+ * Starts one API process from the environment and stops it on SIGTERM or SIGINT. Only this file uses the process, its
+ * clock and the Elasticsearch client.
  */
 import { randomUUID } from 'node:crypto'
 import files, { readFileSync } from 'node:fs'
@@ -14,11 +14,11 @@ import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
 import { countAlone, countTogether } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
-import { createMetrics } from './admin/metrics.ts'
+import { createApiMetrics } from './admin/metrics.ts'
 import { sayWhenReady } from './admin/ready.ts'
 import { createApi } from './app.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
-import { createElasticsearch, type Transport } from './elasticsearch/client.ts'
+import { createSearchClient, type Transport } from './elasticsearch/client.ts'
 import { clientOptions } from './elasticsearch/client-options.ts'
 import { createLog } from './http/log.ts'
 import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
@@ -34,11 +34,11 @@ import {
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**
- * A page is a few buffers of several 100 KB outside the heap. Without the first flag the collector marks the whole heap
- * whenever 64 MB of them have come, every 70 pages or so, which costs more than the pages do; with it they count
- * towards the heap's own limit. The second lets what is used grow to four times of what was left by the last collection
- * before the next one marks: mostly it is such buffers, and they are gone by then. While large answers are held, four
- * times would be far beyond 500 MiB: then it grows by half.
+ * A page is a few buffers of several 100 KB outside the heap. By default, V8 marks the whole heap for every 64 MB of
+ * them, about every 70 pages, which costs more than the pages do. `--external-memory-accounted-in-global-limit` counts
+ * them towards the heap's own limit. `--heap-growing-percent=300` lets memory grow to four times of what the last
+ * collection left: most of it is such buffers, which are garbage by then. While large answers are held, four times
+ * would far exceed 500 MiB, so memory grows by half.
  */
 const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
@@ -59,7 +59,7 @@ const start = async (): Promise<void> => {
   })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
   bounded.watch(stream, dropped => log.say('warn', 'log lines were dropped: nobody read them', { dropped }))
-  const metrics = createMetrics()
+  const metrics = createApiMetrics()
   handleUnhandledErrors(process, {
     log,
     count: metrics.unhandledRejection,
@@ -77,7 +77,7 @@ const start = async (): Promise<void> => {
     holdsMuch: holds => growHeapBy(holds ? '50' : '300'),
   })
   metrics.watchAnswers(budget.held)
-  const elasticsearch = createElasticsearch({
+  const elasticsearch = createSearchClient({
     budget,
     transport: client.transport.request.bind(client.transport) as Transport,
     answered: connection => client.connectionPool.markAlive(connection as never),
@@ -94,7 +94,7 @@ const start = async (): Promise<void> => {
           counts: counts => {
             metrics.countedTogether(counts)
             if (counts) log.say('info', 'Redis counts the requests of each key')
-            else log.say('warn', 'Redis does not answer: the requests of a key are counted by each process for itself')
+            else log.say('warn', 'Redis does not answer: each process counts the requests of a key alone')
           },
           countedAlone: metrics.countedAlone,
         })
@@ -162,14 +162,13 @@ const start = async (): Promise<void> => {
       log.say('error', 'not stopped in time')
       exit(1)
     }, STOP_TIMEOUT).unref()
-    // A balancer sees on /readyz that this process stops; until it has, it sends requests, and they are answered.
-    // Nobody waits for that at a terminal.
+    // On SIGTERM, requests are answered until a load balancer has seen the stop on /readyz. At a terminal nobody waits.
     const drain = signal === 'SIGTERM' ? settings.API_DRAIN_SECONDS * 1_000 : 0
     await sleep(drain)
     await stop(server, STOP_TIME_MAX - drain)
     await stop(admin, ADMIN_STOP_TIME)
     shared?.stop()
-    // The client is not closed: that would wait for requests under way, and a silent server answers none.
+    // The client is not closed: that would wait for requests under way, and a frozen server answers none.
     log.say('info', 'stopped')
     exit(0)
   }
@@ -190,7 +189,7 @@ const readPem = (name: string, file: string | undefined): string | undefined => 
   }
 }
 
-/** Certificate and key as they are now, fit or not. */
+/** Returns certificate and key as they are now, valid or not. */
 const readFiles = ({ API_TLS_CERT_FILE = '', API_TLS_KEY_FILE = '' }: Read<typeof apiSettings>): Tls | undefined => {
   try {
     return { cert: readFileSync(API_TLS_CERT_FILE, 'utf8'), key: readFileSync(API_TLS_KEY_FILE, 'utf8') }
@@ -199,20 +198,17 @@ const readFiles = ({ API_TLS_CERT_FILE = '', API_TLS_KEY_FILE = '' }: Read<typeo
   }
 }
 
-/** Certificate and key belong together, or nothing is served. */
+/** @throws SettingsError if certificate and key do not fit together */
 const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSettings>): Tls | undefined => {
   const cert = readPem('API_TLS_CERT_FILE', API_TLS_CERT_FILE)
   const key = readPem('API_TLS_KEY_FILE', API_TLS_KEY_FILE)
   if (cert === undefined || key === undefined) return undefined
   if (whyUnfit({ cert, key }) === undefined) return { cert, key }
-  const expected = 'a certificate with its chain as PEM, of the key in API_TLS_KEY_FILE'
+  const expected = 'a PEM certificate with its chain that fits the key in API_TLS_KEY_FILE'
   throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got: 'something else' }])
 }
 
-/**
- * What an operator reads when the process does not start: one message for what is known, the kind and place of what is
- * not.
- */
+/** Returns why the process did not start: the message of a known error, the stack of any other. */
 const complaint = (error: unknown): string => {
   if (error instanceof SettingsError || error instanceof ListenError) return error.message
   return error instanceof Error ? (error.stack ?? error.name) : 'unknown error'

@@ -1,22 +1,21 @@
 /**
- * Cuts long work into slices, so that other requests are answered in between: no slice holds the thread for more than
- * some milliseconds.
- * Promises: work ends with its request: a slice never begins once nobody waits for it.
+ * Cuts long work into slices of a few milliseconds, so that other requests are answered in between.
+ * Promises: work ends with its request: no slice begins after the request has ended.
  */
 import { unavailable } from './failures.ts'
 import { SLICE } from './limits.ts'
 
-/** What one piece of work is made of: lines that are compared, and bytes that are looked through or copied. */
+/** Counts one piece of work: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
-  /** Counts so much work. True when it is time to rest before the next. */
+  /** Counts this much work. Returns true if a rest is due. */
   readonly isDue: (items: number, bytes: number) => boolean
-  /** Lets others go first. Fails with `unavailable` where the request is over. */
+  /** Lets other work run. @throws Refusal `unavailable` if the request has ended */
   readonly rest: () => Promise<void>
 }
 export type Slice = { readonly items: number; readonly bytes: number }
 export type PaceOf = (signal: AbortSignal) => Pace
 
-/** @param turn lets everything else that waits for the thread go first */
+/** @param turn lets everything else that waits for the thread run */
 export const createPace =
   (slice: Slice, turn: () => Promise<unknown>): PaceOf =>
   signal => {
@@ -41,7 +40,7 @@ export const nextTurn = (): Promise<void> => new Promise(resolve => void setImme
 
 export const usualPace: PaceOf = createPace(SLICE, nextTurn)
 
-/** A part of an answer, as bytes in a buffer: text is kept as a buffer of its own. */
+/** A part of an answer, as a range of bytes in a buffer. */
 export type Part = { readonly bytes: Buffer; readonly from: number; readonly to: number }
 export const partOf = (text: string): Part => {
   const bytes = Buffer.from(text)
@@ -49,7 +48,7 @@ export const partOf = (text: string): Part => {
 }
 export const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, { from, to }) => sum + to - from, 0)
 
-/** All parts as one buffer. A long part is copied in several slices. */
+/** Joins all parts in one buffer. Copies a long part in several slices. */
 export const joinParts = async (parts: readonly Part[], pace: Pace, most = COPY_BYTES): Promise<Buffer> => {
   const joined = Buffer.allocUnsafe(lengthOf(parts))
   let at = 0
@@ -62,5 +61,4 @@ export const joinParts = async (parts: readonly Part[], pace: Pace, most = COPY_
   }
   return joined
 }
-/** Bytes that are copied by one call. */
 const COPY_BYTES = 256 * 1024

@@ -1,20 +1,18 @@
-/**
- * The paths of the API and what answers each. A path that is none, and a method that is not offered, are refused here.
- */
+/** The paths of the API and what answers each. Refuses unknown paths, and methods that are not offered. */
 import Router from '@koa/router'
 import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'
-import { BASE_PATH, type Context, type State, type Step } from './http/request.ts'
+import { BASE_PATH, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
 import { idPrefixOf, readAsOf, readId, readListParameters } from './read/read-parameters.ts'
 import type { RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
 
-export const createRoutes = ({ list, records, history, totals }: Readers): Router<State> => {
-  // Without these two options the router takes any case and a slash at the end.
-  const router = new Router<State>({ prefix: BASE_PATH, sensitive: true, strict: true })
+export const createRoutes = ({ list, records, history, totals }: Readers): Router<RequestState> => {
+  // Without these two options the router ignores case and accepts a trailing slash.
+  const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
       const parameters = readListParameters(kind, ctx.state.query)
@@ -56,10 +54,10 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
 }
 
 /**
- * Finds which route a request is for. Its pattern is known to every step behind, and to the log; nothing is refused
- * here. The router is handed the path as it came: it would read it in a way of its own.
+ * Finds the route of a request, for all following steps and the log. Refuses nothing. The router gets the raw path,
+ * because it would parse the path in its own way.
  */
-export const findRoute = (router: Router<State>): Step => {
+export const findRoute = (router: Router<RequestState>): RequestStep => {
   return async (ctx, next) => {
     const { path, pathAndMethod } = router.match(ctx.state.path, ctx.method)
     const [layer] = path
@@ -70,16 +68,16 @@ export const findRoute = (router: Router<State>): Step => {
   }
 }
 
-/** Refuses what no route was found for. The router's own 404, 405 and 501 are never reached. */
-export const requireRoute: Step = async (ctx, next) => {
+/** Refuses a request without a route. The router's own 404, 405 and 501 are never reached. */
+export const requireRoute: RequestStep = async (ctx, next) => {
   if (ctx.state.route === undefined) throw new Refusal('not_found')
   if (!ctx.state.methodOffered) throw new Refusal('method_not_allowed')
   await next()
 }
 
-type RouteContext = Context & { params: Record<string, string> }
+type RouteContext = RequestContext & { params: Record<string, string> }
 
-const orgOf = (ctx: Context): string => {
+const orgOf = (ctx: RequestContext): string => {
   if (!ctx.state.key) throw new Error('a route needs an authenticated request')
   return ctx.state.key.org
 }

@@ -1,7 +1,7 @@
 /** Timers, and work that ends when its time is up or its client has gone. */
 import { unavailable } from './failures.ts'
 
-/** Runs something after so many milliseconds, unless it is cancelled before. */
+/** Runs a callback after these milliseconds. Returns a function that cancels it. */
 export type Later = (milliseconds: number, run: () => void) => () => void
 
 export const timer: Later = (milliseconds, run) => {
@@ -9,13 +9,10 @@ export const timer: Later = (milliseconds, run) => {
   return () => clearTimeout(timeout)
 }
 
-/**
- * Why reads are ended, as the reason of a signal. An AbortError: of any other the client would think that the node has
- * failed.
- */
+/** Returns the reason of an abort signal: an AbortError. The Elasticsearch client takes any other for a failed node. */
 export const endingBecause = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
 
-/** The result of the task, unless the signal ends the wait first: then `unavailable`. */
+/** Returns the result of the task. @throws Refusal `unavailable` if the signal aborts first */
 export const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
   const over = Promise.withResolvers<never>()
   const end = () => over.reject(unavailable((signal.reason as DOMException).message))
@@ -24,7 +21,7 @@ export const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): P
   return Promise.race([task, over.promise]).finally(() => signal.removeEventListener('abort', end))
 }
 
-/** Runs work with a signal that aborts after so many milliseconds. */
+/** Runs work with a signal that aborts after these milliseconds. */
 export const withTimeLimit = async <Result>(
   milliseconds: number,
   later: Later,

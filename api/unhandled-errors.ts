@@ -1,15 +1,14 @@
 /**
- * In: errors of the process that nothing listened for. Out: a line in the log with class and place, and a count.
- * Promises: no message is logged. A promise that was rejected ends nothing: other requests are answered on. An
- *   exception that nothing caught ends the process: a callback stopped half-way, and what it left could make a later
- *   answer wrong.
+ * In: errors of the process that nothing listened for. Out: a log line with class and place, and a count.
+ * Promises: no message is logged. After a rejected promise the process continues: other requests are answered. After an
+ *   uncaught exception the process ends: its callback stopped half-way, and the state could make a later answer wrong.
  */
 import type { Log } from './http/log.ts'
 
 type Parts = {
   readonly log: Pick<Log, 'unhandled'>
   readonly count: () => void
-  /** Ends the process, with UNHANDLED_EXIT_CODE. */
+  /** Ends the process with UNHANDLED_EXIT_CODE. */
   readonly end: () => void
 }
 

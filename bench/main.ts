@@ -1,7 +1,4 @@
-/**
- * `npm run bench`: starts what is needed, measures one figure after the other, prints the result and keeps it or
- * compares it.
- */
+/** `npm run bench`: starts the services, measures the figures in order, prints, and stores or compares the results. */
 import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './figures/api.ts'
@@ -15,7 +12,7 @@ import { compareRatios, WORSE_PERCENT } from './report/compare.ts'
 import { reportCompared, reportFigure, reportMachine } from './report/report.ts'
 import { keepResults, type Results, readResults, renderResults } from './report/results.ts'
 import { type Bench, type Figure, type FigureName, figureNames, type Measure } from './rig/bench.ts'
-import { createElasticsearch } from './rig/elasticsearch.ts'
+import { createBenchElasticsearch } from './rig/elasticsearch.ts'
 import { describeMachine } from './rig/machine.ts'
 import { quickRun, wholeRun } from './rig/sizes.ts'
 
@@ -41,7 +38,7 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
   for (const service of [services.kafka, services.elasticsearch]) {
     void service?.died.then(error => interrupted.abort(error))
   }
-  const elasticsearch = createElasticsearch(services.elasticsearchUrl)
+  const elasticsearch = createBenchElasticsearch(services.elasticsearchUrl)
   const machine = await describeMachine(services, elasticsearch, quick ? 'quick run' : 'whole run')
   say(`\n${reportMachine(machine)}\n`)
 
@@ -58,16 +55,17 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
   return { machine, figures: measured }
 }
 
-/** @throws Error when a ratio is too much worse */
+/** @throws Error if a ratio is worse than WORSE_PERCENT allows */
 const compare = (kept: Results, { machine, figures }: Results): void => {
   const [before, now] = [kept.machine.machine, machine.machine]
-  if (before !== now) say(`what was kept is of another machine, whose ratios may differ: ${before}`)
+  if (before !== now) say(`the stored results are of another machine, whose ratios may differ: ${before}`)
   const compared = compareRatios(kept.figures, figures)
-  if (compared.length === 0) throw new Error('nothing was compared: no ratio with a bound is kept of these figures')
+  if (compared.length === 0) throw new Error('nothing was compared: these figures have no stored ratio with a bound')
   say(reportCompared(compared))
   const worse = compared.filter(({ isTooMuch }) => isTooMuch).map(({ key }) => key)
-  if (worse.length > 0) throw new Error(`more than ${WORSE_PERCENT} % worse than what was kept: ${worse.join('; ')}`)
-  say(`\nno ratio is more than ${WORSE_PERCENT} % worse than the one kept`)
+  if (worse.length > 0)
+    throw new Error(`more than ${WORSE_PERCENT} % worse than the stored results: ${worse.join('; ')}`)
+  say(`\nno ratio is more than ${WORSE_PERCENT} % worse than the stored one`)
 }
 
 const main = async (): Promise<void> => {
@@ -81,14 +79,14 @@ const main = async (): Promise<void> => {
       interrupted.abort(new Error(`stopped by ${signal}`))
     })
   }
-  // Read before it is measured: a run whose results nothing can be compared with is not begun.
+  // Read first: a run without results to compare with must not start.
   const kept = options.compare ? await readResults() : undefined
   const results = await run(options, interrupted)
   if (kept !== undefined) return compare(kept, results)
   if (options.quick || options.figures.length < figureNames.length) return
   await keepResults(results)
   await renderResults(results)
-  say('kept in bench/results.json, shown in docs/performance.md')
+  say('stored in bench/results.json and shown in docs/performance.md')
 }
 
 try {

@@ -4,16 +4,16 @@ import { type FigureName, figureNames } from './rig/bench.ts'
 
 export const help = `npm run bench -- [options]
 
-Measures this machine: what the projector and the API do, beside what Elasticsearch alone and plain pipes do, in one run.
+Measures projector and API on this machine, beside Elasticsearch alone and plain pipes, in one run.
 Kafka and Elasticsearch come from KAFKA_BROKERS and ELASTICSEARCH_URL, else they are started and removed again.
-A whole run, some 40 minutes, is kept in bench/results.json, and docs/performance.md with its pictures is made of it.
-It needs some 15 GiB where the servers keep their data: in memory where there is enough, else, or where TMPDIR says, on disk.
+A whole run takes some 40 minutes. It is stored in bench/results.json and shown in docs/performance.md with its pictures.
+The servers need some 15 GiB for their data: in memory if there is enough, else on disk, or in TMPDIR if it is set.
 
-  --quick           smaller sizes, under three minutes; nothing is kept
-  --only FIGURE     ${figureNames.join(', ')}; may be repeated; nothing is kept
-  --compare         keeps nothing, and fails when a ratio with a bound is more than 15 % worse than the one kept
-  --render          measures nothing: makes docs/performance.md and its pictures of bench/results.json again
-  --profile FOLDER  one more replay round under Node's CPU profiler: prints where the time goes, leaves the profile there
+  --quick           smaller sizes, under three minutes; stores nothing
+  --only FIGURE     ${figureNames.join(', ')}; may be repeated; stores nothing
+  --compare         stores nothing, and fails if a ratio with a bound is more than 15 % worse than the stored one
+  --render          measures nothing: makes docs/performance.md and its pictures again from bench/results.json
+  --profile FOLDER  one more replay round under Node's CPU profiler: prints where the time goes, and leaves the profile there
   --help            this text
 `
 
@@ -26,7 +26,7 @@ export type Options = {
   readonly profile: string | undefined
 }
 
-/** @throws Error that says what is wrong, fit to be shown */
+/** @throws Error with a message for the user */
 export const readOptions = (args: readonly string[]): Options => {
   const { values } = parseArgs({
     args: [...args],
@@ -43,14 +43,14 @@ export const readOptions = (args: readonly string[]): Options => {
   for (const name of only) {
     if (!isFigure(name)) throw new Error(`--only: expected one of ${figureNames.join(', ')}; got ${name}`)
   }
-  // Ratios of small sizes are others: the JVM is cold, and what is done once weighs more.
-  if (compare && quick) throw new Error('--compare is with a whole run: expected without --quick')
+  // Small sizes give other ratios: the JVM is cold, and one-time work counts more.
+  if (compare && quick) throw new Error('--compare needs a whole run: expected without --quick')
   if (render && (quick || compare || only.length > 0 || profile !== undefined)) {
     throw new Error('--render measures nothing: expected alone')
   }
   const figures = figureNames.filter(name => only.length === 0 || only.includes(name))
   if (profile !== undefined && !figures.includes('replay')) {
-    throw new Error('--profile is of a replay round: expected replay among the figures')
+    throw new Error('--profile needs a replay round: expected replay among the figures')
   }
   return { help: values.help, quick, compare, render, figures, profile }
 }

@@ -1,6 +1,6 @@
 /**
- * Plain pipes on the topic that the projector is measured on: each record becomes one document of an index with the
- * mappings of the payouts. Measured like the projector, from when it consumes until all is visible.
+ * Plain pipes, for comparison: each record of the same topic becomes one document of an index with the mappings of
+ * payouts. Measured like the projector, from the start of consumption until everything is visible.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,16 +10,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { FIRST_GENERATION, indexOf } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
-import { LOOK_MS } from './processes/projection.ts'
+import { POSITIONS_INTERVAL_MS } from './processes/projection.ts'
 import type { Topics } from './processes/publish.ts'
 import type { Bench } from './rig/bench.ts'
 import { newPrefix } from './rig/elasticsearch.ts'
-import { type Running, startProcess } from './rig/process.ts'
+import { type Running, startBenchProcess } from './rig/process.ts'
 import { type Cpu, peakMebibytes, watchCpu } from './rig/usage.ts'
 
 export type Peer = {
   readonly name: string
-  /** What `startProcess` runs. */
+  /** For `startProcess`. */
   readonly script: string
 }
 
@@ -27,13 +27,13 @@ export type Piped = { readonly seconds: number; readonly cpu: Cpu; readonly peak
 
 export type Peers = { readonly all: readonly Peer[]; [Symbol.asyncDispose](): Promise<void> }
 
-/** @returns those that can run here: without Go one is left out, and that is said */
+/** Returns the pipes that can run here. Without Go leaves its pipe out and says so. */
 export const preparePeers = async ({ say, signal }: Bench): Promise<Peers> => {
   const folder = await mkdtemp(join(tmpdir(), 'commission-peers-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   const program = join(folder, 'go-pipe')
   try {
-    say('building the Go pipe: the first time some minutes, as its client is large')
+    say('building the Go pipe, which takes some minutes the first time: its client is large')
     const cwd = join(import.meta.dirname, 'peers/go-pipe')
     await promisify(execFile)('go', ['build', '-o', program, '.'], { cwd, signal })
     return { all: [helpersBulk, { name: 'franz-go + esutil', script: program }], [Symbol.asyncDispose]: remove }
@@ -45,12 +45,12 @@ export const preparePeers = async ({ say, signal }: Bench): Promise<Peers> => {
   }
 }
 
-/** The usual client of the language and its own bulk helper. */
+/** The usual client of the language, with its bulk helper. */
 export const helpersBulk: Peer = { name: 'kafkajs + helpers.bulk', script: 'bench/peers/helpers-bulk.ts' }
 
 export type Pipe = { readonly index: string; readonly process: Running; [Symbol.asyncDispose](): Promise<void> }
 
-/** Starts one into an index of its own. @param settings of the index; absent, those of the payouts */
+/** Starts a pipe into a new index. @param settings of the index; by default those of payouts */
 export const startPipe = async (
   { elasticsearch, signal }: Bench,
   topics: Topics,
@@ -68,7 +68,7 @@ export const startPipe = async (
   stack.defer(async () => void (await elasticsearch.call('DELETE', `/${index}`)))
   stack.defer(() => topics.forgetGroups([prefix]))
   const process = stack.use(
-    await startProcess({
+    await startBenchProcess({
       script,
       ready: 'consuming',
       signal,
@@ -84,7 +84,7 @@ export const startPipe = async (
   return { index, process, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-/** @throws when not every record has become a document */
+/** @throws Error if the number of documents differs from the number of records */
 export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records: number): Promise<Piped> => {
   const { elasticsearch, services } = bench
   await using running = await startPipe(bench, topics, peer)
@@ -103,14 +103,14 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
   return piped
 }
 
-/** Every record has another id: none is counted twice. */
+/** Every record has another id, so that none is counted twice. */
 const untilIndexed = async ({ elasticsearch, signal }: Bench, index: string, records: number): Promise<void> => {
   for (;;) {
     const { _all } = (await elasticsearch.call('GET', `/${index}/_stats/indexing`)) as IndexingStats
     const { index_total, index_failed } = _all.primaries.indexing
-    if (index_failed > 0) throw new Error(`${index_failed} documents of a plain pipe are refused`)
+    if (index_failed > 0) throw new Error(`${index_failed} documents of a plain pipe were refused`)
     if (index_total >= records) return
-    await sleep(LOOK_MS, undefined, { signal })
+    await sleep(POSITIONS_INTERVAL_MS, undefined, { signal })
   }
 }
 

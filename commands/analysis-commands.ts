@@ -1,4 +1,4 @@
-/** The commands of `npm run projection` for analysts: their options and their help. */
+/** The commands of `npm run projection` for analysts: options and help. */
 import { type Command, Option } from 'commander'
 import type { Moment } from '../api/read/read-parameters.ts'
 import type { ExplainOptions } from './analysis/explain.ts'
@@ -17,9 +17,9 @@ import {
 import type { ExportOptions } from './export/export.ts'
 import { periodKinds, type TotalsOptions } from './export/totals.ts'
 import type { ExitCode } from './failures.ts'
-import { type DiffOptions, formats } from './generations/diff.ts'
+import { type DiffOptions, diffFormats } from './generations/diff.ts'
 
-/** Carries an action out and keeps its exit code. */
+/** Runs an action and stores its exit code. */
 export type Does = <Args extends unknown[]>(
   action: (...args: Args) => Promise<ExitCode>,
 ) => (...args: Args) => Promise<void>
@@ -37,25 +37,31 @@ export type AnalysisActions = {
 export const addAnalysis = (projection: Command, actions: AnalysisActions, does: Does): void => {
   projection
     .command('replay')
-    .description('projects the log from its first record up to a point, into a sandbox beside all that is live')
-    .addOption(
-      new Option('--name <name>', 'of the sandbox; the first free of s1, s2 … by default').argParser(sandboxName),
+    .description(
+      'projects the log from its first record up to a given point into a sandbox, beside the live projection',
     )
     .addOption(
-      new Option('--until-offset <partition:offset>', 'up to just before this offset; again for each partition')
+      new Option('--name <name>', 'name of the sandbox (default: the first free one of s1, s2 …)').argParser(
+        sandboxName,
+      ),
+    )
+    .addOption(
+      new Option('--until-offset <partition:offset>', 'stops before this offset; repeat it for each partition')
         .argParser(untilOffsets)
         .conflicts('untilTime'),
     )
-    .addOption(new Option('--until-time <instant>', 'everything that was there at this instant').argParser(instant))
+    .addOption(new Option('--until-time <instant>', 'replays all records up to this instant').argParser(instant))
     .addOption(new Option('--org <id>', 'only the records of this organization').argParser(organization))
-    .addOption(new Option('--rules <file>', 'under other rules: a module that replaces some of them'))
-    .addOption(wholeNumber('--max-rate <records>', 'a second, at most: gentle on what is live', 1, 1_000_000))
-    .option('--json', 'what was made, as JSON')
+    .addOption(new Option('--rules <file>', 'a module that replaces some of the rules'))
+    .addOption(
+      wholeNumber('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
+    )
+    .option('--json', 'the sandbox, as JSON')
     .action(
       does((options: ReplayFlags, command: Command) => {
         const { untilOffset, untilTime: time, org, name, rules, maxRate, json = false } = options
         if (org === undefined && untilOffset?.some(({ partition }) => partition === undefined)) {
-          command.error('error: an offset without a partition is one of an organization: --org')
+          command.error('error: an offset without a partition needs --org')
         }
         const until = untilOffset ? { offsets: untilOffset } : time === undefined ? undefined : { time }
         return actions.replay({ name, until, org, rules, maxRate: maxRate ?? Number.POSITIVE_INFINITY, json })
@@ -65,11 +71,11 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
 
   projection
     .command('diff')
-    .description('says what two generations or sandboxes say differently: money, lines, records')
+    .description('compares two generations or sandboxes: money, lines, records')
     .argument('<a>', 'a generation, or sandbox:NAME', generationOrSandbox)
-    .argument('<b>', 'the other', generationOrSandbox)
+    .argument('<b>', 'the other one', generationOrSandbox)
     .addOption(new Option('--org <id>', 'only of this organization').argParser(organization))
-    .addOption(new Option('--format <format>', 'how it is written').choices(formats).default('table').conflicts('json'))
+    .addOption(new Option('--format <format>', 'output format').choices(diffFormats).default('table').conflicts('json'))
     .addOption(new Option('--json', 'the same as --format ndjson'))
     .action(
       does((a: string, b: string, { org, format, json }: DiffFlags) =>
@@ -80,13 +86,11 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
 
   projection
     .command('explain')
-    .description(
-      'says how a payout came to be what it is: its chain from the first to the current one, and what was paid',
-    )
+    .description('shows the history of a payout: its chain from the first to the current payout, and what was paid')
     .argument('<payout>', 'any payout of the chain', payoutId)
     .addOption(new Option('--org <id>', 'its organization').argParser(organization).makeOptionMandatory())
     .addOption(
-      new Option('--generation <name>', 'in this one, or in sandbox:NAME; in the live one by default').argParser(
+      new Option('--generation <name>', 'a generation, or sandbox:NAME (default: the live generation)').argParser(
         generationOrSandbox,
       ),
     )
@@ -99,10 +103,10 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
     .addHelpText('after', explainHelp)
 
   ofMoment(projection.command('export'))
-    .description('writes an organization as it was at one moment into files: a line of JSON for each record')
-    .addOption(new Option('--out <directory>', 'where to; it is made if need be').makeOptionMandatory())
-    .option('--parquet', 'as Parquet tables, too')
-    .option('--json', 'the manifest, once it is done')
+    .description('writes an organization as of one moment to files: a line of JSON for each record')
+    .addOption(new Option('--out <directory>', 'target directory; created if missing').makeOptionMandatory())
+    .option('--parquet', 'writes Parquet tables too')
+    .option('--json', 'prints the manifest at the end')
     .action(
       does(({ org, asOf, out, parquet = false, json = false }: ExportFlags) =>
         actions.exportOrganization({ org, asOf, out, parquet, json }),
@@ -111,9 +115,9 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
     .addHelpText('after', exportHelp)
 
   ofMoment(projection.command('totals'))
-    .description('says what is owed and what has left, by period and currency, at one moment')
-    .addOption(new Option('--kind <kind>', 'only of periods of this kind').choices(periodKinds))
-    .option('--svg <file>', 'draws it into a file')
+    .description('shows what is owed and paid by period and currency, at one moment')
+    .addOption(new Option('--kind <kind>', 'only periods of this kind').choices(periodKinds))
+    .option('--svg <file>', 'draws a chart into this file')
     .option('--json', 'as JSON')
     .action(
       does(({ org, asOf, kind, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, kind, svg, json })),
@@ -124,10 +128,9 @@ const ofMoment = (command: Command): Command =>
   command
     .addOption(new Option('--org <id>', 'the organization').argParser(organization).makeOptionMandatory())
     .addOption(
-      new Option(
-        '--as-of <moment>',
-        'an instant that is over, or the id of a change; the last change by default',
-      ).argParser(moment),
+      new Option('--as-of <moment>', 'a past instant, or the id of a change (default: the last change)').argParser(
+        moment,
+      ),
     )
 
 type ExportFlags = {
@@ -146,10 +149,11 @@ type TotalsFlags = {
 }
 
 const exportHelp = `
-Of the live generation: reps, periods, payouts (current then), statements (theirs) and payroll_files, each as the API answers it, and manifest.json: which moment,
-how many records and bytes, SHA-256 of each file, what is owed and paid by currency, and a digest of all. The files add up to the projection's own
-totals, and reps and periods to how many it has, or it fails. The same moment gives the same bytes. An export that was stopped or killed is gone on
-with by the same command; one that is there is looked at, and left as it is. One export at a time writes into a directory: another one is refused. Reads Elasticsearch alone. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
+Writes reps, periods, payouts (current then), their statements and payroll_files of the live generation, each as the API answers it, and
+manifest.json: the moment, number of records, bytes and SHA-256 of each file, what is owed and paid by currency, and a digest of all. Fails if the
+files do not add up to the projection's totals, or have another number of reps or periods. The same moment gives the same bytes. The same command
+continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
+Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
 
 type ReplayFlags = {
   readonly name?: string
@@ -166,27 +170,28 @@ type DiffFlags = { readonly org?: string; readonly format: DiffOptions['format']
 type ExplainFlags = { readonly org: string; readonly generation?: string; readonly json?: boolean }
 
 const explainHelp = `
-For each payout of the rep and the period: the event that made it, with its position (topic:partition:offset) and record time; net and earned
-amount and totals by category, with what they differ by from the one before; lines and strategies that came (+), went (-) or changed (~). Then
-the payments and voids, the payout that each names, and by currency what is owed now, what was paid, and what of it is still owed (below zero:
-paid too much). As of the published position; sums are exact. Reads Elasticsearch alone.`
+For each payout of the rep and period: its event, with position (topic:partition:offset) and record time; net and earned amount and totals by
+category, with the difference to the payout before; lines and strategies that were added (+), removed (-) or changed (~). Then payments and voids,
+with the payout that each names. Then by currency what is owed now, what was paid, and what is still owed (below zero: paid too much).
+As of the published position; sums are exact. Reads only Elasticsearch.`
 
 const diffHelp = `
-Each is read as of its own published positions. What records say is compared, not at which offsets: to see what other rules change, and nothing
-else, replay twice up to the same offsets, with and without --rules. A sandbox of one organization is compared in that one only.
+Reads each side as of its own published positions. Compares the content of records, not their offsets: to see only what other rules change, replay
+twice up to the same offsets, with and without --rules. A sandbox of one organization limits the comparison to it.
 
-CSV and NDJSON have rows of one shape: row, organization, rep, period, kind, id, change, field, category, currency, a, b, difference (b less a).
-  owed, paid  by rep, period and currency: the net amounts of current payouts, and what has left; only where they differ
+CSV and NDJSON have rows of one shape: row, organization, rep, period, kind, id, change, field, category, currency, a, b, difference (b minus a).
+  owed, paid  by rep, period and currency: net amounts of current payouts, and what has left; only if they differ
   line        of each rep and period whose current payout differs: a line that was added, removed or changed (first field that differs)
   record      reps, periods, payouts, statements, payroll_files, parked: only in b (added), only in a (removed), or changed, with the first field
-Amounts are exact, as texts. In CSV (UTF-8) a text that a spreadsheet would take for a formula has an apostrophe in front. Totals are on
+Amounts are exact, as texts. In CSV (UTF-8) a text that a spreadsheet would run as a formula has an apostrophe in front. Totals are on
 standard error. Exit codes: 0 nothing differs; 1 it could not be done; 2 the command line is wrong; 3 something differs.`
 
 const replayHelp = `
-Reads Kafka and nothing else, in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-* and
-nothing else: credentials that may do no more are enough. Without --until-offset and --until-time it goes up to where the topic ends now, as do
-partitions without an --until-offset. With --org the offset of its only partition may stand alone: --org org_1 --until-offset 1200.
---until-time goes by the time Kafka gave the records. It must be over: each partition has a later record, or it lies 30 s back. A replay that was stopped is gone on with by the same command and its --name.
-Elsewhere a sandbox is written sandbox:NAME; list --sandbox lists them, drop sandbox:NAME drops one.
---rules names a module (.ts or .js) whose default export is a function from the built-in table of rules to another, as
+Reads only Kafka, in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes only to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-*:
+credentials for these are enough. Without --until-time, a partition without --until-offset is replayed up to its present end.
+With --org an offset needs no partition: --org org_1 --until-offset 1200.
+--until-time uses the times that Kafka gave the records. It must be over: each partition has a later record, or the time is 30 s ago.
+The same command with --name continues a replay that was stopped.
+Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
+--rules names a module (.ts or .js). Its default export is a function that gets the built-in table of rules and returns another one, as
 commands/analysis/rules-module.ts describes: npm run projection -- replay --rules ./capped.ts, then diff the two.`

@@ -1,13 +1,13 @@
-/** What may stand behind an option or a command, and how it is read; what may not is a mistake in the command line. */
+/** Parsers of option and command arguments. A bad argument is a mistake in the command line. */
 
 import { InvalidArgumentError, Option } from 'commander'
 import { type Moment, momentOf } from '../api/read/read-parameters.ts'
 import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
 import { instantToNanoseconds, isId } from '../schemas/values.ts'
 import type { UntilOffset } from './analysis/replay-bounds.ts'
-import type { Position } from './parked/find.ts'
+import type { RecordPosition } from './parked/find.ts'
 
-/** An instant, or the id of a change: what `as_of` of the API takes. */
+/** An instant or the id of a change, as `as_of` of the API. */
 export const moment = (text: string): Moment => {
   const read = momentOf(text)
   if (read) return read
@@ -16,12 +16,12 @@ export const moment = (text: string): Moment => {
 
 export const organization = (text: string): string => {
   if (isId('org', text)) return text
-  throw new InvalidArgumentError('Expected org_ and 1 to 64 of 0-9 A-Z a-z.')
+  throw new InvalidArgumentError('Expected org_ and 1 to 64 characters of 0-9 A-Z a-z.')
 }
 
 export const generation = (text: string): string => {
   if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
-  throw new InvalidArgumentError('Expected the name of a generation, as list has it.')
+  throw new InvalidArgumentError('Expected the name of a generation, as list shows it.')
 }
 
 export const generationOrSandbox = (text: string): string => {
@@ -31,17 +31,17 @@ export const generationOrSandbox = (text: string): string => {
 
 export const sandboxName = (text: string): string => {
   if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
-  throw new InvalidArgumentError('Expected a lower-case letter and up to 31 of a-z 0-9.')
+  throw new InvalidArgumentError('Expected a lower-case letter and up to 31 characters of a-z 0-9.')
 }
 
 export const keyId = (text: string): string => {
   if (isId('key', text)) return text
-  throw new InvalidArgumentError('Expected key_ and 1 to 64 of 0-9 A-Z a-z.')
+  throw new InvalidArgumentError('Expected key_ and 1 to 64 characters of 0-9 A-Z a-z.')
 }
 
 export const payoutId = (text: string): string => {
   if (isId('payout', text)) return text
-  throw new InvalidArgumentError('Expected payout_ and 1 to 64 of 0-9 A-Z a-z.')
+  throw new InvalidArgumentError('Expected payout_ and 1 to 64 characters of 0-9 A-Z a-z.')
 }
 
 export const keyName = (text: string): string => {
@@ -55,13 +55,13 @@ export const wholeNumber = (flags: string, description: string, min: number, max
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   })
 
-export const position = (text: string): Position => {
+export const position = (text: string): RecordPosition => {
   const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
   if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
   return { topic, partition: Number(partition), offset: Number(offset) }
 }
 
-export const positions = (text: string, before: Position[]): Position[] => [...before, position(text)]
+export const positions = (text: string, before: RecordPosition[]): RecordPosition[] => [...before, position(text)]
 
 export const untilOffsets = (text: string, before: readonly UntilOffset[] = []): UntilOffset[] => {
   const [, partition, offset] = /^(?:(\d{1,9}):)?(\d{1,15})$/.exec(text) ?? []
@@ -73,7 +73,7 @@ export const untilOffsets = (text: string, before: readonly UntilOffset[] = []):
   return [...before, until]
 }
 
-/** Milliseconds since 1970: what is finer is cut off, as the times of records have no more. */
+/** Milliseconds since 1970. Cuts finer digits off: the times of records are in milliseconds. */
 export const instant = (text: string): number => {
   const nanoseconds = instantToNanoseconds(text)
   if (nanoseconds === undefined) throw new InvalidArgumentError('Expected an RFC 3339 instant: 2026-02-01T00:00:00Z.')

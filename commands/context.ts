@@ -1,12 +1,12 @@
-/** What a command is given, once its options and settings are read. */
+/** The inputs of a command, after its options and settings are read. */
 import type { Kafka } from 'kafkajs'
 import type { Elasticsearch } from '../projector/elasticsearch/client.ts'
 import type { Stream } from '../schemas/events.ts'
 
 export type CommandContext = {
-  /** What was asked for. Nothing of a record, nor the text of a key, goes anywhere else. */
+  /** Standard output: the result. Content of records and the text of a key go nowhere else. */
   readonly out: (text: string | Buffer) => void
-  /** How it goes, and what went wrong. */
+  /** Standard error: progress and errors. */
   readonly say: (line: string) => void
   readonly send: Elasticsearch['send']
   readonly prefix: string

@@ -1,4 +1,4 @@
-/** Clients of Kafka that a command needs for a while: they end with it. */
+/** Short-lived Kafka clients of a command. The stack disconnects them when the command ends. */
 import type { Admin, Kafka, Producer } from 'kafkajs'
 
 export const connectAdmin = async (kafka: Kafka, stack: AsyncDisposableStack): Promise<Admin> => {
@@ -9,7 +9,7 @@ export const connectAdmin = async (kafka: Kafka, stack: AsyncDisposableStack): P
 }
 
 export const connectProducer = async (kafka: Kafka, stack: AsyncDisposableStack): Promise<Producer> => {
-  // Idempotent: a record that is sent twice because an answer was lost is stored once.
+  // Idempotent: when an answer is lost and the client sends a record again, Kafka stores it once.
   const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
   stack.defer(() => producer.disconnect())
   await producer.connect()

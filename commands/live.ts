@@ -1,7 +1,4 @@
-/**
- * What is live: which generation the API reads, what each stream was projected from, where its documents lie, and how
- * far it is. Read from the control index, as the projector left it.
- */
+/** The live projection, from the control index: generation, source of each stream, indices, positions. */
 import type { Admin } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../projector/elasticsearch/client.ts'
 import { StopError } from '../projector/failures.ts'
@@ -23,9 +20,8 @@ import {
   positionId,
 } from '../schemas/stored/documents.ts'
 import { CommandError } from './failures.ts'
-import { LOOK_MS } from './limits.ts'
+import { POLL_MS } from './limits.ts'
 
-/** One stream of the live projection. */
 export type LiveStream = {
   readonly stream: Stream
   readonly identity: Identity
@@ -34,7 +30,7 @@ export type LiveStream = {
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 
-/** @throws CommandError where nothing was projected under this prefix */
+/** @throws CommandError if nothing was projected under this prefix */
 export const readLive = async (send: Elasticsearch['send'], prefix: string): Promise<Live> => {
   const control = controlIndexOf(prefix)
   const bodyOf = async <Document extends { body: unknown }>(id: string): Promise<Document['body']> => {
@@ -64,7 +60,11 @@ export const readLive = async (send: Elasticsearch['send'], prefix: string): Pro
   }
 }
 
-/** A projection of another topic, cluster or version of the rules would be told something else, or nothing. */
+/**
+ * Checks that the projection has the topic, cluster and rules version of this program. Otherwise a record would get
+ * another decision, or none.
+ * @throws StopError `source_changed`, `rules_changed`, `topic_missing`
+ */
 export const assertRightPlace = async (
   { stream, identity }: LiveStream,
   { admin, topics }: { readonly admin: Admin; readonly topics: Readonly<Record<Stream, string>> },
@@ -77,9 +77,8 @@ export const assertRightPlace = async (
 }
 
 /**
- * What becomes of a record is decided by the live generation: where one of other rules was made live meanwhile, nothing
- * is known of it.
- * @throws CommandError
+ * The live generation decides what becomes of a record. This program cannot predict decisions of other rules.
+ * @throws CommandError if a generation of other rules was made live meanwhile
  */
 export const assertStillDecides = async (
   { stream, identity }: LiveStream,
@@ -87,8 +86,10 @@ export const assertStillDecides = async (
 ): Promise<void> => {
   const { generation, rules_version } = (await readLive(send, prefix))[stream].identity
   if (rules_version === identity.rules_version) return
-  const what = `meanwhile ${generation} was made live, under rules version ${rules_version}`
-  throw new CommandError(`${what}: look at what became of the records, and run the same again with its program`)
+  const what = `${generation} was made live meanwhile, under rules version ${rules_version}`
+  throw new CommandError(
+    `${what}: check the outcome of the records, and run the same command with the program of that version`,
+  )
 }
 
 export type Waiting = {
@@ -96,14 +97,14 @@ export type Waiting = {
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly now: () => number
-  /** What to do where the projector does not come so far; the same again, unless told otherwise. */
+  /** Advice of the timeout error; by default to run the same command again. */
   readonly advice?: string
 }
 
 /**
  * Waits until the projector has published a stream up to these positions.
  * @param wanted next offsets by partition
- * @throws CommandError when it does not
+ * @throws CommandError after `waitSeconds`
  */
 export const untilPublished = async (
   { identity: { generation, topic } }: LiveStream,
@@ -117,7 +118,7 @@ export const untilPublished = async (
   for (const until = now() + waitSeconds * 1000; ; ) {
     const positions = (await multiGet(send, docs)).map(found => {
       if (found.found) return (found._source as PositionDocument).body.position
-      throw new CommandError(`generation ${generation} was dropped meanwhile: run the same again`)
+      throw new CommandError(`generation ${generation} was dropped meanwhile: run the same command again`)
     })
     const behind = [...wanted.values()].reduce((sum, end, place) => sum + Math.max(0, end - (positions[place] ?? 0)), 0)
     if (behind === 0) return
@@ -125,8 +126,8 @@ export const untilPublished = async (
       const what = `the projector is ${behind} records behind on ${topic} after ${waitSeconds} s`
       throw new CommandError(`${what}: is it running? ${advice}`)
     }
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
 }
 
-const AGAIN = 'Run the same again later: what is there already is not sent twice'
+const AGAIN = 'Run the same command again later: it sends nothing twice'

@@ -1,7 +1,4 @@
-/**
- * `npm run parked`, `keys` and `projection`: reads the command line and the settings, builds the clients, carries one
- * command out, chooses the exit code.
- */
+/** `npm run parked`, `keys`, `projection`: reads command line and settings, builds clients, runs a command, exits. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
@@ -31,7 +28,7 @@ import { CommandError, exitCodes, messageOf } from './failures.ts'
 import { adopt } from './generations/adopt.ts'
 import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
-import { identityOf, list as listGenerations } from './generations/generations.ts'
+import { identityOf, listGenerations } from './generations/generations.ts'
 import { type RebuildSteps, rebuild } from './generations/rebuild.ts'
 import { dropSandbox, listSandboxes } from './generations/sandboxes.ts'
 import { status } from './generations/status.ts'
@@ -42,12 +39,12 @@ import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
-/** In place of what was drawn last. */
+/** Overwrites the progress line. */
 const say = (line: string): void => void process.stderr.write(`${process.stderr.isTTY ? '\r\u001b[K' : ''}${line}\n`)
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
-/** Stops what takes long at the next place where it can go on another time. The second signal waits for nothing. */
+/** The first signal stops a long command at a place from which it can continue later. The second ends it at once. */
 const stoppedBySignal = (): AbortSignal => {
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -57,7 +54,7 @@ const stoppedBySignal = (): AbortSignal => {
         process.exit(exitCodes.failed)
       }
       stopping.abort(new CommandError('stopped'))
-      // Its output may have a reader that reads no more.
+      // Writing the output may hang: its reader may have stopped reading.
       setTimeout(() => process.exit(exitCodes.failed), STOP_TIMEOUT_MS).unref()
     })
   }
@@ -73,7 +70,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const elapsed = () => performance.now()
-  // The clients are built by the command that needs them: help needs no setting.
+  // Each command builds the clients that it needs, so that help needs no settings.
   const reading = (settings = readSettings(elasticsearchSettings, process.env)): CommandContext => {
     return {
       out,
@@ -88,7 +85,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
   })
-  /** Waits end when it is interrupted. */
+  /** A signal ends its waits. */
   const interruptible = <Context extends KafkaContext>(context: Context) => {
     const signal = stoppedBySignal()
     const sleep = async (milliseconds: number): Promise<void> => {
@@ -130,13 +127,13 @@ const main = async (args: readonly string[]): Promise<number> => {
       processes: runningProcesses,
     }
   }
-  // Awaited here: what returns before it ends closes the clients under it.
+  // Awaited here: without `await` the clients would be closed while the command runs.
   return await runProgram(
     args,
     {
-      list: async options => parked.list(options, reading()),
+      list: async options => parked.listParked(options, reading()),
       count: async options => parked.count(options, reading()),
-      show: async options => parked.show(options, reading()),
+      show: async options => parked.showParked(options, reading()),
       again: async options => parked.again(options, interruptible(publishing())),
       createKey: async options => createKey(options, publishing()),
       listKeys: async options => listKeys(options, reading()),
@@ -166,19 +163,19 @@ const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] 
   'api-keys': settings.KAFKA_API_KEYS_TOPIC,
 })
 
-// Part of the output is not what was asked for, whatever the command came to.
+// The output is incomplete: the command has failed, whatever its exit code.
 const outputIsLost = (error: Error): void => {
   const { code } = (process.stdout.errored ?? error) as NodeJS.ErrnoException
   say(code === 'EPIPE' ? 'stopped: nobody reads the output any more' : `the output cannot be written: ${code}`)
   process.exit(exitCodes.failed)
 }
 process.stdout.on('error', outputIsLost)
-// Nobody reads the messages: the command goes on.
+// Nobody reads the messages: the command continues.
 process.stderr.on('error', () => undefined)
 endAtUnhandledErrors(process, ({ error, at }) => say([`a defect: ${error}`, ...at].join('\n  ')))
 const code = await main(process.argv.slice(2)).catch((error: unknown) => {
   say(messageOf(error))
   return exitCodes.failed
 })
-// What is left of connections must not keep it alive; what was written is let through first.
+// Open connections must not keep the process alive. Output that is written goes out first.
 process.stdout.write('', error => (error ? outputIsLost(error) : process.exit(code)))

@@ -1,7 +1,4 @@
-/**
- * The command line: its commands, options and help, in one place. Reading it has no effect but to call what was asked
- * for, with what was said.
- */
+/** The command line: commands, options and help. Parsing only calls the requested command with its options. */
 import { Command, CommanderError, Option } from 'commander'
 import { parkCodes } from '../schemas/errors.ts'
 import { type AnalysisActions, addAnalysis, type Does } from './analysis-commands.ts'
@@ -23,16 +20,16 @@ import type { SwapOptions } from './generations/swap.ts'
 import type { VerifyOptions } from './generations/verify.ts'
 import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
 import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
-import type { Filter, Position } from './parked/find.ts'
-import type { again, count, list, show } from './parked/parked.ts'
+import type { Filter, RecordPosition } from './parked/find.ts'
+import type { again, count, listParked, showParked } from './parked/parked.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
-/** What the commands do; each gives the exit code. */
+/** The commands; each returns its exit code. */
 export type Actions = AnalysisActions & {
-  readonly list: (options: Options<typeof list>) => Promise<ExitCode>
+  readonly list: (options: Options<typeof listParked>) => Promise<ExitCode>
   readonly count: (options: Options<typeof count>) => Promise<ExitCode>
-  readonly show: (options: Options<typeof show>) => Promise<ExitCode>
+  readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
   readonly again: (options: Options<typeof again>) => Promise<ExitCode>
   readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
   readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
@@ -49,7 +46,7 @@ export type Actions = AnalysisActions & {
 
 export type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
 
-/** Carries out what a command line says. @param args without the program and the script */
+/** Runs the command of a command line. @param args without the program and the script */
 export const runProgram = async (args: readonly string[], actions: Actions, output: Output): Promise<ExitCode> => {
   let code: ExitCode = exitCodes.done
   const does =
@@ -61,7 +58,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
     .exitOverride()
     .configureOutput({ writeOut: output.out, writeErr: output.error })
     .configureHelp({ commandUsage: usageOf })
-    .showHelpAfterError('(--help says what there is)')
+    .showHelpAfterError('(--help lists commands and options)')
   addParked(program, actions, does)
   addKeys(program, actions, does)
   addProjection(program, actions, does)
@@ -69,13 +66,13 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
     await program.parseAsync(args, { from: 'user' })
     return code
   } catch (error) {
-    // The message was said already. Help that was asked for is no mistake.
+    // Commander has printed the message. Requested help is no mistake.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
     throw error
   }
 }
 
-/** npm takes what follows `--` only. */
+/** npm passes on only what follows `--`. */
 const usageOf = (command: Command): string => {
   const names: string[] = []
   for (let at: Command | null = command; at?.parent; at = at.parent) names.unshift(at.name())
@@ -86,14 +83,14 @@ const usageOf = (command: Command): string => {
 const addParked = (program: Command, actions: Actions, does: Does): void => {
   const parked = program
     .command('parked')
-    .description('Looks at the records that were refused, and publishes them again once what they lacked is there.')
+    .description('Shows parked records, and publishes them again when what they lacked exists.')
     .addHelpText('after', exits)
 
   withFilter(parked.command('list'))
     .description('lists parked records')
-    .addOption(new Option('--newest', 'the newest first'))
-    .addOption(new Option('--oldest', 'the oldest first (default)').conflicts('newest'))
-    .addOption(wholeNumber('--limit <records>', 'at most so many', 1, RECORDS_MAX).default(LIST_DEFAULT))
+    .addOption(new Option('--newest', 'newest first'))
+    .addOption(new Option('--oldest', 'oldest first (default)').conflicts('newest'))
+    .addOption(wholeNumber('--limit <records>', 'the most records to list', 1, RECORDS_MAX).default(LIST_DEFAULT))
     .option('--json', 'a line of JSON each')
     .action(
       does(options => {
@@ -110,29 +107,29 @@ const addParked = (program: Command, actions: Actions, does: Does): void => {
   parked
     .command('show')
     .description('shows one record: why it was parked, its key, headers and value')
-    .argument('<position>', 'topic:partition:offset, as list has it', position)
-    .addOption(new Option('--raw', 'its value alone, byte for byte'))
+    .argument('<position>', 'topic:partition:offset, as list shows it', position)
+    .addOption(new Option('--raw', 'only its value, byte for byte'))
     .addOption(new Option('--json', 'as JSON; key, headers and value in base64').conflicts('raw'))
     .action(
-      does((position: Position, options: { json?: true; raw?: true }) =>
+      does((position: RecordPosition, options: { json?: true; raw?: true }) =>
         actions.show({ position, as: options.raw ? 'raw' : options.json ? 'json' : 'text' }),
       ),
     )
 
   withFilter(parked.command('publish-again'))
-    .description('publishes records again as they are, oldest first: same key, headers and bytes, into the same topic')
-    .argument('[positions...]', 'topic:partition:offset, as list has it; or say which by options', positions, [])
-    .option('--all', 'all there are')
-    .addOption(new Option('--publish', 'does it; otherwise this is a dry run, which says what would become of each'))
-    .addOption(new Option('--dry-run', 'says what would become of each (default)').conflicts('publish'))
-    .option('--force', 'also where an older rep or period would be put over a newer one')
-    .addOption(wholeNumber('--wait <seconds>', 'for the projector, at most', 1, 86_400).default(WAIT_DEFAULT_S))
+    .description('publishes records again unchanged, oldest first: same key, headers and bytes, to the same topic')
+    .argument('[positions...]', 'topic:partition:offset, as list shows it; or select records by options', positions, [])
+    .option('--all', 'all parked records')
+    .addOption(new Option('--publish', 'publishes them; without it a dry run shows the outcome of each'))
+    .addOption(new Option('--dry-run', 'only shows what the outcome of each would be (default)').conflicts('publish'))
+    .option('--force', 'also publishes an older rep or period over a newer one')
+    .addOption(wholeNumber('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S))
     .option('--json', 'a line of JSON each')
     .action(
-      does((positions: Position[], options: AgainFlags, command: Command) => {
+      does((positions: RecordPosition[], options: AgainFlags, command: Command) => {
         const filter = filterOf(options)
         const ways = [positions.length > 0, Object.keys(filter).length > 0, options.all === true].filter(Boolean)
-        if (ways.length !== 1) command.error('error: say which: positions, or a filter, or --all')
+        if (ways.length !== 1) command.error('error: select records by position, by a filter or with --all')
         const { publish = false, force = false, wait, json = false } = options
         return actions.again({ positions, filter, publish, force, waitSeconds: wait, json })
       }),
@@ -147,12 +144,13 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
     .addHelpText('after', keysHelp)
   const ofOrganization = (command: Command): Command =>
     command.addOption(new Option('--org <id>', 'the organization').argParser(organization).makeOptionMandatory())
-  const wait = () => wholeNumber('--wait <seconds>', 'for the projector, at most', 1, 86_400).default(WAIT_DEFAULT_S)
+  const wait = () =>
+    wholeNumber('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)
 
   ofOrganization(keys.command('create'))
-    .description('makes a key, and shows its text: once, here')
+    .description('makes a key and shows its text, which is never shown again')
     .addOption(new Option('--name <name>', 'what it is for').argParser(keyName).makeOptionMandatory())
-    .option('--no-read', 'it may not read anything yet')
+    .option('--no-read', 'the key may not read anything yet')
     .addOption(wait())
     .option('--json', 'as JSON')
     .action(
@@ -168,13 +166,13 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
     )
 
   ofOrganization(keys.command('list'))
-    .description('lists the keys there are and were, by their ids')
+    .description('lists all keys by id, revoked ones too')
     .option('--json', 'a line of JSON each')
     .action(does(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
 
   ofOrganization(keys.command('revoke'))
-    .description('revokes a key for ever: within 5 s no API takes it any more')
-    .addOption(new Option('--id <key>', 'its id, as list has it').argParser(keyId).makeOptionMandatory())
+    .description('revokes a key for ever: within 5 s every API refuses it')
+    .addOption(new Option('--id <key>', 'its id, as list shows it').argParser(keyId).makeOptionMandatory())
     .addOption(wait())
     .action(
       does(({ org, id, wait }: { org: string; id: string; wait: number }) =>
@@ -186,15 +184,13 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
 const addProjection = (program: Command, actions: Actions, does: Does): void => {
   const projection = program
     .command('projection')
-    .description(
-      'Makes the projection anew beside the one that is live, proves it equal, swaps them; replays, compares, explains.',
-    )
+    .description('Rebuilds the projection beside the live one, verifies it, swaps them; replays, compares, explains.')
     .addHelpText('after', projectionHelp)
 
   projection
     .command('list')
-    .description('lists the generations there are')
-    .option('--sandbox', 'the sandboxes instead')
+    .description('lists the generations')
+    .option('--sandbox', 'lists sandboxes instead')
     .option('--json', 'a line of JSON each')
     .action(
       does(({ sandbox, json = false }: { sandbox?: true; json?: boolean }) =>
@@ -204,9 +200,11 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
 
   projection
     .command('status')
-    .description('says how far a generation is, by partition, and what was parked')
-    .addOption(new Option('--generation <name>', 'of this one; of the live one by default').argParser(generation))
-    .addOption(new Option('--org <id>', 'of this organization: its partition and its records').argParser(organization))
+    .description('shows the position of a generation in each partition, and its parked records')
+    .addOption(new Option('--generation <name>', 'a generation (default: the live one)').argParser(generation))
+    .addOption(
+      new Option('--org <id>', 'only this organization: its partition and its records').argParser(organization),
+    )
     .option('--json', 'as JSON')
     .action(
       does((options: { generation?: string; org?: string; json?: boolean }) =>
@@ -216,9 +214,11 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
 
   projection
     .command('rebuild')
-    .description('makes a generation from the first record on, beside the live one; goes on with one that was begun')
-    .addOption(wholeNumber('--max-rate <records>', 'a second, at most: gentle on what is live', 1, 1_000_000))
-    .option('--json', 'the name of what was made, as JSON')
+    .description('makes a generation from the first record on beside the live one, or continues one that was begun')
+    .addOption(
+      wholeNumber('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
+    )
+    .option('--json', 'the name of the generation, as JSON')
     .action(
       does((options: { maxRate?: number; json?: boolean }) =>
         actions.rebuild({ maxRate: options.maxRate ?? Number.POSITIVE_INFINITY, json: options.json ?? false }),
@@ -227,37 +227,37 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
 
   projection
     .command('verify')
-    .description('compares two generations as of where both are: every document of every organization')
-    .argument('<a>', 'the one that is trusted', generation)
-    .argument('<b>', 'the other', generation)
+    .description('compares every document of two generations, as of positions that both have reached')
+    .argument('<a>', 'the trusted generation', generation)
+    .argument('<b>', 'the other generation', generation)
     .option('--json', 'a line of JSON for each organization, and for each difference')
     .action(does((a: string, b: string, { json = false }: { json?: boolean }) => actions.verify({ a, b, json })))
 
   projection
     .command('swap')
-    .description('makes a generation the live one, once it is as far; the one before is kept up, to go back to')
-    .argument('<generation>', 'one that was found equal to the live one', generation)
-    .addOption(new Option('--force <reason>', 'also one that was not'))
-    .option('--json', 'what is live then, as JSON')
+    .description('makes a generation live once it has reached the live one, which is kept up for a rollback')
+    .argument('<generation>', 'a generation that verify found equal to the live one', generation)
+    .addOption(new Option('--force <reason>', 'also if verify did not find it equal'))
+    .option('--json', 'the live and the previous generation, as JSON')
     .action(does((name: string, { force, json = false }: SwapFlags) => actions.swap({ generation: name, force, json })))
 
   projection
     .command('rollback')
-    .description('makes the one live again that was live before')
-    .addOption(new Option('--force <reason>', 'also where that undoes what was parked since'))
-    .option('--json', 'what is live then, as JSON')
+    .description('makes the previous generation live again')
+    .addOption(new Option('--force <reason>', 'also if records that were parked since are applied there'))
+    .option('--json', 'the live and the previous generation, as JSON')
     .action(does(({ force, json = false }: SwapFlags) => actions.rollback({ force, json })))
   projection
     .command('adopt')
     .description(
-      'takes indices that were restored from a snapshot: all is read again from the first record before it is served',
+      'takes over indices that were restored from a snapshot: all records are read again before the API serves them',
     )
-    .option('--json', 'what was taken, as JSON')
+    .option('--json', 'the adopted generations, as JSON')
     .action(does(({ json = false }: { json?: boolean }) => actions.adopt({ json })))
 
   projection
     .command('drop')
-    .description('lets a generation go that is not live: its indices are deleted')
+    .description('deletes a generation that is not live, or a sandbox')
     .argument('<generation>', 'its name', generationOrSandbox)
     .option('--json', 'what was dropped, as JSON')
     .action(
@@ -269,7 +269,6 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
       }),
     )
 
-  // The same as `npm run parked`.
   addParked(projection, actions, does)
   addAnalysis(projection, actions, does)
 }
@@ -285,23 +284,24 @@ type AgainFlags = Filter & {
 }
 
 const exits = `
-Elasticsearch is found by the settings of the projector, in the environment; publish-again also needs those of Kafka.
-For a script: npm run -s, and --json. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong;
+Reads the projector's settings for Elasticsearch from the environment; publish-again also those for Kafka.
+In a script use npm run -s and --json. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong;
 3 publish-again: not every record is, or would be, applied.`
 
 const keysHelp = `
-Kafka and Elasticsearch are found by the settings of the projector, in the environment. The key is the only thing on standard output:
-KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke it later its id is needed: --json has both. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
+Reads the projector's settings for Kafka and Elasticsearch from the environment. Standard output has the key only:
+KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke a key you need its id: --json prints both.
+Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
 
 const projectionHelp = `
-Kafka and Elasticsearch are found by the settings of the projector, in the environment; KAFKA_GROUP_ID is the projector's too. Nothing of
-this needs a restart: projectors keep up every generation that is not dropped, and the API reads the live one with its next request.
+Reads the projector's settings from the environment, KAFKA_GROUP_ID too. No command needs a restart: projectors keep up every generation that is
+not dropped, and the API reads the live one with its next request.
 Exit codes: 0 done; 1 it could not be done, or verify found a difference; 2 the command line is wrong; 3 diff found a difference.`
 
 const published = `
-What would be applied is published, and nothing else: what is there already is passed over, so that doing it twice changes
-nothing, and what would be parked again is refused. Waits until the projector is past each, and says what became of it. Where the wait is over or
-interrupted before, what was sent is told as published again and not decided yet (exit code 1): the same command, later, says what became of it.`
+Publishes only records that would be applied. Skips records that are there already, so that a second run changes nothing, and refuses records that
+would be parked again. Waits until the projector has passed each record, and shows its outcome. If the wait ends or is interrupted before that, a
+sent record is shown as published again and not decided yet (exit code 1): run the same command later to see its outcome.`
 
 const withFilter = (command: Command): Command =>
   command

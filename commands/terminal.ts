@@ -1,28 +1,28 @@
-/** Text for a terminal, in which nothing that a publisher wrote can move its cursor. */
+/** Text for a terminal. Nothing that a publisher wrote can move the cursor. */
 import { COLUMN_CHARACTERS } from './limits.ts'
 
-/** Everything but letters, digits, punctuation, symbols and plain spaces is written as an escape. */
+/** Escapes everything but letters, digits, punctuation, symbols and plain spaces. */
 export const printable = (text: string): string =>
   text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, character => {
     const code = character.codePointAt(0) ?? 0
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
 
-/** As a column of a table has it. */
-export const cut = (text: string): string => {
+/** Fits a text into a table column. */
+export const fitColumn = (text: string): string => {
   const shown = printable(text)
   return shown.length <= COLUMN_CHARACTERS ? shown : `${shown.slice(0, COLUMN_CHARACTERS - 1)}…`
 }
 
-/** A publisher's clock may say what no calendar has. */
+/** A publisher's clock may be out of the range of dates: then the number itself. */
 export const timeOf = (at: number): string => {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
 }
 
-/** A row a line, its cells one below the other; those of the columns `right` end there. */
+/** Rows as lines with aligned columns; columns in `right` are aligned to the right. */
 export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string => {
-  // Not all as arguments of one call: there may be more rows than that takes.
+  // Not `Math.max(...rows)`: a call takes fewer arguments than there may be rows.
   const width = (column: number): number => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)
   const widths = rows[0]?.map((_, column) => width(column)) ?? []
   return rows

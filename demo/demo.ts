@@ -1,57 +1,54 @@
-/**
- * The whole demo: services, installation, what is shown on it, the report. Whatever it started is ended and removed
- * when it ends, in reverse order.
- */
+/** The whole demo: services, installation, scenario, report. At the end it removes all that it started. */
 import type { Client } from '@elastic/elasticsearch'
 import type { Kafka } from 'kafkajs'
-import type { Environment, Progress, Say } from '../services/service.ts'
+import type { Environment, ReportProgress, Say } from '../services/service.ts'
 import { type Services, startServices } from '../services/services.ts'
-import type { Difference } from './check/compare.ts'
+import type { AnswerDifference } from './check/compare.ts'
 import type { expectedOf } from './data/expected.ts'
 import { createPublisher } from './data/publish.ts'
-import { linesOf, suggestionsOf, tableOf } from './report.ts'
+import { caseTable, differenceLines, suggestionsOf } from './report.ts'
 import { removeIndices, removeTopics } from './run/cleanup.ts'
-import { type Installation, install, namesFor } from './run/installation.ts'
-import { type Shown, show } from './run/scenario.ts'
+import { type DemoInstallation, install, namesFor } from './run/installation.ts'
+import { runScenario, type Shown } from './run/scenario.ts'
 
 export type DemoOptions = {
   readonly seed: number
   /** Ends after the comparison instead of staying up. */
   readonly once: boolean
-  /** At most so many years of each organization; 10 is all there is. */
+  /** Most years of each organization; 10 takes all. */
   readonly years: number
-  /** Payouts that are published one by one, to measure how long it takes until they are read. */
+  /** Payouts published one by one, to measure the time from publishing to reading. */
   readonly pulse: number
 }
 
 export type DemoParts = {
   readonly environment: Environment
   readonly say: Say
-  readonly progress: Progress
-  /** Resolves, with the reason, when the demo shall end. */
+  readonly progress: ReportProgress
+  /** Resolves with the reason when the demo must end. */
   readonly interrupted: Promise<string>
   readonly kafkaAt: (brokers: string) => Kafka
   readonly elasticsearchAt: (url: string) => Client
-  /** The program that runs a TypeScript file, and the arguments before that file. */
+  /** The program that runs a TypeScript file, and its arguments before that file. */
   readonly node: readonly [program: string, ...args: string[]]
-  /** What makes the names of one run its own, on services that others use too. */
+  /** Makes the names of a run unique on services that others use too. */
   readonly run: string
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
-  /** What is expected of an organization's records; a test expects something else. */
+  /** Returns the expected records of an organization. Tests replace it. */
   readonly expect: typeof expectedOf
 }
 
-/** Ended before it was through. */
+/** The demo was interrupted. */
 export class Interrupted extends Error {
   override name = 'Interrupted'
 }
 
 /**
- * The differences that were found: none when the API returns what was published.
- * @throws Interrupted, or whatever kept it from finding out
+ * Returns the differences: none if the API returns what was published.
+ * @throws Interrupted, or the error that prevented the comparison
  */
-export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<readonly Difference[]> => {
+export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<readonly AnswerDifference[]> => {
   const { say } = parts
   const stopping = new AbortController()
   const interrupted = parts.interrupted.then((reason): never => {
@@ -61,10 +58,10 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
   const services = stack.use(await Promise.race([startServices(parts), interrupted]))
   const work = demonstrate(options, parts, services, stack, stopping.signal)
   const outcome = Promise.race([work, interrupted, deathOf(services)])
-  // What still goes on stops before what it stands on does.
+  // Stops the work before the stack stops the services that it uses.
   outcome.catch(error => stopping.abort(error))
   const { installation, ...shown } = await outcome
-  for (const line of ['', ...tableOf(shown), '', ...linesOf(shown.differences)]) say(line)
+  for (const line of ['', ...caseTable(shown), '', ...differenceLines(shown.differences)]) say(line)
   if (options.once) return shown.differences
 
   for (const line of ['', ...suggestionsOf(installation, shown), '', 'Running until interrupted (Ctrl-C).']) say(line)
@@ -78,7 +75,7 @@ const demonstrate = async (
   services: Services,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
-): Promise<Shown & { readonly installation: Installation }> => {
+): Promise<Shown & { readonly installation: DemoInstallation }> => {
   const { kafkaBrokers, elasticsearchUrl, from } = services
   const names = namesFor(from === 'environment' ? parts.run : undefined)
   const kafka = parts.kafkaAt(kafkaBrokers)
@@ -95,10 +92,10 @@ const demonstrate = async (
 
   const publisher = createPublisher(kafka)
   stack.defer(() => publisher.disconnect())
-  const progress: Progress = step => {
+  const progress: ReportProgress = step => {
     if (!signal.aborted) parts.progress(step)
   }
-  const showing = show(
+  const showing = runScenario(
     { ...options, partitions: PARTITIONS },
     { ...parts, ...installation, names, publisher, client, progress, signal },
   )
@@ -106,10 +103,10 @@ const demonstrate = async (
   return { ...shown, installation }
 }
 
-/** Of the topic of commission events: the default everywhere. */
+/** Of the events topic: the default everywhere. */
 const PARTITIONS = 6
 
-/** Fails when a server that was started here ends. */
+/** Rejects when a server that the demo started ends. */
 const deathOf = ({ kafka, elasticsearch }: Services): Promise<never> =>
   Promise.race([kafka, elasticsearch].flatMap(service => service?.died.then(rethrow) ?? []))
 

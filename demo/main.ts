@@ -1,4 +1,4 @@
-/** `npm run demo`: reads what was asked for, builds the clients, runs the demo, chooses the exit code. */
+/** `npm run demo`: reads the options, builds the clients, runs the demo, sets the exit code. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -8,17 +8,17 @@ import { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts
 import { elasticsearchSettings, kafkaSettings, readSettings } from '../schemas/settings.ts'
 import { untilInterrupted } from '../services/interruption.ts'
 import { progressBar } from '../services/progress-bar.ts'
-import type { Progress } from '../services/service.ts'
+import type { ReportProgress } from '../services/service.ts'
 import { expectedOf } from './data/expected.ts'
 import { type DemoOptions, Interrupted, runDemo } from './demo.ts'
 
 const help = `npm run demo [-- --once] [-- --seed N]
 
 Starts Kafka and Elasticsearch (or uses KAFKA_BROKERS and ELASTICSEARCH_URL), the projector and the API,
-publishes three believable organizations, reads everything back over HTTP and compares. Then it stays up.
+publishes three believable organizations, reads everything back over HTTP and compares. Then it keeps running.
 
-  --once     stops after the comparison: exit code 0 when it holds, 1 when it does not
-  --seed N   other organizations; the same ones for the same N (1)
+  --once     stops after the comparison: exit code 0 if everything is equal, else 1
+  --seed N   makes other organizations; the same N makes the same ones (default 1)
   --help     this text`
 
 const say = (line: string): void => console.log(line)
@@ -32,22 +32,23 @@ const readOptions = (): DemoOptions | undefined => {
     },
   })
   if (values.help) return undefined
-  if (!/^\d{1,6}$/.test(values.seed)) throw new Error(`--seed: expected a whole number to 999999, got ${values.seed}`)
+  if (!/^\d{1,6}$/.test(values.seed))
+    throw new Error(`--seed: expected a whole number from 0 to 999999, got ${values.seed}`)
   return { once: values.once, seed: Number(values.seed), years: 10, pulse: 100 }
 }
 
 const bar = progressBar(process.stdout, say)
-let drawn: Parameters<Progress>[0] | undefined
-const progress: Progress = step => {
+let drawn: Parameters<ReportProgress>[0] | undefined
+const progress: ReportProgress = step => {
   drawn = step
   bar(step)
 }
-/** A bar that was cut short is wiped out: it would stand before the next line, and keep the terminal from wrapping. */
+/** Clears an interrupted bar, which would stay before the next line and keep line wrapping off. */
 const wipeBar = (): void => {
   if (process.stdout.isTTY && drawn && drawn.done < drawn.total) progress({ ...drawn, done: drawn.total })
 }
 
-/** At once: what was started takes some seconds to stop. */
+/** Reports the interruption at once: stopping takes some seconds. */
 const sayInterrupted = (reason: string): string => {
   wipeBar()
   say(`${reason}: stopping all that was started`)
@@ -77,7 +78,7 @@ const run = async (options: DemoOptions): Promise<number> => {
   return differences.length === 0 ? 0 : 1
 }
 
-/** Says what went wrong, and then what went wrong while cleaning up after it. */
+/** Reports the first error, then errors of the cleanup. */
 const codeOf = (error: unknown): number => {
   if (error instanceof SuppressedError) {
     const code = codeOf(error.suppressed)
@@ -98,5 +99,5 @@ const start = async (): Promise<number> => {
   return 0
 }
 
-// Not only an exit code: what was cut short must not go on.
+// Ends the process too: interrupted work must not continue.
 process.exit(await start().catch(codeOf))

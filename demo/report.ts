@@ -1,11 +1,11 @@
-/** What the demo prints at its end: a short table, and what to try next. */
-import type { Difference } from './check/compare.ts'
+/** The output at the end of the demo: a table, and commands to try. */
+import type { AnswerDifference } from './check/compare.ts'
 import { sumByCurrency } from './data/expected.ts'
-import type { Installation } from './run/installation.ts'
-import { percentile } from './run/latency-probe.ts'
+import type { DemoInstallation } from './run/installation.ts'
+import { percentileOf } from './run/latency-probe.ts'
 import type { Shown } from './run/scenario.ts'
 
-export const tableOf = ({ figures, cases }: Shown): string[] => {
+export const caseTable = ({ figures, cases }: Shown): string[] => {
   const { counts, latencies } = figures
   const rows: [string, string][] = [
     ['records published', `${grouped(figures.published)} in ${figures.publishSeconds.toFixed(1)} s`],
@@ -24,7 +24,7 @@ export const tableOf = ({ figures, cases }: Shown): string[] => {
     ]),
     [
       'publish → visible',
-      `p50 ${percentile(latencies, 50).toFixed(0)} ms, p99 ${percentile(latencies, 99).toFixed(0)} ms`,
+      `p50 ${percentileOf(latencies, 50).toFixed(0)} ms, p99 ${percentileOf(latencies, 99).toFixed(0)} ms`,
     ],
   ]
   const width = Math.max(...rows.map(([label]) => label.length))
@@ -34,23 +34,23 @@ export const tableOf = ({ figures, cases }: Shown): string[] => {
 const money = (sums: ReadonlyMap<string, string>): string =>
   sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${grouped(withCents(sum))}`).join('   ')
 
-/** An amount with two decimals, and with more where it has more. */
+/** An amount with at least two decimals. */
 const withCents = (amount: string): string => {
   const [whole, fraction = ''] = amount.split('.')
   return `${whole}.${fraction.padEnd(2, '0')}`
 }
 
-/** Digits in groups of three; an amount keeps all its decimals. */
+/** Groups digits by three. An amount keeps all its decimals. */
 const grouped = (value: number | string): string => {
   const [whole = '', fraction] = String(value).split('.')
   const groups = whole.replace(/\B(?=(\d{3})+$)/g, ',')
   return fraction === undefined ? groups : `${groups}.${fraction}`
 }
 
-/** Differences that are printed one by one. */
+/** Differences that are printed. */
 const DIFFERENCES_SHOWN = 100
 
-export const linesOf = (differences: readonly Difference[]): string[] => {
+export const differenceLines = (differences: readonly AnswerDifference[]): string[] => {
   if (differences.length === 0) return ['Everything the API returned is what was published.']
   const shown = differences.slice(0, DIFFERENCES_SHOWN)
   return [
@@ -61,7 +61,7 @@ export const linesOf = (differences: readonly Difference[]): string[] => {
 }
 
 export const suggestionsOf = (
-  { base, apiAdmin, projectorAdmin, folder, settings }: Installation,
+  { base, apiAdmin, projectorAdmin, folder, settings }: DemoInstallation,
   { cases: [first] }: Pick<Shown, 'cases'>,
 ): string[] => {
   if (first === undefined) return []
@@ -83,26 +83,26 @@ export const suggestionsOf = (
     '  # money that has left, and everyone who was ever paid',
     withKey('/payroll_files?limit=5'),
     withKey('/reps?limit=5'),
-    '  # what changed, from the beginning; what of this payout; and what all of it adds up to',
+    '  # all changes from the first one on; the history of this payout; the totals',
     withKey('/changes?limit=3'),
     withKey(`/payouts/${replaced}/history`),
     withKey('/totals'),
-    '  # the whole description, without a key',
+    '  # the OpenAPI description, which needs no key',
     `  curl -s '${base}/openapi.json'`,
-    '  # for operators: how far each partition is, what is counted, whether all is well',
+    '  # for operators: the position of each partition, the metrics, the readiness',
     `  curl -s '${projectorAdmin}/status'`,
     `  curl -s '${projectorAdmin}/metrics'`,
     `  curl -s '${projectorAdmin}/readyz'`,
     `  curl -s '${apiAdmin}/readyz'`,
-    '  # and for people, in a browser: how the API is, and all that it answers',
+    '  # for people, in a browser: the status of the API, and its reference',
     `  ${apiAdmin}/`,
     `  ${apiAdmin}/reference`,
-    '  # the commands of an operator, here: the records that were refused; a key; how far the projection is',
+    '  # commands of an operator: list parked records, make a key, show the status of the projection',
     `  export ${settings}`,
     '  npm run -s parked -- list',
     `  npm run -s keys -- create --org ${organization.id} --name Mine`,
     '  npm run -s projection -- status',
-    '  # and for the examples of docs/reading.md and docs/analysts.md',
+    '  # for the examples of docs/reading.md and docs/analysts.md',
     `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}'`,
     '',
     `The logs of projector and API are in ${folder}`,

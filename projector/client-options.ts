@@ -1,4 +1,4 @@
-/** From settings to the options of the clients. Each default that could surprise is said explicitly. */
+/** Converts settings to client options. Sets explicitly each default that could surprise. */
 import type { ClientOptions } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
 import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
@@ -13,12 +13,12 @@ export const kafkaConfig = (
   clientId: string,
   readFile: ReadFile,
 ): KafkaConfig => {
-  // Every client of ours is made with this.
+  // Here, because every Kafka client is created with this function.
   readFromTheBeginning()
   return {
     clientId,
     brokers: settings.KAFKA_BROKERS,
-    // The client's own lines quote addresses and errors in many forms; what matters is said by us, once.
+    // The client's log lines quote addresses and errors in many forms. We log what matters, once.
     logLevel: kafkajs.logLevel.NOTHING,
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
@@ -44,7 +44,7 @@ export const elasticsearchConfig = (
   readFile: ReadFile,
 ): ClientOptions => ({
   nodes: settings.ELASTICSEARCH_URL,
-  // Trying again is ours: the client would repeat without telling, and counts a time-out as a failure for good.
+  // `keepTrying` retries: the client would retry silently, and treat a timeout as final.
   maxRetries: 0,
   requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
   compression: false,

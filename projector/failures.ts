@@ -1,17 +1,17 @@
 /**
- * The one table of what stops the projector. Anything else that goes wrong is either a record's own fault (parked, see
- * `schemas/errors.ts`) or is tried again until it works.
+ * Everything that stops the projector. Any other failure is either a record's own fault (parked, see
+ * `schemas/errors.ts`) or is retried until it works.
  */
 export const stops = {
   settings_wrong: 'a setting is wrong or missing',
-  port_unavailable: 'the admin port cannot be listened on',
+  port_unavailable: 'cannot listen on the admin port',
   topic_missing: 'a topic does not exist',
   topic_unsuitable: 'a topic is configured so that records could be lost',
   source_changed: 'the topic is not the one this projection was made from',
-  records_deleted: 'records of the topic that were not to be deleted are gone',
-  position_went_back: 'a published position lies behind where it was: Elasticsearch was restored from a copy',
-  index_missing: 'an index that was there is gone',
-  index_replaced: 'an index is not the one that was projected into: it was restored from a copy, or made anew',
+  records_deleted: 'records of the topic were deleted',
+  position_went_back: 'a published position went back: Elasticsearch was restored from a snapshot',
+  index_missing: 'an index or control document is missing',
+  index_replaced: 'an index was replaced: it was restored from a snapshot, or created again',
   index_unsuitable: 'an index has another mapping or other settings than this version writes',
   rules_changed: 'the projection was made by another version of the rules',
   group_shared: 'the consumer group has members of another installation',
@@ -24,10 +24,10 @@ export const stops = {
 } as const
 export type StopCode = keyof typeof stops
 
-/** Values that may stand beside an error: places and counts, never content. */
+/** Context of an error: places and counts, never content. */
 export type Where = Readonly<Record<string, string | number | boolean | null>>
 
-/** Ends the process with a non-zero code. Safe to log: it is made of our own words, codes and places only. */
+/** Ends the process with a non-zero code. Safe to log: made only of our own words, codes and places. */
 export class StopError extends Error {
   override name = 'StopError'
   readonly code: StopCode
@@ -39,7 +39,7 @@ export class StopError extends Error {
   }
 }
 
-/** What may be said of an error of another library: its class, never its message, which can quote a document. */
+/** Returns the code or class of an error. Never the message of another library: it can quote a document. */
 export const nameOf = (error: unknown): string => {
   if (error instanceof StopError) return error.code
   return error instanceof Error ? error.name : typeof error

@@ -1,18 +1,15 @@
-/**
- * Whether the projector can do its work now, and what is in the way. Says each change once, in the log and on /readyz.
- */
+/** Whether the projector can work now, and what prevents it. Reports each change once, in the log and on /readyz. */
 export type Health = {
-  /** What a part still does before it works for the first time, or again: that is no trouble. */
+  /** What a part is doing before it is ready. This is no trouble. */
   readonly prepare: (part: string, what: string) => void
-  /** A reason not to be ready, by the part it concerns; undefined when the part works again. */
+  /** Why a part is not ready; undefined when it works again. */
   readonly set: (part: string, reason: string | undefined) => void
   /**
-   * Carries out one of several tasks that concern a part. It tells of what is in its way, and with undefined that
-   * nothing is any more: the part works again when that holds for all of them. One that takes longer than `slow`
-   * milliseconds is a reason too.
+   * Runs one of several tasks of a part. A task tells its reason not to be ready, or undefined when it works again. The
+   * part works again when all its tasks do. A task longer than `slow` milliseconds is a reason too.
    */
   readonly during: <Result>(part: string, task: (tell: Tell) => Promise<Result>, slow?: number) => Promise<Result>
-  /** Drops what was told of a generation that is left alone: its parts begin with its name. */
+  /** Drops the reasons of a generation that has stopped: those of parts whose names begin with its name. */
   readonly forget: (generation: string) => void
   readonly reasons: () => Record<string, string>
 }
@@ -20,7 +17,6 @@ export type Tell = (reason: string | undefined) => void
 
 type Task = { readonly part: string; readonly slowAt: number }
 
-/** What is told of each change. */
 export type HealthLog = Readonly<Record<'warn' | 'info', (details: Told, message: string) => void>>
 type Told = { readonly part: string; readonly reason?: string; readonly what?: string }
 
@@ -36,7 +32,7 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
       if (before === undefined) log.warn({ part, reason }, 'does not work; trying again')
     } else if (forget(part, who)) log.info({ part }, 'works again')
   }
-  /** Whether it was the last that was in the way. */
+  /** Returns whether this was the last reason of the part. */
   const forget = (part: string, who: unknown): boolean => {
     const before = told.get(part)
     before?.delete(who)
@@ -59,7 +55,7 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
         return await task(reason => tell(part, who, reason))
       } finally {
         running.delete(who)
-        // Given up: nobody is in trouble any more, but nothing works again either.
+        // If the task was given up, its reason ends, but nothing works again: no log line.
         forget(part, who)
       }
     },

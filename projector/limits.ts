@@ -1,202 +1,148 @@
-/**
- * Every limit of the projector: what it counts, its unit, and why it is what it is.
- */
+/** Every limit of the projector: what it counts, its unit, and its reason. */
 
 import { getHeapStatistics } from 'node:v8'
 
 const MiB = 1024 * 1024
 
-/** Bytes asked of one partition in one fetch. A larger record still comes, alone. */
+/** Bytes of one partition in one fetch. A larger record still comes, alone. */
 export const FETCH_PARTITION_BYTES = 256 * 1024
-/** Bytes asked of all partitions in one fetch. */
+/** Bytes of all partitions in one fetch. */
 export const FETCH_BYTES = 8 * MiB
-/**
- * Milliseconds a fetch waits for something new. kafkajs's default of 5,000 makes every seek and stop take that long.
- */
+/** Milliseconds a fetch waits for records. kafkajs's default of 5,000 makes every seek and stop take that long. */
 export const FETCH_WAIT_MS = 200
-/**
- * Milliseconds between a fetch that brought less than so many bytes and the next: records that come one by one are
- * taken in groups.
- */
+/** Milliseconds of pause after a fetch of less than FETCH_REST_BYTES: single records are then taken in groups. */
 export const FETCH_REST_MS = 10
 export const FETCH_REST_BYTES = 64 * 1024
 
 /** Milliseconds without a heartbeat after which the group gives our partitions to others. */
 export const SESSION_TIMEOUT_MS = 10_000
 export const HEARTBEAT_INTERVAL_MS = 3_000
-/**
- * Milliseconds that the members of a group have to come back when its partitions are shared out again: they hear of it
- * by heartbeat.
- */
+/** Milliseconds that members have to rejoin in a rebalance, of which they learn by heartbeat. */
 export const REBALANCE_TIMEOUT_MS = 15_000
 
-/**
- * Bytes of records read and not yet written, per partition: above it the partition is paused, below half it resumes.
- */
+/** Bytes read and not yet written, per partition: above it the partition pauses, below half it resumes. */
 export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
-/** Bytes of one partition's records that are projected together; more only where one fetch brought more. */
+/** Bytes of one partition's records that are projected together. A larger record is projected alone. */
 export const BATCH_BYTES = 1 * MiB
 /**
- * Bytes of a parked record that is kept whole, as the JSON of its document, where the value is base64. Elasticsearch
- * reckons with five times a document's bytes, and refuses for ever what is over a tenth of its heap: with 1 GB of heap
- * this is nearly the most.
+ * Bytes of a parked record that is kept whole, as JSON with base64. Elasticsearch counts a document's bytes five times,
+ * and refuses for ever more than a tenth of its heap: with 1 GB of heap this is nearly the most.
  */
 export const PARKED_BYTES_MAX = 16 * MiB
-/** Bytes of a batch of records once it is decompressed: a few kilobytes can become all of the memory. */
+/** Bytes of a decompressed batch of records: a few kilobytes can fill all memory. */
 export const DECOMPRESSED_BYTES_MAX = 512 * MiB
 
-/**
- * Records that are projected together: what each of them replaces is loaded, and may be much larger than the record.
- */
+/** Records that are projected together. The documents they replace are loaded, and may be much larger. */
 export const BATCH_RECORDS = 500
 /**
- * Bytes of records between being decoded and being written, over all partitions: parsed they take several times that.
- * More than the bulk requests under way need only waits in memory: measured, a sixth of the time went into collecting
- * it.
+ * Bytes of records from decoding to writing, over all partitions. Parsed, they take several times that. More than the
+ * bulk requests need only waits in memory: measured, garbage collection took a sixth of the time.
  */
 export const DECIDED_BYTES = 6 * MiB
 /** Batches of one partition that may be written at the same time. */
 export const WRITES_IN_FLIGHT_PER_PARTITION = 4
-/**
- * Bulk requests under way at the same time, over all partitions: with four, Elasticsearch hardly ever waits for the
- * next.
- */
+/** Concurrent bulk requests over all partitions. With four, Elasticsearch hardly ever waits for the next. */
 export const BULKS_IN_FLIGHT = 4
-/**
- * Bytes and documents of one bulk request. Elasticsearch refuses above 100 MB; measured best at 500 to 2,000 documents.
- */
+/** Bytes and documents of a bulk request. Elasticsearch refuses above 100 MB; 500 to 2,000 documents measured best. */
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
-/** Requests of different partitions up to this size together go as one: bytes of bulk requests, documents of others. */
+/** Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. */
 export const GATHERED_BYTES = 256 * 1024
 export const GATHERED_IDS = 200
-/**
- * Bytes a bulk request is not made smaller than after lost connections: no limit on the way is lower, and most have
- * other causes.
- */
+/** Least bytes of a bulk request after lost connections: no limit on the way is lower, and most have other causes. */
 export const BULK_BYTES_LEAST = 1 * MiB
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
-/** Bytes of its answer: documents may be large, and what does not fit is asked for by itself. */
+/** Bytes of the response to a multi-get: documents may be large. The rest is requested separately. */
 export const MGET_BYTES = 16 * MiB
 
 /**
- * Bytes of decided state kept per partition, so that Elasticsearch need not be asked for it again: with six partitions
- * at most a tenth of the heap. What is replaced soon after is found here; more would take memory that is promised to
- * others.
+ * Bytes of decided documents cached per partition, so that Elasticsearch need not be asked again: with six partitions
+ * at most a tenth of the heap. Documents replaced soon are found here; more would take memory promised to others.
  */
 export const CACHE_BYTES_PER_PARTITION = Math.min(8 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 60))
-/** Besides, bytes of reps, periods and the like: some thousands of them, asked for again only after as many payouts. */
+/** Further bytes for reps, periods and the like: some thousands, read again only after as many payouts. */
 export const CACHE_HEAD_BYTES_PER_PARTITION = CACHE_BYTES_PER_PARTITION / 2
 
-/**
- * Milliseconds an Elasticsearch request may take before it is tried again: 30 s after it is well, everything goes on.
- */
+/** Milliseconds before an Elasticsearch request is retried: everything continues within 30 s of its recovery. */
 export const ELASTICSEARCH_TIMEOUT_MS = 20_000
-/** Milliseconds without an answer of Elasticsearch after which we do not call ourselves ready. */
+/** Milliseconds without an answer from Elasticsearch after which we are not ready. */
 export const ELASTICSEARCH_SLOW_MS = 5_000
-/** Waiting before a retry: doubled each time from the first to the last, then a random half of it. Milliseconds. */
+/** Milliseconds before a retry: doubled each time, from first to last. Half of it is random. */
 export const RETRY_FIRST_MS = 50
 export const RETRY_LAST_MS = 5_000
 
 /** Milliseconds between two refreshes while all partitions are far behind: nobody waits for single records then. */
 export const REFRESH_BEHIND_MS = 5_000
-/** Milliseconds that are rested after a refresh at most: otherwise half as many as it took. */
+/** Longest pause after a refresh, in milliseconds; otherwise half of the refresh's duration. */
 export const REFRESH_REST_MS = 500
-/** Records still to be written up to the end of its partition from which on it counts as far behind. */
+/** Records not yet written above which a partition is far behind. */
 export const FAR_BEHIND_RECORDS = 1_000
 
-/**
- * Milliseconds between two looks at the ends of the partitions; the contract lets Projection-Time stand still for
- * 1,000.
- */
+/** Milliseconds between two reads of the ends. By contract Projection-Time may stand still for 1,000. */
 export const ENDS_INTERVAL_MS = 400
-/**
- * Milliseconds between two looks at who owns the partitions, and that one may be without an owner: a rebalance takes up
- * to 25 s.
- */
+/** Milliseconds between two checks of owners, and that a partition may lack one: a rebalance takes up to 25 s. */
 export const OWNERS_LOOK_MS = 5_000
 export const OWNERS_GRACE_MS = 30_000
-/** Milliseconds between two looks at Elasticsearch's clock. */
+/** Milliseconds between two reads of Elasticsearch's clock. */
 export const CLOCK_LOOK_MS = 5_000
-/**
- * Milliseconds that two clocks may be apart. `as_of` waits for several times as long before it takes an instant for
- * over.
- */
+/** Milliseconds that two clocks may differ. `as_of` waits several times as long before an instant counts as over. */
 export const CLOCKS_APART_MS = 5_000
 /**
- * Milliseconds by which a record may be older than a look that did not see it: a broker shows it only once all copies
- * have it, 30 s with its own `replica.lag.time.max.ms`. `as_of` waits for as long. Beyond that its clock is behind.
+ * Milliseconds that a record may be older than a read of the end that did not include it. A broker shows a record once
+ * all replicas have it, 30 s with the default `replica.lag.time.max.ms`. `as_of` waits as long. An even older record
+ * means that the broker's clock is behind.
  */
 export const RECORDS_LATE_MS = 30_000
-/**
- * Milliseconds that a partition is trusted while it is verified again: its last record is found in a few, if it is
- * there.
- */
+/** Milliseconds that a partition stays trusted while it is verified again. An existing record is found in a few. */
 export const VERIFYING_TRUSTED_MS = 2_000
 /** Milliseconds between two identifications of the source. */
 export const IDENTIFY_INTERVAL_MS = 10_000
 /** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */
 export const COMMIT_INTERVAL_MS = 1_000
-/**
- * Milliseconds between two looks of the watchdog, and what lies between two at most counts as: a frozen process is not
- * stuck.
- */
+/** Milliseconds between two checks of the watchdog, and the most that one counts: a frozen process is not stuck. */
 export const WATCHDOG_INTERVAL_MS = 1_000
 export const WATCHDOG_GAP_MS = 2_000
 /**
- * Milliseconds without any progress, with work waiting and everything answering, or out of the group, after which the
- * projector ends itself. A rebalance that waits for a dead member, then for a dead leader, is over before.
+ * Milliseconds without progress, or out of the group, after which the projector ends itself. A rebalance that waits for
+ * a dead member, then for a dead leader, takes less.
  */
 export const STUCK_MS = 60_000
-/**
- * Milliseconds after which a look at the ends of the partitions that is not answered means that Kafka does not answer.
- */
+/** Milliseconds without a read of the ends after which Kafka counts as not answering. */
 export const ENDS_LATE_MS = 5_000
-/** Milliseconds between two looks at which generations are to be kept up. */
+/** Milliseconds between two reads of the list of generations to keep up. */
 export const FOLLOW_MS = 2_000
-/**
- * Milliseconds after which a spare generation whose stream failed is tried again: it joins its group anew each time.
- */
+/** Milliseconds before a failed spare generation is started again: each start joins its group anew. */
 export const SPARE_RETRY_MS = 30_000
-/**
- * Milliseconds between two looks at how far the generation is that another one follows: doubled each time, from the
- * first to the last.
- */
+/** Milliseconds between two reads of a followed generation's position: doubled each time, from first to last. */
 export const FOLLOWED_LOOK_FIRST_MS = 10
 export const FOLLOWED_LOOK_LAST_MS = 200
-/** Milliseconds after which it is said that one waits for the other. */
+/** Milliseconds after which a wait for the followed generation is reported. */
 export const FOLLOWED_LATE_MS = 5_000
-/** Milliseconds between two looks at how far a rebuild is. */
+/** Milliseconds between two reads of a rebuild's progress. */
 export const REBUILD_LOOK_MS = 250
-/** Milliseconds: a rebuild has caught up when all that was in the topic so long ago, or less, is published. */
+/** A rebuild has caught up when all records of at most this many milliseconds ago are published. */
 export const CAUGHT_UP_MS = 5_000
-/** Receipts that wait at the same time in one process: one multi-get has room for as many. */
+/** Receipts that wait at once in one process: one multi-get holds as many. */
 export const RECEIPTS_WAITING_MAX = 1_000
-/** Seconds that a receipt is waited for at most: proxies between cut a request that is silent for longer. */
+/** Longest wait for a receipt, in seconds: proxies cut a request that is silent for longer. */
 export const RECEIPT_WAIT_SECONDS_MAX = 60
-/**
- * Milliseconds between the end of a look at what receipts wait for and the next: ten small multi-gets a second cost
- * next to nothing.
- */
+/** Milliseconds of pause between two reads for receipts: ten small multi-gets a second cost next to nothing. */
 export const RECEIPTS_LOOK_INTERVAL_MS = 100
-/**
- * Milliseconds after which a look that is not answered is given up: who asked is told so, and the next look is another
- * request.
- */
+/** Timeout of a read for receipts, in milliseconds: the clients are told, and the next read is another request. */
 export const RECEIPTS_LOOK_TIMEOUT_MS = 3_000
-/** Milliseconds between two lines that say where each partition stands. */
+/** Milliseconds between two log lines of each partition's position. */
 export const REPORT_INTERVAL_MS = 30_000
-/** Milliseconds a stop waits for what was read to be published; what is not is read again by the next owner. */
+/** Milliseconds a stop waits for read records to be published. The next owner reads the rest again. */
 export const DRAIN_TIMEOUT_MS = 5_000
 /**
- * Milliseconds a stop waits for all of its streams, to publish and to leave their groups. While others of its group
- * have not heard that a member has come or gone a member cannot leave it: they do with their next heartbeat.
+ * Milliseconds a stop waits for all streams to publish and leave their groups. A member cannot leave before the other
+ * members know of the last change of the group, which they learn by heartbeat.
  */
 export const STREAMS_STOP_TIMEOUT_MS = 6_500
-/** Milliseconds a projector that fails waits for Kafka to hear that it leaves. */
+/** Milliseconds a failing projector waits to leave its groups. */
 export const LEAVE_TIMEOUT_MS = 1_500
-/** Milliseconds any stop waits for each of the other clients. */
+/** Milliseconds a stop waits for each other client to disconnect. */
 export const DISCONNECT_TIMEOUT_MS = 500
-/** Milliseconds a stop may take in all before it is cut. Operators are promised 10 s. */
+/** Milliseconds a stop may take before the process exits. Operators are promised 10 s. */
 export const STOP_TIMEOUT_MS = 9_000

@@ -16,7 +16,7 @@ import { STOP_TIMEOUT_MS } from './limits.ts'
 import { runProjector } from './projector.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
-/** Writes the last lines of the log, once there is one. */
+/** Writes the last log lines, once there is a log. */
 let endLog = (): void => undefined
 
 const main = async (): Promise<number> => {
@@ -32,7 +32,7 @@ const main = async (): Promise<number> => {
   })
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    // Again and again: from a terminal it comes twice, from npm too, and nobody listening would be the end at once.
+    // Keep the listener: a terminal and npm send the signal twice, and without a listener the second one kills.
     process.on(signal, () => {
       if (stopping.signal.aborted) return
       log.info({ signal }, 'stopping')
@@ -64,7 +64,7 @@ const main = async (): Promise<number> => {
     return 0
   } catch (error) {
     if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)
-    // The message of another's error can quote what it was given; where it came from cannot.
+    // The message of another library's error can quote its input. Its place cannot.
     else log.fatal({ code: 'defect', error: nameOf(error), frames: errorPlace(error).at }, 'stopped by a defect')
     return 1
   }
@@ -77,6 +77,5 @@ try {
   process.exitCode = 1
 }
 endLog()
-// Ends connections that are left. Closing the clients would wait for requests under way, and a silent server answers
-// none.
+// Ends open connections. Closing the clients would wait for requests, which a silent server never answers.
 process.exit()

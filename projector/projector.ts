@@ -1,8 +1,7 @@
 /**
- * The whole projector, from two reachable services to two streams that flow: commission events and API keys.
- *
- * The live generation is looked up or, at a first start, created; each stream then runs by itself until the signal, or
- * until something stops all. Generations that come to be kept up, or no longer are, are followed while it runs.
+ * The running projector, from two reachable services to the streams of commission events and API keys. Looks up the
+ * live generation or, at a first start, creates it. Runs each stream until the signal, or until a failure stops all,
+ * and follows changes of the generations to keep up.
  */
 import type { Admin } from 'kafkajs'
 import { startAdmin } from './admin/admin.ts'
@@ -12,13 +11,13 @@ import { createClocks, sayChange } from './elasticsearch/clocks.ts'
 import { readGenerations } from './generations/generations.ts'
 import { createHealth } from './health.ts'
 import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
-import { type Context, kafkaAnswers, prepare, type Settings } from './start.ts'
+import { kafkaAnswers, prepare, type Settings, type StartContext } from './start.ts'
 import { createKeepUp } from './stream/keep-up.ts'
-import { createMetrics } from './stream/metrics.ts'
+import { createProjectorMetrics } from './stream/metrics.ts'
 import { type RunningStream, type StreamOptions, startStream } from './stream/stream.ts'
 
-/** Runs until the signal. @throws StopError, or whatever else stopped it */
-export const runProjector = async (settings: Settings, context: Context): Promise<void> => {
+/** Runs until the signal. @throws StopError, or another error that stopped it */
+export const runProjector = async (settings: Settings, context: StartContext): Promise<void> => {
   const { kafka, kafkaWithConnectHook, log, signal, patience, now, elapsed, elasticsearch, ...testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
@@ -27,9 +26,9 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   const clocks = createClocks({ send: elasticsearch.send, now, elapsed, onChange: sayChange(log) })
   const statuses = () => keepUp.streams().flatMap(stream => stream.status())
   const receipts = createReceipts(lookInto(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX), patience.sleep)
-  const metrics = createMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
+  const metrics = createProjectorMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
 
-  // What stops us must not be held up by what may be the reason.
+  // Bounded: a client that does not answer must not delay the stop.
   const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
     Promise.race([
       client.disconnect().catch(() => undefined),
@@ -46,7 +45,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     warn: log.warn.bind(log),
   }
   const startOne = async (options: StreamOptions, fail: (error: unknown) => void): Promise<RunningStream> => {
-    // An admin client of its own: the client's calls for two topics at once disturb each other's metadata.
+    // One admin client per stream: the client's calls for two topics at once disturb each other's metadata.
     const streamAdmin = kafka.admin()
     try {
       await kafkaAnswers(() => streamAdmin.connect(), health, context)
@@ -73,7 +72,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
   const server = await startAdmin(settings.PROJECTOR_ADMIN_HOST, settings.PROJECTOR_ADMIN_PORT, {
-    // Said from the first moment on: this port is the last to close.
+    // Not ready from the start of a stop: this port closes last.
     health: { reasons: () => (signal.aborted ? { projector: 'stopping' } : health.reasons()) },
     registry: metrics.registry,
     failed: keepUp.failed,
@@ -120,7 +119,7 @@ export const runProjector = async (settings: Settings, context: Context): Promis
     await Promise.allSettled(keepUp.streams().map(stream => stream.abandon()))
     throw error
   }
-  // A stream that is joining its group now is waited for: left half-way, it keeps a place there until its session ends.
+  // Wait for a stream that is joining its group: left half-way, it stays a member until its session times out.
   const begun = new Set(keepUp.streams())
   const stopped = Promise.all([
     ...[...begun].map(stream => stream.stop()),

@@ -1,6 +1,6 @@
 /**
- * Makes a generation beside the live one: the same topic from its first record on, by the same steps, until it has
- * caught up. It can be stopped at any time and goes on where its positions are; several at once share the partitions.
+ * Makes a generation beside the live one: the same topic from its first record, by the same steps, until it has caught
+ * up. A stopped rebuild continues at its positions. Several processes share the partitions.
  */
 
 import type { Elasticsearch, Patience } from './elasticsearch/client.ts'
@@ -9,7 +9,7 @@ import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { type Ends, fetchEnds, type SourceAdmin } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
-import { createMetrics } from './stream/metrics.ts'
+import { createProjectorMetrics } from './stream/metrics.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
 import { type StreamContext, type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
 
@@ -19,28 +19,28 @@ export type RebuildContext = {
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly now: () => number
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
-  /** Told what does not work, and that it works again. */
+  /** Called with a line about trouble. */
   readonly say: (line: string) => void
   readonly onProgress: (progress: RebuildProgress) => void
   /** The published position of every partition, in order. */
   readonly positions: Positions
-  /** What is to be reached, of one that follows another: where that one is. Otherwise where the topic ends. */
+  /** The ends to reach: the positions of the followed generation, if any; otherwise the ends of the topic. */
   readonly ends?: () => Promise<readonly Pick<Ends[number], 'partition' | 'end'>[]>
   readonly signal: AbortSignal
   readonly testHooks?: TestHooks
 }
 
-/** Records published and to be published, over all partitions. */
+/** Records published, and in total, over all partitions. */
 export type RebuildProgress = { readonly done: number; readonly total: number }
 
 /**
- * Resolves once all that was in the topic a moment ago is published, or with `stopped` when the signal came before.
+ * Resolves with `caught up` once all records of CAUGHT_UP_MS ago are published, or with `stopped` at the signal.
  * @param maxRate records a second, over all partitions
- * @throws StopError, or whatever else ends a stream
+ * @throws StopError, or another error that ends the stream
  */
-export const rebuild = async (
+export const rebuildCommand = async (
   options: StreamOptions,
   maxRate: number,
   context: RebuildContext,
@@ -58,7 +58,7 @@ export const rebuild = async (
     elapsed,
     clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockSays[code]) }),
     health: createHealth({ warn: tell, info: () => undefined }, elapsed),
-    metrics: createMetrics(() => []).of(options.stream),
+    metrics: createProjectorMetrics(() => []).of(options.stream),
     fail: failure.reject,
     pace: createPace(maxRate, elapsed, patience.sleep, signal),
     ...testHooks,
@@ -76,7 +76,7 @@ export const rebuild = async (
   }
 }
 
-/** Whether everything that was there a moment ago is published; false when it is stopped. */
+/** Returns whether the generation has caught up; false at the signal. */
 const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
   const { admin, positions, onProgress, elapsed, patience, signal } = context
   for (;;) {

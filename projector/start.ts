@@ -34,9 +34,9 @@ import { RULES_VERSION } from './rules/rules.ts'
 import type { Wanted } from './stream/keep-up.ts'
 import type { StreamContext, StreamOptions, TestHooks } from './stream/stream.ts'
 
-export type Context = {
+export type StartContext = {
   readonly kafka: Kafka
-  /** The same, for a consumer whose connections must be heard of. */
+  /** The same, with a callback for each new connection of a consumer. */
   readonly kafkaWithConnectHook: StreamContext['kafkaWithConnectHook']
   readonly elasticsearch: Elasticsearch
   readonly log: Logger
@@ -58,7 +58,7 @@ export const prepare = async (
   settings: Settings,
   admin: SourceAdmin & { connect(): Promise<void> },
   health: Health,
-  context: Context,
+  context: StartContext,
 ): Promise<(failed: readonly { readonly generation: string }[]) => Promise<Wanted>> => {
   const { elasticsearch, patience, signal, log } = context
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
@@ -92,7 +92,7 @@ export const prepare = async (
     if (generations === undefined)
       throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
     if (generations.floor === null) await finishSwap(steps, health)
-    // A name may come again, for another one.
+    // A dropped generation's name may be used again.
     for (const name of opened.keys()) if (!generations.kept.includes(name)) opened.delete(name)
     const streams: StreamOptions[] = []
     const broken = new Map<string, StopError>()
@@ -103,7 +103,7 @@ export const prepare = async (
         const identity = known?.identity ?? (await readGeneration(generation, steps))
         if (identity !== undefined && identity.rules_version !== rulesVersion) {
           others.push(identity)
-          // The API goes by them, whichever program keeps it up.
+          // The API relies on these ids, whichever program keeps the generation up.
           await recordIndices(identity, Object.keys(generationIndices(prefix, generation, shards)), steps)
         } else {
           const options =
@@ -117,23 +117,23 @@ export const prepare = async (
         broken.set(generation, error)
       }
     }
-    // Those of another version are kept up by another program. Without one of ours there is nothing for us to do.
+    // Another program keeps up generations of another rules version. Without one of ours, there is nothing to do.
     const [other] = others
     if (streams.length === 0 && broken.size === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
     return { live: generations.live, streams, broken }
   }
-  // Before anything is written: what was projected must be of this source.
+  // Before the first write: existing generations must be of this source.
   const isFirst = (await readGenerations(steps)) === undefined
   if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
   else await openKept()
-  // Made before anything is live: where something is, it was there.
+  // Created before a generation is live: if one is live, they must exist.
   const keysIdentity = isFirst
     ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
     : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
   await makeFirstLive(FIRST_GENERATION, steps)
 
   const controlIndex = controlIndexOf(prefix)
-  // Keys that were revoked while nobody read are not served as valid: first up to where the topic ends now.
+  // Serve keys only after the present end of the topic is reached: some may have been revoked while no projector ran.
   const keysPosition = await readPosition(0, { index: controlIndex, generation: API_KEYS_GENERATION, request: ask })
   await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
 
@@ -154,7 +154,7 @@ export const prepare = async (
   }
 }
 
-/** Nobody can read before it is done; what is published goes on all the same. */
+/** Nobody can read before the swap is finished. Publishing continues. */
 const finishSwap = async (steps: PrepareSteps, health: Health): Promise<void> => {
   try {
     await settle(steps)
@@ -165,7 +165,7 @@ const finishSwap = async (steps: PrepareSteps, health: Health): Promise<void> =>
   }
 }
 
-/** What the stream of a generation is started with. */
+/** Returns the stream options of a generation. */
 export const eventsOptions = (identity: Identity, groupId: string, prefix: string): StreamOptions => {
   const { generation } = identity
   return {
@@ -183,11 +183,11 @@ export const eventsOptions = (identity: Identity, groupId: string, prefix: strin
 }
 const searchedKinds: ReadonlySet<string> = new Set(listKinds)
 
-/** Asks Kafka until it answers. @throws StopError for what no patience helps against */
+/** Retries until Kafka answers. @throws StopError for an error that no retry mends */
 export const kafkaAnswers = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
-  { signal, patience }: Context,
+  { signal, patience }: StartContext,
 ): Promise<Result> =>
   keepTrying(() => attempt().catch(asUnavailable), signal, {
     ...patience,

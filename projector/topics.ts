@@ -1,4 +1,4 @@
-/** `npm run topics`: creates the topics where they are missing, so that they keep every record. */
+/** `npm run topics`: creates missing topics, configured to keep every record. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
@@ -16,7 +16,7 @@ const main = async (): Promise<void> => {
   try {
     const wanted = [
       { topic: settings.KAFKA_EVENTS_TOPIC, numPartitions: settings.KAFKA_EVENTS_PARTITIONS },
-      // Keys are few, and a secret used twice must be seen in order, whichever organization uses it.
+      // One partition: keys are few, and all uses of one secret must be in order, across organizations.
       { topic: settings.KAFKA_API_KEYS_TOPIC, numPartitions: 1 },
     ]
     const there = new Set(await admin.listTopics())
@@ -26,7 +26,7 @@ const main = async (): Promise<void> => {
         continue
       }
       await admin.createTopics({
-        // The client's own waiting fails when the broker that it asks has not heard of the topic yet.
+        // The client's own wait fails when the broker it asks does not know the topic yet.
         waitForLeaders: false,
         topics: [{ topic, numPartitions, replicationFactor: settings.KAFKA_REPLICATION_FACTOR ?? -1, configEntries }],
       })
@@ -38,7 +38,7 @@ const main = async (): Promise<void> => {
   }
 }
 
-/** A topic that is there stays as it is. @throws StopError when it is one that the projector refuses */
+/** Leaves an existing topic unchanged. @throws StopError if the projector would refuse it */
 const describeExisting = async (topic: string, wanted: number, admin: kafkajs.Admin): Promise<string> => {
   const warnings = await checkTopicConfiguration(admin, topic)
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
@@ -47,7 +47,7 @@ const describeExisting = async (topic: string, wanted: number, admin: kafkajs.Ad
   return [`${topic} is there already`, ...warnings].join('; ')
 }
 
-/** Milliseconds between two looks for a new topic, and how many. */
+/** Milliseconds between two checks for a new topic, and their number. */
 const LOOK_MS = 100
 const LOOKS = 300
 
@@ -79,7 +79,7 @@ try {
   await main()
 } catch (error) {
   const isOurs = error instanceof SettingsError || error instanceof StopError
-  // What the client says here is of brokers and topics: nothing else is sent.
+  // The client's message is safe: it names brokers and topics only.
   const reason = error instanceof Error ? error.message : nameOf(error)
   process.stderr.write(`${isOurs ? reason : `Kafka: ${reason}`}\n`)
   process.exitCode = 1

@@ -1,6 +1,6 @@
 /**
- * Ends the process at an error that nothing listened for: what it left half done must not be published.
- * Promises: its class and place are said, never its message; the exit code is UNHANDLED_EXIT_CODE.
+ * Ends the process at an unhandled error: half-done work must not be published.
+ * Promises: reports the class and place of the error, never its message. The exit code is UNHANDLED_EXIT_CODE.
  */
 import { type ErrorPlace, errorPlace, UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 

@@ -1,6 +1,5 @@
 /**
- * The version of the form of the API's answers: how their bytes are made of what is stored. It is part of every entity
- * tag, so that no client keeps an answer of another form. To be raised with any change of these bytes:
- * test/golden/answers.test.ts says so.
+ * Version of the form of the API's answers: how their bytes are made from stored documents. Every entity tag contains
+ * it, so that no client keeps another form. Raise it with any change of the bytes (see test/golden/answers.test.ts).
  */
 export const ANSWER_FORM = 1

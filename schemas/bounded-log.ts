@@ -1,20 +1,18 @@
 /**
- * How a log is written to a pipe whose reader may stop or leave. In: the stream of pino (sonic-boom). Out: options of
- * it, and its end.
- * Promises: lines that nobody reads take a bounded amount of memory; those beyond it are dropped, counted, and told of
- *   once when the reader is back; the end of the process waits for the reader only for a moment.
+ * Writes a log to a pipe whose reader may stop or leave. In: pino's stream (sonic-boom). Out: its options and its end.
+ * Promises: unread lines take a bounded amount of memory; lines beyond it are dropped, counted, and reported once when
+ *   the reader is back; the end of the process waits for the reader only briefly.
  */
 
-/** Bytes of log lines that wait for their reader. */
+/** Bytes of log lines that wait for the reader. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024
 
-/** Milliseconds that the last lines may take. */
+/** Milliseconds that writing the last lines may take. */
 const LOG_END_TIME = 500
 
-/** Node's `fs`, as far as sonic-boom writes with it when it does not wait. */
+/** The part of `node:fs` that sonic-boom's `flushSync` uses. */
 type Files = { writeSync: (fd: number, text: string, ...others: never[]) => number }
 
-/** As far as it is used here. */
 type LogStream = {
   on(event: 'drop' | 'drain', listener: () => void): unknown
   flushSync: () => void
@@ -22,20 +20,19 @@ type LogStream = {
 }
 
 /**
- * @param program its stdout is where the log goes
+ * @param program the process: its stdout is the log
  * @param files the default export of `node:fs`
- * @param now milliseconds of a clock that never goes back
+ * @param now milliseconds of a monotonic clock
  */
 export const boundLog = (program: { readonly stdout: unknown }, files: Files, now: () => number) => {
-  // HAZARD: the pipe of a shell blocks. A write that waits in it holds the process, also its end. As soon as Node opens
-  // stdout the pipe blocks no more.
+  // HAZARD: a shell's pipe is blocking: a write to a full pipe blocks the process, even at its end. Node makes the pipe
+  // non-blocking when it opens stdout.
   void program.stdout
   let dropped = 0
 
   /**
-   * HAZARD: sonic-boom's `flushSync` tries again for ever, and holds the process: where the reader has left (EPIPE),
-   * and where it does not read (EAGAIN). pino calls it for each fatal line, too. What cannot be written in time passes
-   * for written.
+   * HAZARD: sonic-boom's `flushSync` retries forever and blocks the process if the reader has left (EPIPE) or does not
+   * read (EAGAIN). pino calls it for each fatal line, too. Here, text that cannot be written in time counts as written.
    */
   const flushInTime = (flush: () => void): void => {
     const { writeSync } = files
@@ -56,7 +53,7 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
   }
 
   return {
-    /** A full pipe answers EAGAIN: it is tried again, for ever while the process runs. */
+    /** A write to a full pipe fails with EAGAIN: retry for as long as the process runs. */
     options: { sync: false, maxLength: LOG_BYTES_MAX, retryEAGAIN: () => true },
 
     /** @param say logs how many lines were dropped */
@@ -72,12 +69,12 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
       })
     },
 
-    /** Writes what can be written at once. Afterwards nothing is logged any more. */
+    /** Writes what can still be written, and ends the log: nothing can be logged afterwards. */
     end: (stream: LogStream): void => {
       try {
         stream.flushSync()
       } catch {
-        // It has nothing to write to: nobody misses these lines.
+        // The stream has no destination: these lines have no reader.
       }
       stream.destroy()
     },

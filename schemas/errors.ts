@@ -1,8 +1,6 @@
-/**
- * The closed lists of what can go wrong for those outside: why a record is parked, and how a request is refused.
- */
+/** The closed lists of codes that publishers and clients see: why a record is parked, and how a request is refused. */
 
-/** Why a record was parked. Where several fit, the first of this list is the reason. */
+/** Why a record was parked. If several reasons apply, the first in this list counts. */
 export const parkCodes = [
   'record_undecodable',
   'type_unknown',
@@ -23,7 +21,7 @@ export const parkCodes = [
 ] as const
 export type ParkCode = (typeof parkCodes)[number]
 
-/** How a request is refused: the code in the body and the status it comes with. */
+/** How a request is refused: the code in the body and its HTTP status. */
 export const refusals = {
   invalid_request: 400,
   invalid_cursor: 400,

@@ -1,6 +1,6 @@
 /**
- * What goes in: the data of every event type, by topic. The order of the fields here is the canonical order in which
- * an event's known fields are kept, compared and served.
+ * The data of every event type, by topic. The order of fields here is the canonical order, in which known fields are
+ * stored, compared and served.
  */
 import Type, { type Static } from 'typebox'
 import { LINE_ITEMS_MAX, TRACE_STEPS_MAX } from './limits.ts'
@@ -9,7 +9,7 @@ import { CalendarDate, Currency, Id, Instant, Money, Nullable, Text, Timezone } 
 export const LineItem = Type.Object({
   id: Id('line'),
   category: Type.Union([Type.Literal('earned'), Type.Literal('recovered'), Type.Literal('adjusted')], {
-    description: 'What the rep earned, what was recovered, what was adjusted.',
+    description: 'Whether the amount was earned, recovered or adjusted.',
   }),
   description: Text,
   amount: Money,
@@ -17,16 +17,16 @@ export const LineItem = Type.Object({
 })
 
 export const TraceStep = Type.Object({
-  step: Type.Integer({ minimum: 1, maximum: TRACE_STEPS_MAX, description: 'The place of the step: 1, 2, 3 …' }),
+  step: Type.Integer({ minimum: 1, maximum: TRACE_STEPS_MAX, description: 'The number of the step: 1, 2, 3 …' }),
   name: Text,
   strategy: Text,
   strategy_version: Text,
-  // Not Type.Record: its pattern `^.*$` would let a key with a line break past the check of its value.
+  // Not Type.Record: its pattern `^.*$` does not match a key with a line break, so that the value would not be checked.
   inputs: Type.Unsafe<Record<string, string>>({
     type: 'object',
     additionalProperties: Text,
     propertyNames: Text,
-    description: 'What the step was given: names and values as text.',
+    description: 'The inputs of the step: names, and values as text.',
   }),
   output_amount: Money,
   deal_id: Nullable(Id('deal')),
@@ -104,7 +104,7 @@ export const ApiKeyCreated = Type.Object({
   name: Text,
   secret_sha256: Type.String({
     pattern: '^[0-9a-f]{64}$',
-    description: 'SHA-256 of the whole key text, 64 lower-case hex.',
+    description: 'SHA-256 of the whole key text, 64 lower-case hex digits.',
   }),
   last4: Type.String({ pattern: '^[0-9A-Za-z_-]{4}$', description: 'The last four characters of the key text.' }),
   permissions: Type.Array(Type.Literal('read')),
@@ -129,16 +129,16 @@ export const eventSchemas = {
   },
 } as const
 
-/** Which of the two topics: commission events, or API keys. */
+/** The two topics: commission events and API keys. */
 export type Stream = keyof typeof eventSchemas
 
 type EventsOf<Schemas extends Record<string, Type.TSchema>> = {
   [Name in keyof Schemas & string]: { readonly type: Name; readonly data: Static<Schemas[Name]> }
 }[keyof Schemas & string]
 
-/** An event of the commission topic whose data keeps every rule of its schema. */
+/** An event of the commission topic with valid data. */
 export type CommissionEvent = EventsOf<(typeof eventSchemas)['events']>
-/** An event of the API key topic whose data keeps every rule of its schema. */
+/** An event of the API key topic with valid data. */
 export type ApiKeyEvent = EventsOf<(typeof eventSchemas)['api-keys']>
 export type AnyEvent = CommissionEvent | ApiKeyEvent
 export type EventType = AnyEvent['type']

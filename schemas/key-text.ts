@@ -1,9 +1,7 @@
 /**
- * The form of the API keys that `npm run keys` makes: `ck_`, 43 characters of chance, `_`, 6 characters of checksum.
- * The command writes it and the API reads it: a key whose checksum is wrong was never made, and needs no look-up.
- *
- * Older keys have no checksum and stay good. They are told apart by the second underscore: the older command wrote none
- * behind `ck_` (`ck_` and 43 characters of base62). A key of any other form is looked up as it is.
+ * The form of the API keys that `npm run keys` makes: `ck_`, 43 random characters, `_`, 6 characters of checksum. The
+ * API refuses a key with a wrong checksum without a lookup: it was never made. Keys without a checksum (`ck_` and 43
+ * characters of base62, no second underscore) stay valid. Keys of any other form are looked up unchecked.
  */
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -14,10 +12,10 @@ const CHECKSUM_LENGTH = 6
 
 const checked = new RegExp(`^(${KEY_PREFIX}[0-9A-Za-z]{${KEY_SECRET_LENGTH}})_([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`)
 
-/** The whole text of a key: `ck_` and the secret, with the checksum of both behind them. */
+/** Returns the whole text of a key: `ck_` and the secret, with the checksum of both at the end. */
 export const withChecksum = (text: string): string => `${text}_${checksumOf(text)}`
 
-/** Whether the text has the form with a checksum, and another checksum than its own. Such a text is no key. */
+/** Whether the text has the form with a checksum, but a wrong one. Such a text is no key. */
 export const hasWrongChecksum = (text: string): boolean => {
   const [, before, checksum] = checked.exec(text) ?? []
   return before !== undefined && checksum !== checksumOf(before)
@@ -33,7 +31,7 @@ const checksumOf = (text: string): string => {
   return digits
 }
 
-/** The CRC-32 of zip and Ethernet, of ASCII text. It finds mistyped and made-up keys; it keeps no secret. */
+/** CRC-32 of ASCII text, as in zip and Ethernet. It detects mistyped and made-up keys; it protects no secret. */
 const crc32 = (text: string): number => {
   let crc = 0xffffffff
   for (let place = 0; place < text.length; place++) {

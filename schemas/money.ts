@@ -5,7 +5,7 @@ import { MONEY_PRECISION } from './limits.ts'
 export const Exact = Decimal.clone({ precision: MONEY_PRECISION, toExpNeg: -9e15, toExpPos: 9e15 })
 export type Exact = Decimal
 
-/** As amounts are written: digits only, and no negative zero. */
+/** Formats a sum like an amount: digits only, no negative zero. */
 export const textOfSum = (sum: Exact): string => (sum.isZero() ? '0' : sum.toFixed())
 
 /** Sums by currency. */
@@ -15,11 +15,11 @@ export const addTo = (sums: Sums, currency: string, amount: string): void => {
   sums.set(currency, (sums.get(currency) ?? new Exact(0)).plus(amount))
 }
 
-/** In order of currency, so that equal sums are equal texts. */
+/** Ordered by currency, so that equal sums are equal texts. */
 export const textOfSums = (sums: Sums): Record<string, string> =>
   Object.fromEntries(
     [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([currency, sum]) => [currency, textOfSum(sum)]),
   )
 
-/** What has to be added to the one amount to get the other. */
+/** Returns `after` minus `before`. */
 export const differenceOf = (before: string, after: string): string => textOfSum(new Exact(after).minus(before))

@@ -1,6 +1,6 @@
 /**
- * Which partition an organization's events are in: `(murmur2(key) & 0x7fffffff) % partitions`, what Java and kafkajs
- * publishers do by default. The projector refuses a record that is elsewhere; the API reads that partition's position.
+ * Returns the partition of an organization's events: `(murmur2(key) & 0x7fffffff) % partitions`, the default of Java
+ * and kafkajs publishers. The projector parks a record in any other partition; the API reads this partition's position.
  */
 export const partitionOf = (org: string | Buffer, partitions: number): number =>
   (murmur2(typeof org === 'string' ? Buffer.from(org) : org) & 0x7fffffff) % partitions

@@ -1,6 +1,6 @@
 /**
- * What comes out: the records of the API and the shapes they are answered in, from the same values and fields as the
- * events they were made of. The order of the fields is that of the answers.
+ * The records of the API and the shape of its answers, built from the values and fields of the events. The order of
+ * fields here is the order in answers.
  */
 import Type, { type Static } from 'typebox'
 import { type RefusalCode, refusals } from './errors.ts'
@@ -17,7 +17,7 @@ export const Rep = Type.Object(
     started_on: rep.started_on,
     departed_on: rep.departed_on,
   },
-  { description: 'A sales rep. One who has left stays, so that a rep named on an older payout can always be read.' },
+  { description: 'A sales rep. Departed reps stay readable, because older payouts name them.' },
 )
 
 const period = PeriodRecorded.properties
@@ -32,7 +32,7 @@ export const Period = Type.Object(
   },
   {
     description:
-      'A commission period: from `starts_at` until just before `ends_at`, as decided in `timezone`, so that it can be told on which side of a boundary a deal fell.',
+      'A commission period, from `starts_at` (included) to `ends_at` (excluded). Both were decided in `timezone`. They tell on which side of a boundary a deal falls.',
   },
 )
 
@@ -40,11 +40,14 @@ const payoutFields = {
   id: Id('payout'),
   rep_id: Id('rep'),
   period_id: Id('period'),
-  net_amount: { ...Money, description: 'What is owed. Summed over the list of payouts it says what is owed, once.' },
+  net_amount: {
+    ...Money,
+    description: 'The amount owed. The sum over the list of payouts counts each amount owed once.',
+  },
   earned_amount: {
     ...Money,
     description:
-      'What the period earned, with anything recovered and any correction to an earlier month already counted.',
+      'The amount that the period earned. It already counts recovered amounts and corrections to earlier months.',
   },
   currency: Currency,
   supersedes_id: {
@@ -55,17 +58,18 @@ const payoutFields = {
     ...Nullable(Id('payout')),
     description: 'The payout that replaced this one; null on a current payout.',
   },
-  calculated_at: { ...Nullable(Instant), description: 'When it was calculated; null where it was only recorded.' },
-  recorded_at: { ...Nullable(Instant), description: 'When it was recorded; null where it was calculated.' },
+  calculated_at: { ...Nullable(Instant), description: 'When it was calculated; null if it was only recorded.' },
+  recorded_at: { ...Nullable(Instant), description: 'When it was recorded; null if it was calculated.' },
   line_items: {
     ...Type.Array(LineItem),
     description:
-      'What the rep earned, what was recovered and what was adjusted, each with the deal it came from where there is one. The amounts add up to `net_amount` exactly.',
+      'The amounts that were earned, recovered and adjusted, each with its deal if there is one. The amounts add up to `net_amount` exactly.',
   },
 }
 
 export const Payout = Type.Object(payoutFields, {
-  description: 'What is owed to a rep for a period. A recalculation replaces a payout by a new one; it never edits it.',
+  description:
+    'The amount owed to a rep for a period. A recalculation replaces a payout by a new one. A payout is never edited.',
 })
 
 export const Statement = Type.Object(
@@ -73,14 +77,14 @@ export const Statement = Type.Object(
     ...payoutFields,
     calculation_trace_recorded: Type.Boolean({
       description:
-        'Read this before the trace: false says that the payout was recorded rather than calculated here; its empty trace does not say that no deal contributed.',
+        'Read this before the trace. If false, the payout was recorded, not calculated here: its empty trace does not mean that no deal contributed.',
     }),
     calculation_trace: {
       ...Type.Array(TraceStep),
-      description: 'Every step taken, in order. To find what is paid, add the line items, not the steps.',
+      description: 'All steps in order. For the amount paid, add the line items, not the steps.',
     },
   },
-  { description: 'A payout with the whole trace of its calculation, the one the rep sees.' },
+  { description: 'A payout with the whole trace of its calculation, as the rep sees it.' },
 )
 
 export const PayrollRecord = Type.Object(
@@ -96,7 +100,7 @@ export const PayrollRecord = Type.Object(
     amount: {
       ...Money,
       description:
-        'The amount that has left; on a void, the reversed amount with the opposite sign. Summed over all records it says what was actually paid.',
+        'The amount that has left; on a void, the reversed amount with the opposite sign. The sum over all records is the amount that was actually paid.',
     },
     currency: Currency,
     destination: { ...Destination, description: 'Where the money went.' },
@@ -105,12 +109,12 @@ export const PayrollRecord = Type.Object(
   { description: 'Money that has left, or the reversal of such a record.' },
 )
 
-/** What names a change: its record, and of reps and periods, which are replaced under one id, the version. */
+/** The id of a change: the id of its record, and for reps and periods the version, since they keep one id. */
 export const changePattern = `${idPattern('payout')}|${idPattern('payroll')}|^(?:rep|period)_[0-9A-Za-z]{1,64}\\.[1-9][0-9]{0,8}$`
 const ChangeId = Type.String({
   pattern: changePattern,
   description:
-    'The id of its record; of a rep or a period with `.n` for its n-th version. Good as `as_of` and as `starting_after` for ever.',
+    'The id of the record. For a rep or a period, `.n` follows for version n. Valid forever as `as_of` and as `starting_after`.',
 })
 
 const changeFields = {
@@ -118,7 +122,7 @@ const changeFields = {
   published_at: { ...Instant, description: 'When it was published; never earlier than the change before.' },
   supersedes_id: {
     ...Nullable(ChangeId),
-    description: 'The change whose record this one replaced; null where it replaced none.',
+    description: 'The change whose record this one replaced; null if it replaced none.',
   },
   reverses_id: { ...Nullable(Id('payroll')), description: 'On a void, the payroll record that it reverses.' },
 }
@@ -139,35 +143,35 @@ export const Change = Type.Union(
     changeOf('payouts', Payout),
     changeOf('payroll_files', PayrollRecord),
   ],
-  { description: 'One thing that changed: a record, as it was just then, and what it took the place of.' },
+  { description: 'One change: a record as it was right after the change, and the change that it replaced.' },
 )
 
 export const Difference = Type.Object(
   {
-    net_amount: { ...Nullable(Sum), description: 'What was added to `net_amount`; null where the currency changed.' },
+    net_amount: { ...Nullable(Sum), description: 'The amount added to `net_amount`; null if the currency changed.' },
     earned_amount: {
       ...Nullable(Sum),
-      description: 'What was added to `earned_amount`; null where the currency changed.',
+      description: 'The amount added to `earned_amount`; null if the currency changed.',
     },
-    line_items_added: Type.Array(LineItem, { description: 'Lines whose ids the payout before does not have.' }),
+    line_items_added: Type.Array(LineItem, { description: 'Lines whose ids the previous payout does not have.' }),
     line_items_removed: Type.Array(LineItem, {
-      description: 'Lines of the payout before whose ids this one does not have.',
+      description: 'Lines of the previous payout whose ids this one does not have.',
     }),
     line_items_changed: Type.Array(Type.Object({ before: LineItem, after: LineItem }), {
-      description: 'Lines that both have, by their ids, with something else in them.',
+      description: 'Lines of both payouts with the same id and different content.',
     }),
   },
-  { description: 'What changed from the payout before to this one.' },
+  { description: 'The changes from the previous payout to this one.' },
 )
 
 export const PayoutStep = Type.Object(
   {
     ...payoutFields,
     difference: Type.Union([Difference, Type.Null()], {
-      description: 'What changed from the payout that this one replaced; null on the first.',
+      description: 'The changes from the payout that this one replaced; null on the first.',
     }),
   },
-  { description: 'A payout among those of one rep for one period.' },
+  { description: 'One of the payouts of a rep for a period.' },
 )
 
 export const Totals = Type.Object(
@@ -175,25 +179,25 @@ export const Totals = Type.Object(
     last_change_id: {
       ...Nullable(ChangeId),
       description:
-        'The change up to which these totals count, to send as `as_of` to the lists and as `starting_after` to the changes; null where there is none yet.',
+        'The last change that these totals include. Send it as `as_of` to the lists and as `starting_after` to the changes. Null if there is none yet.',
     },
     totals: Type.Array(
       Type.Object({
         period_id: Id('period'),
         currency: Currency,
         owed_amount: { ...Sum, description: 'The sum of `net_amount` over the list of payouts.' },
-        owed_count: Type.Integer({ minimum: 0, description: 'How many payouts these are.' }),
+        owed_count: Type.Integer({ minimum: 0, description: 'The number of these payouts.' }),
         paid_amount: { ...Sum, description: 'The sum of `amount` over the list of payroll records, voids too.' },
-        paid_count: Type.Integer({ minimum: 0, description: 'How many payroll records these are.' }),
+        paid_count: Type.Integer({ minimum: 0, description: 'The number of these payroll records.' }),
       }),
-      { description: 'In order of period id and currency.' },
+      { description: 'Ordered by period id and currency.' },
     ),
   },
-  { description: 'What is owed and what has left, by period and currency, at one moment.' },
+  { description: 'Amounts owed and paid, by period and currency, at one moment.' },
 )
 export type Totals = Static<typeof Totals>
 
-/** The records of each list, and of each path with an id, by the name they have in the OpenAPI document. */
+/** The records of each list and of each path with an id, by their name in the OpenAPI document. */
 export const resources = {
   Rep,
   Period,
@@ -206,12 +210,12 @@ export const resources = {
 } as const
 export type ResourceName = keyof typeof resources
 
-/** `{error: {code, message}}`, the one shape of every refusal. */
+/** `{error: {code, message}}`: the shape of every refusal. */
 export const Refused = Type.Object(
   {
     error: Type.Object({
       code: Type.Union((Object.keys(refusals) as RefusalCode[]).map(code => Type.Literal(code))),
-      message: Type.String({ description: 'For people. Its words may change; `code` does not.' }),
+      message: Type.String({ description: 'For people. The text may change; `code` does not.' }),
     }),
   },
   { description: 'Every refusal has this shape.' },

@@ -1,21 +1,21 @@
 /**
- * Every setting of both processes: its name in the environment, what it must be, and what it is when absent.
- * A wrong or missing one stops the start with one message that lists every problem.
+ * Every setting of both processes: its name in the environment, its valid values and its default. One message lists
+ * every wrong or missing setting, and stops the start.
  */
 
 type Reader<Value> = {
-  /** In words, for the message: what the value must be. */
+  /** The valid values in words, for the message. */
   readonly expected: string
-  /** The value, or undefined when the text is not one. */
+  /** Returns the value, or undefined if the text is invalid. */
   readonly read: (text: string) => Value | undefined
 }
 type Setting<Value> = Reader<Value> & {
   readonly absent:
     | { readonly value: Value; readonly from?: never }
-    /** What it is by another setting, which comes before it. */
+    /** The default depends on the setting `from`, which must be listed earlier. */
     | { readonly from: string; readonly value: (other: string) => Value }
     | 'required'
-  /** The value is never shown, also not in the message that refuses it. */
+  /** Never shown, not even in the message that refuses the value. */
   readonly secret?: true
 }
 
@@ -56,7 +56,7 @@ const topic = text('a topic name: 1 to 249 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._
 const anything = text('a text that is not empty', /^.+$/)
 const port = integer(0, 65_535)
 
-/** An address, or a network as an address and the number of its leading bits that count. */
+/** An IP address, or a network in CIDR notation. */
 const network: Reader<string> = {
   expected: 'an IP address or a network as 10.0.0.0/8 or 2001:db8::/32',
   read: value => {
@@ -101,7 +101,7 @@ export const projectorSettings = {
   ...kafkaSettings,
   ...elasticsearchSettings,
   ...logSettings,
-  // Of its own for each index prefix: two installations in one group would take partitions from each other.
+  // One group per index prefix: two installations in one group would take partitions from each other.
   KAFKA_GROUP_ID: {
     ...text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/),
     absent: { from: 'ELASTICSEARCH_INDEX_PREFIX', value: prefix => `${prefix}-projector` },
@@ -128,7 +128,7 @@ export const apiSettings = {
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
 }
 
-/** Settings that mean nothing without another one: left out, that would go unnoticed, and unencrypted. */
+/** Settings that need another one. Without it they would be ignored silently, and the connection unencrypted. */
 const together = [
   ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME'],
   ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_PASSWORD'],
@@ -139,7 +139,7 @@ const together = [
   ['API_TLS_KEY_FILE', 'API_TLS_CERT_FILE'],
 ] as const
 
-/** An address may carry a name and a password. Everything up to the last @, because either may hold any character. */
+/** Hides name and password in a URL: everything up to the last @, because both may contain any character. */
 const withoutCredentials = (given: string): string => given.replace(/:\/\/.*@/s, '://…@')
 
 type Settings = Record<string, Setting<unknown>>
@@ -147,10 +147,9 @@ export type Read<Names extends Settings> = {
   [Name in keyof Names]: Names[Name] extends Setting<infer Value> ? Value : never
 }
 
-/** A setting that is wrong or missing. */
 export type Problem = { readonly name: string; readonly expected: string; readonly got: string }
 
-/** Stops a start: the message lists every problem, one a line, and never the value of a secret. */
+/** Stops the start. The message has one line per problem and never the value of a secret. */
 export class SettingsError extends Error {
   override name = 'SettingsError'
   readonly problems: readonly Problem[]
@@ -196,7 +195,7 @@ export const readSettings = <Names extends Settings>(
   }
   const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
   if (events !== undefined && events === apiKeys) {
-    // Who may publish payouts must not be able to make a key.
+    // A publisher of payouts must not be able to create API keys.
     const expected = 'another topic than KAFKA_EVENTS_TOPIC'
     problems.push({ name: 'KAFKA_API_KEYS_TOPIC', expected, got: JSON.stringify(apiKeys) })
   }

@@ -1,6 +1,6 @@
 /**
- * The IANA time zone names that an event may use: every zone and link of tzdata 2025b, case-sensitive.
- * A list of our own, because what a running Node knows differs from version to version and a decision must not.
+ * The IANA time zone names that an event may use: every zone and link of tzdata 2025b, case-sensitive. The list is
+ * fixed: the list in Node differs between versions, and a decision must not.
  */
 export const timezones: ReadonlySet<string> = new Set(
   (

@@ -1,12 +1,10 @@
-/**
- * The schemas compiled by ajv. What is checked beyond JSON Schema is what the formats of `values.ts` say.
- */
+/** The schemas, compiled by ajv with the formats of `values.ts`. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
 import { type AnyEvent, type EventType, eventSchemas, type Stream } from './events.ts'
 import { formats } from './values.ts'
 
-// What is parsed from JSON has no members but its own, and no schema here names one that every object has.
+// Without `ownProperties`: parsed JSON has own members only, and no schema names an inherited one.
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats })
 
 export const compile = (schema: TSchema): ValidateFunction => ajv.compile(schema)
@@ -18,6 +16,6 @@ const validators: Record<Stream, ReadonlyMap<string, ValidateFunction>> = {
 
 export const isEventType = (stream: Stream, type: string): type is EventType => validators[stream].has(type)
 
-/** Whether the data keeps the schema of its event type; what spans several fields is the projector's to check. */
+/** Whether the data is valid by its event type's schema. The projector checks the rules that span several fields. */
 export const matchesSchema = (stream: Stream, event: { type: string; data: unknown }): event is AnyEvent =>
   validators[stream].get(event.type)?.(event.data) === true

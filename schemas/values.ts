@@ -1,7 +1,6 @@
 /**
- * The values of the contract: ids, money, currency, instants, dates, time zones and texts.
- * Each is a TypeBox schema (JSON Schema for ajv and the documents, and the TypeScript type from the same line);
- * what a schema cannot say is a format, checked by the functions at the end.
+ * The values of the contract: ids, money, currency, instants, dates, time zones and texts. Each is a TypeBox schema:
+ * JSON Schema for ajv and the documents, and a TypeScript type. Rules beyond JSON Schema are formats (at the end).
  */
 import Type, { type Static, type TString } from 'typebox'
 import { MONEY_FRACTION_DIGITS_MAX, MONEY_INTEGER_DIGITS_MAX, TEXT_LENGTH_MAX } from './limits.ts'
@@ -10,7 +9,7 @@ import { timezones } from './timezones.ts'
 export const idPrefixes = ['org', 'rep', 'period', 'payout', 'payroll', 'deal', 'line', 'key'] as const
 export type IdPrefix = (typeof idPrefixes)[number]
 
-/** An id: its prefix, an underscore and 1 to 64 of `0-9A-Za-z`. Nothing is read out of an id but its prefix. */
+/** An id: its prefix, an underscore and 1 to 64 of `0-9A-Za-z`. Only the prefix has a meaning. */
 export const idPattern = (prefix: IdPrefix): string => `^${prefix}_[0-9A-Za-z]{1,64}$`
 export const Id = (prefix: IdPrefix) =>
   Type.String({ pattern: idPattern(prefix), description: `An opaque id: \`${prefix}_\` and 1 to 64 of 0-9A-Za-z.` })
@@ -22,16 +21,10 @@ const idGrammars = Object.fromEntries(idPrefixes.map(prefix => [prefix, new RegE
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' && idGrammars[prefix].test(value)
 
-/**
- * A text that may be null instead. Not a union of schemas: to be valid in one, ajv first describes what is wrong by the
- * other.
- */
+/** A text or null. Not a union of schemas: to accept a value by one, ajv first collects the errors of the other. */
 export const Nullable = (schema: TString) => Type.Unsafe<string | null>({ ...schema, type: ['string', 'null'] })
 
-/**
- * An amount as a decimal string, never a number, and never minus zero. The characters that came in are the ones that go
- * out.
- */
+/** An amount as a decimal string, never minus zero. The API returns the characters that were published. */
 export const moneyPattern =
   `^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]{0,${MONEY_INTEGER_DIGITS_MAX - 1}})` +
   `(?:\\.[0-9]{1,${MONEY_FRACTION_DIGITS_MAX}})?$`
@@ -41,7 +34,7 @@ export const Money = Type.String({
   examples: ['1234.5000'],
 })
 
-/** A sum, or a difference, of amounts: exact, so it may have more digits than any of them. */
+/** An exact sum or difference of amounts: it may have more digits than any of them. */
 export const Sum = Type.String({
   pattern: '^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$',
   description: 'An exact sum of decimal amounts as a string.',
@@ -50,7 +43,7 @@ export const Sum = Type.String({
 
 export const Currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'A currency code.', examples: ['EUR'] })
 
-/** RFC 3339 with an upper-case T and Z or ±hh:mm, seconds to 59 and at most 9 fraction digits. */
+/** RFC 3339 with an upper-case T, Z or ±hh:mm, seconds up to 59 and at most 9 fraction digits. */
 export const Instant = Type.String({
   format: 'date-time',
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
@@ -81,7 +74,7 @@ export type Money = Static<typeof Money>
 
 const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Whether `YYYY-MM-DD` is a day that exists in the Gregorian calendar. */
+/** Whether `YYYY-MM-DD` is a day of the Gregorian calendar. */
 export const isCalendarDate = (text: string): boolean => {
   const fields = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
   if (!fields) return false
@@ -94,8 +87,8 @@ export const isCalendarDate = (text: string): boolean => {
 const instantFields = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:Z|([+-])(\d{2}):(\d{2}))$/
 
 /**
- * Nanoseconds since 1970 of an RFC 3339 instant, exact; undefined when the text is none.
- * Date alone would do neither: it drops what is below a millisecond and accepts February 30th.
+ * Returns the exact nanoseconds since 1970 of an RFC 3339 instant; undefined if the text is none. Date alone drops
+ * digits below a millisecond and accepts February 30th.
  */
 export const instantToNanoseconds = (text: string): bigint | undefined => {
   const fields = fieldsOfInstant(text)
@@ -106,10 +99,10 @@ export const instantToNanoseconds = (text: string): bigint | undefined => {
   return BigInt(milliseconds - offset) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
 }
 
-/** The last millisecond that RFC 3339 has a text for: a publisher's clock may say more. */
+/** The last millisecond that RFC 3339 can express. A publisher's clock may be beyond it. */
 const INSTANT_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** Milliseconds since 1970 as an instant, in UTC. */
+/** Returns milliseconds since 1970 as an instant in UTC. */
 export const instantOf = (milliseconds: number): string => new Date(Math.min(milliseconds, INSTANT_MAX)).toISOString()
 
 const fieldsOfInstant = (text: string): RegExpExecArray | undefined => {
@@ -122,7 +115,7 @@ const fieldsOfInstant = (text: string): RegExpExecArray | undefined => {
 
 const isText = (text: string): boolean => text.isWellFormed()
 
-/** What the formats named in the schemas mean. ajv is given exactly these. */
+/** The formats that the schemas name, for ajv. */
 export const formats = {
   'date-time': (text: string): boolean => fieldsOfInstant(text) !== undefined,
   date: isCalendarDate,

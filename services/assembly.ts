@@ -1,41 +1,36 @@
 /**
- * Puts a Kafka broker and an Elasticsearch node together from Maven packages, once: into services/jvm/target/, under a
- * name made of the sources, so that changed sources are assembled anew and unchanged ones never again. A folder of that
- * name is always whole, also when several processes assemble at once: each builds in a folder of its own, and renaming
- * it is the last step.
+ * Assembles a Kafka broker and an Elasticsearch node from Maven packages, once, into services/jvm/target/. The folder
+ * is named after a hash of the sources, so that only changed sources are assembled again. A folder of that name is
+ * always complete: each process builds in a folder of its own, and renames it as the last step.
  */
 import { createHash } from 'node:crypto'
 import { globSync } from 'node:fs'
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { isAlive, runTool } from './run-program.ts'
-import type { Environment, Progress } from './service.ts'
+import type { Environment, ReportProgress } from './service.ts'
 
-/** Where the poms, the Java sources and the logging configurations are. */
+/** The poms, the Java sources and the logging configurations. */
 export const sources = join(import.meta.dirname, 'jvm')
 const target = join(sources, 'target')
 
-/** Files that Maven fetches for this on a machine that has none of them, its own plugins included: counted. */
+/** Files that Maven downloads with an empty local repository, its own plugins included (counted). */
 const downloads = 460
 
-/** What it is assembled with. */
 export type AssemblyTools = {
   readonly jdkHome: string
   readonly maven: string
   readonly environment: Environment
-  readonly progress: Progress
+  readonly progress: ReportProgress
 }
 
-/** The assembled folder for the sources as they are now, or undefined when it has yet to be made. */
+/** Returns the assembled folder for the present sources; undefined if it has yet to be made. */
 export const findAssembly = async (): Promise<string | undefined> => {
   const folder = await assemblyFolder()
   return (await exists(folder)) ? folder : undefined
 }
 
-/**
- * Makes the assembled folder: `kafka/{lib,classes}` and `elasticsearch/{lib,classes,modules}`. Asked for twice at once,
- * it is made once.
- */
+/** Makes the folder: `kafka/{lib,classes}`, `elasticsearch/{lib,classes,modules}`. Concurrent calls share one run. */
 export const assemble = (tools: AssemblyTools): Promise<string> => {
   assembling ??= assembleNow(tools).finally(() => {
     assembling = undefined
@@ -53,7 +48,7 @@ const assembleNow = async (tools: AssemblyTools): Promise<string> => {
     await fetchJars(unfinished, tools)
     await Promise.all([buildKafka(unfinished, tools), buildElasticsearch(join(unfinished, 'elasticsearch'), tools)])
     await rename(unfinished, folder).catch(async failed => {
-      // Another process was first. What it made is the same.
+      // Another process was first: its result is the same.
       if (!(await exists(folder))) throw failed
     })
   } finally {
@@ -110,7 +105,7 @@ const elasticsearchVersion = async (folder: string): Promise<string> => {
   return versions[0]
 }
 
-/** The server reads a module's descriptor from the module's folder; the package has it inside its jar. */
+/** The server reads a module's descriptor from the module's folder, but the package has it inside its jar. */
 const unpackDescriptor = async (module: string, tools: AssemblyTools): Promise<void> => {
   const inside = 'META-INF/es-plugins/transport-netty4/plugin-descriptor.properties'
   const archive = (await readdir(module)).find(name => name.startsWith('transport-netty4-'))
@@ -132,14 +127,14 @@ const jar = (args: readonly string[], folder: string, { jdkHome, environment }: 
 
 const assemblyFolder = async (): Promise<string> => {
   const files = globSync(join(sources, '{*,*/*}.{xml,java}'))
-  // The steps of this file shape the result as the sources do.
+  // The steps of this file shape the result, too.
   const parts = [...files.sort(), import.meta.filename]
   const hash = createHash('sha256')
   for (const file of parts) hash.update(relative(sources, file)).update(await readFile(file))
   return join(target, hash.digest('hex').slice(0, 16))
 }
 
-/** Folders of assemblies that were killed. */
+/** Removes folders of assemblies that were killed. */
 const removeLeftovers = async (): Promise<void> => {
   for (const name of await readdir(target).catch(() => [])) {
     const builder = /^[0-9a-f]+\.(\d+)$/.exec(name)?.[1]

@@ -1,22 +1,19 @@
-/**
- * What shall be done when this process ends, however it ends: a shell waits for it, at the end of a pipe from here.
- */
+/** Runs a command when this process ends, also by SIGKILL: a shell waits for the end of a pipe from this process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 
-/** A will that stands until it is revoked. */
 export type Will = { revoke(): Promise<void> }
 
-/** Leaves a will: one shell command, with its arguments as `$0`, `$1`, … */
+/** Leaves a shell command, with its arguments as `$0`, `$1`, … It runs when this process ends, unless revoked. */
 export const leaveWill = (command: string, ...args: string[]): Will => {
-  // A line read is the revocation; the end of the pipe without one is our death.
+  // A line means that the command is revoked. The end of the pipe without a line means that this process has ended.
   const shell = spawn('/bin/sh', ['-c', `read -r revoked || { ${command}; }`, ...args], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   const ended = once(shell, 'exit')
-  // Someone may have ended the shell: there is nothing to revoke then.
+  // If the shell was killed, writing to it fails: there is nothing to revoke.
   shell.stdin.on('error', () => {})
   shell.unref()
   unrefPipe(shell.stdin)
@@ -29,7 +26,7 @@ export const leaveWill = (command: string, ...args: string[]): Will => {
   }
 }
 
-/** A pipe to a child keeps this process running, as the child itself does, until both are let go of. */
+/** A child and the pipe to it both keep this process running until both are unreferenced. */
 export const unrefPipe = (pipe: unknown): void => {
   if (pipe instanceof Socket) pipe.unref()
 }

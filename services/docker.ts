@@ -1,32 +1,34 @@
-/**
- * Kafka and Elasticsearch as Docker containers, by testcontainers, whose reaper removes them when this process is gone.
- */
+/** Runs Kafka and Elasticsearch as Docker containers. testcontainers' reaper removes them after this process ends. */
 import { existsSync } from 'node:fs'
 import type { GenericContainer, StartedTestContainer } from 'testcontainers'
-import { elasticsearchHealth, elasticsearchHeap, elasticsearchSettings, elasticsearchVersion } from './elasticsearch.ts'
-import { kafkaAddresses, kafkaHeap, kafkaServes, kafkaSettings, kafkaVersion } from './kafka.ts'
+import {
+  elasticsearchHealth,
+  elasticsearchHeap,
+  elasticsearchServerSettings,
+  elasticsearchVersion,
+} from './elasticsearch.ts'
+import { kafkaAddresses, kafkaHeap, kafkaServerSettings, kafkaServes, kafkaVersion } from './kafka.ts'
 import { freePort } from './ports.ts'
 import type { Environment, Service, ServiceOptions } from './service.ts'
 
 export const kafkaImage = `apache/kafka:${kafkaVersion}`
 export const elasticsearchImage = `docker.elastic.co/elasticsearch/elasticsearch:${elasticsearchVersion}`
 
-/** How long a container may take until it serves, once its image is there. */
+/** Milliseconds until a container must serve, once its image is pulled. */
 const startMs = 180_000
-/** How long it may take to end when asked to. */
+/** Milliseconds that a container may take to stop. */
 const stopMs = 30_000
 
 type Testcontainers = typeof import('testcontainers')
 type Client = Awaited<ReturnType<Testcontainers['getContainerRuntimeClient']>>
 
-/** An engine that answers. */
 export type Docker = { readonly testcontainers: Testcontainers; readonly client: Client }
 
-/** The engine that DOCKER_HOST names, or the one at the usual places; undefined when none answers. */
+/** Returns the engine at DOCKER_HOST, or at the usual places; undefined if none answers. */
 export const findDocker = async ({ DOCKER_HOST: host }: Environment): Promise<Docker | undefined> => {
-  // testcontainers would go on to the usual places.
+  // testcontainers would try the usual places next.
   if (host?.startsWith('unix://') && !existsSync(new URL(host).pathname)) return undefined
-  // Loading it takes a third of a second: only where Docker is used.
+  // Loading testcontainers takes a third of a second: load it only if Docker may be used.
   const testcontainers = await import('testcontainers')
   try {
     return { testcontainers, client: await testcontainers.getContainerRuntimeClient() }
@@ -35,14 +37,13 @@ export const findDocker = async ({ DOCKER_HOST: host }: Environment): Promise<Do
   }
 }
 
-/** Runs Kafka in a container. */
 export const startKafkaContainer = async (docker: Docker, options: ServiceOptions = {}): Promise<Service> => {
   const { GenericContainer, Wait } = docker.testcontainers
-  // Clients are told where to come to before the container runs, so its port is chosen here.
+  // The advertised address must be known before the container runs: choose the port here.
   const port = await freePort()
   const address = `${docker.client.info.containerRuntime.host}:${port}`
   const listen = { host: '', port: 9092, controller: 9093 }
-  const settings = { ...kafkaSettings, ...kafkaAddresses(listen, address), ...options.settings }
+  const settings = { ...kafkaServerSettings, ...kafkaAddresses(listen, address), ...options.settings }
   const container = new GenericContainer(kafkaImage)
     .withExposedPorts({ container: listen.port, host: port })
     .withEnvironment({ ...asKafkaEnvironment(settings), KAFKA_HEAP_OPTS: javaOptions(kafkaHeap, options) })
@@ -50,11 +51,11 @@ export const startKafkaContainer = async (docker: Docker, options: ServiceOption
   return startContainer(docker, { name: 'kafka', address, container })
 }
 
-/** Runs Elasticsearch in a container, without security, as in the other ways. */
+/** Runs Elasticsearch in a container without security, like the Java process. */
 export const startElasticsearchContainer = async (docker: Docker, options: ServiceOptions = {}): Promise<Service> => {
   const { GenericContainer, Wait } = docker.testcontainers
   const port = await freePort()
-  const settings = { ...elasticsearchSettings, 'xpack.security.enabled': 'false', ...options.settings }
+  const settings = { ...elasticsearchServerSettings, 'xpack.security.enabled': 'false', ...options.settings }
   const container = new GenericContainer(elasticsearchImage)
     .withExposedPorts({ container: 9200, host: port })
     .withEnvironment({ ...settings, ES_JAVA_OPTS: javaOptions(elasticsearchHeap, options) })
@@ -65,7 +66,7 @@ export const startElasticsearchContainer = async (docker: Docker, options: Servi
   return startContainer(docker, { name: 'elasticsearch', address, container })
 }
 
-/** The variable that the Kafka image makes this setting of. */
+/** Returns the environment variable that the Kafka image maps to a setting. */
 export const kafkaVariable = (setting: string): string =>
   `KAFKA_${setting.replaceAll('_', '___').replaceAll('-', '__').replaceAll('.', '_').toUpperCase()}`
 
@@ -99,7 +100,7 @@ const containerService = ({ client }: Docker, { name, address, started }: Starte
       run = undefined
       death.resolve(new Error(`${name}: its container ended with ${code}`))
     }
-    // What breaks off is the watching, not the container.
+    // A failed wait says nothing about the container.
     void container.wait().then(onEnd, () => {})
   }
   const thaw = async (): Promise<void> => {

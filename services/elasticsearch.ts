@@ -1,4 +1,4 @@
-/** One Elasticsearch node for development and tests: its settings, and how it is run as a Java process. */
+/** One Elasticsearch node for development and tests: its settings, and its start as a Java process. */
 import { join } from 'node:path'
 import { sources } from './assembly.ts'
 import { type JavaHome, startJavaProcess } from './java-process.ts'
@@ -9,22 +9,16 @@ import type { Service, ServiceOptions } from './service.ts'
 export const elasticsearchVersion = '9.5.3'
 export const elasticsearchHeap = '1g'
 
-/**
- * Settings that hold wherever it runs. No xpack ones: the node made of packages has no x-pack and stops at an unknown
- * setting.
- */
-export const elasticsearchSettings = {
+/** Settings for Docker and Java. No xpack ones: the node made of packages has no x-pack and stops at them. */
+export const elasticsearchServerSettings = {
   'cluster.name': 'commission',
   'node.name': 'node',
   'discovery.type': 'single-node',
-  // On a disk that is nearly full it would refuse to allocate shards, and then to write.
+  // On a nearly full disk, Elasticsearch would refuse to allocate shards, and then to write.
   'cluster.routing.allocation.disk.threshold_enabled': 'false',
 } as const
 
-/**
- * Asked for until it is answered with 200. Yellow is as good as one node gets; a broken index must not hold the start
- * up.
- */
+/** Polled until it answers 200 (yellow: one node holds no replicas) or 408: a broken index must not block the start. */
 export const elasticsearchHealth = '/_cluster/health?wait_for_status=yellow&timeout=20s'
 
 /** Runs Elasticsearch on free ports of 127.0.0.1, and waits until it serves. */
@@ -43,7 +37,7 @@ export const startElasticsearch = async (home: JavaHome, options: ServiceOptions
     commandLine: async folder => {
       const network = { 'network.host': '127.0.0.1', 'http.port': String(port), 'transport.port': String(transport) }
       const paths = { 'path.data': join(folder, 'data'), 'path.logs': join(folder, 'logs') }
-      const all = { ...elasticsearchSettings, ...network, ...paths, ...settings }
+      const all = { ...elasticsearchServerSettings, ...network, ...paths, ...settings }
       return [
         ...[`-Xms${heap}`, `-Xmx${heap}`, '-XX:+UseG1GC', '-XX:+ExitOnOutOfMemoryError', '-XX:-UsePerfData'],
         ...nodeOptions,
@@ -60,10 +54,10 @@ export const startElasticsearch = async (home: JavaHome, options: ServiceOptions
 const nodeOptions = [
   '--add-modules=ALL-MODULE-PATH',
   '--enable-native-access=org.elasticsearch.nativeaccess,org.apache.lucene.core',
-  // Java 21 and 22 do not know the second one, and would not start without the first.
+  // Java 21 and 22 do not know the second option, and would not start without the first.
   ...['-XX:+IgnoreUnrecognizedVMOptions', '--sun-misc-unsafe-memory-access=allow'],
   ...['-Dfile.encoding=UTF-8', '-Djava.awt.headless=true'],
-  // The node closes its loggers itself, as the last thing.
+  // The node closes its loggers itself, as its last step.
   ...['-Dlog4j2.disable.jmx=true', '-Dlog4j.shutdownHookEnabled=false'],
   ...['-Dio.netty.noUnsafe=true', '-Dio.netty.noKeySetOptimization=true', '-Dio.netty.recycler.maxCapacityPerThread=0'],
 ]

@@ -1,14 +1,13 @@
 /**
- * Where servers keep what lives as long as they do. In memory where there is plenty of it: what is written is thrown
- * away in the end, and a disk that other work shares makes every figure and many a test waver. `TMPDIR` chooses another
- * place.
+ * Chooses the folder for the data of servers, which is deleted at the end. In memory if enough is free: on a disk that
+ * other work shares, figures and many tests vary. `TMPDIR` sets another folder.
  */
 import { access, constants, readFile, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import type { Environment } from './service.ts'
 
 const inMemory = '/dev/shm'
-/** Free bytes below which it is left alone. */
+/** Free bytes that the folder in memory must have. */
 const plenty = 8 * 1024 ** 3
 
 export const temporaryFolder = async ({ TMPDIR }: Environment): Promise<string> =>
@@ -17,7 +16,7 @@ export const temporaryFolder = async ({ TMPDIR }: Environment): Promise<string> 
 const isSuitable = async (folder: string): Promise<boolean> => {
   try {
     await access(folder, constants.W_OK)
-    // Java servers unpack libraries there, and load them.
+    // Java servers unpack native libraries there and load them, which `noexec` forbids.
     const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map(line => line.split(' '))
     const options = mounts.findLast(([, path]) => path === folder)?.[3]?.split(',')
     if (options === undefined || options.includes('noexec')) return false

@@ -1,16 +1,15 @@
-/** When a process that runs until interrupted has to stop: at a signal, or when the npm that runs it is gone. */
+/** Tells a long-running process when to stop: at a signal, or when the npm that runs it is gone. */
 import { isAlive } from './run-program.ts'
 
-/** How often is looked whether npm is still there. */
 const lookMs = 500
 
-/** Resolves when there is reason to stop, with the reason. Until then it keeps the process running. */
+/** Resolves with the reason to stop. Keeps the process running until then. */
 export const untilInterrupted = async (own: NodeJS.Process): Promise<string> => {
   const interrupted = Promise.withResolvers<string>()
-  // For good, and not once: npm passes a Ctrl-C on that the terminal has sent here already.
+  // `on`, not `once`: npm forwards a Ctrl-C that the terminal has already sent to this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) own.on(signal, () => interrupted.resolve(signal))
 
-  // npm passes SIGTERM on, but no SIGKILL. Our scripts `exec` their process, so npm itself is the parent.
+  // npm forwards SIGTERM, but cannot forward SIGKILL. Our scripts `exec` their process, so that npm is the parent.
   const npm = own.env.npm_lifecycle_event === undefined ? undefined : own.ppid
   const looking = setInterval(() => {
     if (npm !== undefined && !isAlive(npm)) interrupted.resolve('npm is gone')

@@ -1,10 +1,10 @@
 /**
- * Runs a server as a Java process and gives the handle on it.
+ * Runs a server as a Java process and returns its handle.
  *
- * Its standard input is a pipe from here, and its launcher ends with that pipe (jvm/Lifeline.java): however this
- * process ends, the server and its folder go too. A server that is frozen or killed cannot notice that; a will stands
- * in for it. It is started in a process group of its own, so that a Ctrl-C in the terminal reaches us and not the
- * server.
+ * The server's standard input is a pipe from this process, and its launcher ends when the pipe ends
+ * (jvm/Lifeline.java): however this process ends, the server and its folder are removed. A frozen or killed server
+ * cannot notice the end of the pipe: `leaveWill` covers this case. The server has a process group of its own, so that a
+ * Ctrl-C in the terminal does not reach it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
@@ -14,30 +14,26 @@ import { leaveWill, unrefPipe, type Will } from './cleanup-on-exit.ts'
 import { temporaryFolder } from './folder.ts'
 import type { Environment, Service } from './service.ts'
 
-/** How long a server may take until it serves, cold disks and busy cores included. */
+/** Milliseconds until a server must serve, cold disks and busy cores included. */
 const startMs = 120_000
-/** How long it may take to end when asked to; then it is killed. */
+/** Milliseconds that a server may take to stop before it is killed. */
 const stopMs = 30_000
-/** How often it is asked whether it serves. */
 const pollMs = 50
-/** Of its log, what an error shows. */
 const linesShown = 30
 
-/** What Java servers are run with. */
 export type JavaHome = { readonly java: string; readonly assembly: string; readonly environment: Environment }
 
-/** How one server is run. */
 export type JavaServer = {
   readonly name: string
   readonly address: string
   readonly home: JavaHome
-  /** The Java options, the class and its arguments, for a folder that is the server's own. */
+  /** Returns the Java options, the class and its arguments. `folder` belongs to this server alone. */
   readonly commandLine: (folder: string) => Promise<readonly string[]>
-  /** Whether it serves, given what it has logged since it was started. */
+  /** Whether the server serves. `log` is its output since the last start. */
   readonly serves: (log: string) => Promise<boolean>
 }
 
-/** Starts it and waits until it serves. When it does not, nothing of it is left. */
+/** Starts the server and waits until it serves. After a failure nothing of it is left. */
 export const startJavaProcess = async (server: JavaServer): Promise<Service> => {
   const folder = await mkdtemp(join(await temporaryFolder(server.home.environment), `commission-${server.name}-`))
   const death = Promise.withResolvers<Error>()
@@ -92,7 +88,7 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
       await end('SIGTERM')
       await start()
     },
-    // Nobody needs the data any more, so it need not be written first.
+    // The data is deleted next: kill without a last write.
     [Symbol.asyncDispose]: async () => {
       await end('SIGKILL')
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -111,10 +107,10 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
 
 type Run = {
   readonly child: ChildProcess
-  /** Settles when the process has ended, with how it ended. */
+  /** Resolves when the process has ended, with the way it ended. */
   readonly ended: Promise<string>
   readonly hasEnded: () => boolean
-  /** What this run has logged so far. */
+  /** The output of this run so far. */
   readonly log: () => Promise<string>
 }
 
@@ -162,7 +158,7 @@ const endRun = async ({ child, ended, hasEnded }: Run, signal: 'SIGTERM' | 'SIGK
   if (hasEnded()) return
   child.ref()
   child.kill(signal)
-  // A frozen process would take the signal only once it goes on.
+  // A frozen process takes the signal only after SIGCONT.
   child.kill('SIGCONT')
   const givenUp = new AbortController()
   await Promise.race([ended, delay(stopMs, undefined, givenUp).catch(() => undefined)])

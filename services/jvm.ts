@@ -1,13 +1,13 @@
 /**
- * Finds what the JVM way needs: a JDK that Elasticsearch runs on, and Maven. Says where it looked and what it saw, so
- * that a message can tell what is missing. Starts nothing: a JDK's version is read from its `release` file.
+ * Finds a JDK that Elasticsearch runs on, and Maven. Returns also where it looked and what it found, for an error
+ * message. Starts nothing: the version of a JDK is in its `release` file.
  */
 import { globSync } from 'node:fs'
 import { access, constants, readFile, realpath } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { Environment } from './service.ts'
 
-/** Elasticsearch 9 is compiled for this Java; Kafka 4 is content with 17. */
+/** Elasticsearch 9 requires Java 21; Kafka 4 requires Java 17. */
 export const oldestJava = 21
 
 export type Jdk = { readonly home: string; readonly version: number }
@@ -23,10 +23,7 @@ const installed = [
   '/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home',
 ]
 
-/**
- * The first JDK that is new enough: JAVA_HOME, then where systems install them, then `java` on the PATH.
- * ES_JAVA_HOME is a decision: where it is set, nothing else counts.
- */
+/** Returns the first new enough JDK of JAVA_HOME, the usual folders and the PATH. If set, only ES_JAVA_HOME counts. */
 export const findJdk = async (environment: Environment, folders: readonly string[] = installed): Promise<JdkSearch> => {
   const { ES_JAVA_HOME: decided, JAVA_HOME: home } = environment
   if (decided) return choose([decided], [`ES_JAVA_HOME=${decided}`])
@@ -42,7 +39,7 @@ export const findJdk = async (environment: Environment, folders: readonly string
   )
 }
 
-/** The path of a program on the PATH of that environment, or undefined. */
+/** Returns the path of a program on the PATH; undefined if it is not there. */
 export const findOnPath = async (program: string, environment: Environment): Promise<string | undefined> => {
   for (const folder of (environment.PATH ?? '').split(delimiter).filter(Boolean)) {
     const file = join(folder, program)
@@ -51,7 +48,7 @@ export const findOnPath = async (program: string, environment: Environment): Pro
   return undefined
 }
 
-/** The Java version that a JDK's `release` file states, as a number: 21 for `JAVA_VERSION="21.0.4"`. */
+/** Returns the Java version in a JDK's `release` file: 21 for `JAVA_VERSION="21.0.4"`. */
 export const javaVersion = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(\d+)/m.exec(release)?.[1]
   return version === undefined ? undefined : Number(version)
@@ -67,7 +64,7 @@ const choose = async (homes: readonly string[], lookedAt: readonly string[]): Pr
 }
 
 const readJdk = async (home: string): Promise<Jdk | undefined> => {
-  // A JRE has no javac, and the launchers are compiled here.
+  // The launchers are compiled here, and a JRE has no javac.
   if (!(await isExecutable(join(home, 'bin', 'javac')))) return undefined
   const release = await readFile(join(home, 'release'), 'utf8').catch(() => '')
   const version = javaVersion(release)

@@ -1,7 +1,4 @@
-/**
- * One Kafka node, broker and controller in one, for development and tests: its settings, and how it is run as a Java
- * process.
- */
+/** One Kafka node (broker and controller) for development and tests: its settings, and its start as a Java process. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sources } from './assembly.ts'
@@ -14,17 +11,17 @@ export const kafkaVersion = '4.3.1'
 export const kafkaHeap = '512m'
 
 const mebibyte = 1024 * 1024
-/** WeightedSemaphore for a topic whose max.message.bytes is 9 MiB. */
+/** Fits a topic whose max.message.bytes is 9 MiB. */
 const largestBatch = 10 * mebibyte
 
-/** Settings that hold wherever it runs. */
-export const kafkaSettings = {
+/** Settings for Docker and Java. */
+export const kafkaServerSettings = {
   'process.roles': 'broker,controller',
   'node.id': '1',
   'controller.listener.names': 'CONTROLLER',
   'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
 
-  // A topic that nobody made is a mistake to be seen.
+  // Using a topic that does not exist must fail.
   'auto.create.topics.enable': 'false',
   'message.max.bytes': String(largestBatch),
   'replica.fetch.max.bytes': String(largestBatch),
@@ -42,27 +39,27 @@ export const kafkaSettings = {
   'share.coordinator.state.topic.min.isr': '1',
   'share.coordinator.state.topic.num.partitions': '4',
 
-  // The first member of a group waits for no others.
+  // The first member of a group does not wait for others.
   'group.initial.rebalance.delay.ms': '0',
-  // A broker that was killed may come back once its old session is over: by default 9 s.
+  // A killed broker can return only after its session has expired: by default 9 s.
   'broker.heartbeat.interval.ms': '500',
   'broker.session.timeout.ms': '3000',
 
-  // Few cores, little memory; the cleaner's buffer is taken from the heap at once, 128 MiB by default.
+  // For few cores and little memory. The log cleaner allocates its buffer at the start: by default 128 MiB.
   'num.network.threads': '2',
   'num.io.threads': '4',
   'background.threads': '2',
   'log.cleaner.dedupe.buffer.size': String(16 * mebibyte),
 } as const
 
-/** The addresses it listens on, where it tells clients to come to, and who its controller is. */
+/** The addresses to listen on, the address that clients are given, and the controller. */
 export const kafkaAddresses = (listen: { host: string; port: number; controller: number }, advertised: string) => ({
   listeners: `PLAINTEXT://${listen.host}:${listen.port},CONTROLLER://${listen.host}:${listen.controller}`,
   'advertised.listeners': `PLAINTEXT://${advertised}`,
   'controller.quorum.voters': `1@127.0.0.1:${listen.controller}`,
 })
 
-/** The line that a broker logs once it is registered and serves. Its port answers earlier. */
+/** A broker logs this line once it is registered and serves. Its port accepts connections earlier. */
 export const kafkaServes = /Kafka Server started/
 
 /** Runs Kafka on two free ports of 127.0.0.1, and waits until it serves. */
@@ -81,11 +78,11 @@ export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): 
     commandLine: async folder => {
       const properties = join(folder, 'server.properties')
       const data = { 'log.dirs': join(folder, 'data') }
-      const all = { ...kafkaSettings, ...kafkaAddresses(listen, address), ...data, ...settings }
+      const all = { ...kafkaServerSettings, ...kafkaAddresses(listen, address), ...data, ...settings }
       await writeFile(properties, asProperties(all))
       return [
         ...[`-Xms${heap}`, `-Xmx${heap}`, '-XX:+UseSerialGC', '-XX:+ExitOnOutOfMemoryError', '-XX:-UsePerfData'],
-        // The native parts of snappy and zstd.
+        // For the native code of snappy and zstd.
         ...['--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true'],
         ...javaOptions,
         `-Dlog4j2.configurationFile=${join(sources, 'kafka', 'log4j2.properties')}`,

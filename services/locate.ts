@@ -1,10 +1,10 @@
 /**
- * Decides where Kafka and Elasticsearch come from: the first of these that there is.
+ * Chooses the source of Kafka and Elasticsearch, the first of these that is available:
  *   1. Addresses in the environment: KAFKA_BROKERS and ELASTICSEARCH_URL. Nothing is started.
  *   2. A Docker engine that answers: containers.
- *   3. A JDK, and Maven when it is the first time: Java processes, assembled from Maven packages.
- * COMMISSION_SERVICES=docker or =jvm leaves only that one of the last two. When there is none, one message says what
- * was looked for, where, and what was found.
+ *   3. A JDK, and Maven for the first time: Java processes, assembled from Maven packages.
+ * COMMISSION_SERVICES=docker or =jvm excludes the other one of 2 and 3. If nothing is available, one message says what
+ * was searched, where, and what was found.
  */
 import { findAssembly } from './assembly.ts'
 import { type Docker, findDocker } from './docker.ts'
@@ -14,7 +14,7 @@ import type { Environment } from './service.ts'
 export type Way =
   | { readonly from: 'environment'; readonly kafkaBrokers: string; readonly elasticsearchUrl: string }
   | { readonly from: 'docker'; readonly docker: Docker }
-  /** Without Maven only where the assembly has been made before. */
+  /** Without Maven only if the assembly exists. */
   | { readonly from: 'jvm'; readonly jdk: Jdk; readonly maven: string | undefined }
 
 export const findWay = async (environment: Environment): Promise<Way> => {
@@ -30,8 +30,8 @@ export const findWay = async (environment: Environment): Promise<Way> => {
 
   throw new Error(
     [
-      'Kafka and Elasticsearch cannot be had here. One of these is needed:',
-      '- servers that run already: KAFKA_BROKERS and ELASTICSEARCH_URL in the environment. Neither is set',
+      'found no way to run Kafka and Elasticsearch. One of these is needed:',
+      '- running servers: KAFKA_BROKERS and ELASTICSEARCH_URL in the environment. Neither is set',
       `- Docker: ${only === 'jvm' ? 'not looked for' : whereDockerWasLookedFor(environment)}`,
       `- a JDK of ${oldestJava} or newer, and Maven: ${java.missing.join('; ')}`,
       ...(only === undefined ? [] : [`COMMISSION_SERVICES=${only} excludes the other one`]),
@@ -43,9 +43,7 @@ const givenAddresses = ({ KAFKA_BROKERS: kafkaBrokers, ELASTICSEARCH_URL: elasti
   if (kafkaBrokers && elasticsearchUrl) return { from: 'environment', kafkaBrokers, elasticsearchUrl } as const
   if (!kafkaBrokers && !elasticsearchUrl) return undefined
   const [set, unset] = kafkaBrokers ? ['KAFKA_BROKERS', 'ELASTICSEARCH_URL'] : ['ELASTICSEARCH_URL', 'KAFKA_BROKERS']
-  throw new Error(
-    `${set} is set but ${unset} is not: set both to use servers that run, or neither to have them started`,
-  )
+  throw new Error(`${set} is set but ${unset} is not: set both to use running servers, or neither to start new ones`)
 }
 
 const onlyWay = ({ COMMISSION_SERVICES: way }: Environment): 'docker' | 'jvm' | undefined => {
@@ -58,7 +56,7 @@ const whereDockerWasLookedFor = ({ DOCKER_HOST: host }: Environment): string =>
   `no engine answers at ${host ? `DOCKER_HOST=${host}` : 'its usual sockets, and DOCKER_HOST is not set'}`
 
 const findJava = async (environment: Environment): Promise<Way | { readonly missing: readonly string[] }> => {
-  // The handles work by signals, and the launchers' end by a shell.
+  // The service handles need signals, and the launchers need a shell.
   if (process.platform === 'win32') return { missing: ['not supported on Windows'] }
   const search = await findJdk(environment)
   const maven = await findOnPath('mvn', environment)

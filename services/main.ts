@@ -20,7 +20,7 @@ const run = async (): Promise<void> => {
   const reason = await Promise.race([interrupted, ...deaths])
   if (reason instanceof Error) throw reason
   await services.stop()
-  say('stopped, and their data deleted')
+  say('stopped, data deleted')
 }
 
 try {
@@ -28,6 +28,6 @@ try {
   process.exit(0)
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
-  // Not only an exit code: what is still starting would go on.
+  // Setting only an exit code would let a server that is still starting continue.
   process.exit(1)
 }

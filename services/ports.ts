@@ -1,17 +1,16 @@
-/** Ports of this machine that nobody uses. */
+/** Free ports of this machine. */
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 
 /**
- * Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS). One of those would
- * be free now, but a client that reconnects while its server is down can be given the server's port, and keeps it from
- * coming back.
+ * Below the ephemeral ports (from 32768 on Linux, 49152 on macOS). A client that reconnects while its server is down
+ * could be given the server's port as its own, and keep the server from coming back.
  */
 const lowest = 20_000
 const highest = 29_999
 
-/** A port of 127.0.0.1 that nothing listens on, and that nobody else is given here as long as this process lives. */
+/** Returns a port of 127.0.0.1 that nothing listens on. It is reserved for as long as this process lives. */
 export const freePort = async (): Promise<number> => {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(lowest, highest + 1)
@@ -21,9 +20,8 @@ export const freePort = async (): Promise<number> => {
 }
 
 /**
- * Reserves a port by binding the UDP port of the same number until the process ends. A server binds its TCP port
- * seconds after it was chosen, and again after each restart; meanwhile other processes choose ports, too. Nothing here
- * uses UDP.
+ * Reserves a port by binding the same UDP port until the process ends: nothing here uses UDP. A server binds its TCP
+ * port seconds later, and again after each restart; meanwhile other processes choose ports, too.
  */
 const reserve = (port: number): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -1,11 +1,11 @@
-/** Shows how far a long step is: a bar on a terminal, elsewhere a line each tenth. */
+/** Shows progress: a bar on a terminal, else a line for each 10 %. */
 import { Presets, SingleBar } from 'cli-progress'
-import type { Progress, Say } from './service.ts'
+import type { ReportProgress, Say } from './service.ts'
 
-export const progressBar = (output: { readonly isTTY?: boolean }, say: Say): Progress =>
+export const progressBar = (output: { readonly isTTY?: boolean }, say: Say): ReportProgress =>
   output.isTTY ? drawn() : told(say)
 
-const drawn = (): Progress => {
+const drawn = (): ReportProgress => {
   const bar = new SingleBar({ format: '{what} {bar} {percentage} %', clearOnComplete: true }, Presets.shades_classic)
   return ({ what, done, total }) => {
     if (!bar.isActive) bar.start(total, done, { what })
@@ -14,7 +14,7 @@ const drawn = (): Progress => {
   }
 }
 
-const told = (say: Say): Progress => {
+const told = (say: Say): ReportProgress => {
   let told = 0
   return ({ what, done, total }) => {
     const tenths = Math.floor((10 * done) / total)

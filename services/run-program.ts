@@ -1,11 +1,10 @@
-/** Runs a command-line program to its end, and tells of processes. */
+/** Runs a command-line program to its end, and checks whether a process is alive. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { leaveWill } from './cleanup-on-exit.ts'
 import type { Environment } from './service.ts'
 
-/** Of a program's output, what an error shows. */
 const linesKept = 30
 
 export type ToolRun = {
@@ -14,9 +13,7 @@ export type ToolRun = {
   readonly onLine?: (line: string) => void
 }
 
-/**
- * Runs a program in a folder; an end other than 0 throws the last lines of its output. It ends when this process does.
- */
+/** Runs a program, which ends when this process does. @throws Error with its last output if it does not exit with 0 */
 export const runTool = async (program: string, args: readonly string[], run: ToolRun): Promise<void> => {
   const child = spawn(program, args, { cwd: run.folder, env: run.environment, stdio: ['ignore', 'pipe', 'pipe'] })
   const will = child.pid === undefined ? undefined : leaveWill('kill "$0"', String(child.pid))
@@ -33,7 +30,7 @@ export const runTool = async (program: string, args: readonly string[], run: Too
   if (code !== 0) throw new Error([`${program} ended with ${code ?? signal}:`, ...last].join('\n'))
 }
 
-/** Whether a process of that id exists; a zombie does. */
+/** Whether a process with this id exists, zombies included. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)

@@ -1,6 +1,6 @@
 /**
- * Real Kafka and Elasticsearch for development, tests and benchmarks: found or started (locate.ts says from where).
- * What is started here ends with this process, however it ends, and leaves nothing behind.
+ * Real Kafka and Elasticsearch for development, tests and benchmarks: found or started (see locate.ts). Started servers
+ * end with this process, however it ends, and leave nothing behind.
  */
 import { join } from 'node:path'
 import { assemble, findAssembly } from './assembly.ts'
@@ -8,37 +8,32 @@ import { startElasticsearchContainer, startKafkaContainer } from './docker.ts'
 import { startElasticsearch } from './elasticsearch.ts'
 import { startKafka } from './kafka.ts'
 import { findWay, type Way } from './locate.ts'
-import type { Environment, Progress, Say, Service, ServiceOptions } from './service.ts'
+import type { Environment, ReportProgress, Say, Service, ServiceOptions } from './service.ts'
 
-/**
- * Finds or starts both, and waits until they serve. Throws one message when it cannot, with nothing left half-started.
- */
+/** Finds or starts both, and waits until they serve. @throws Error if one fails; the other one is then removed */
 export const startServices = async (options: StartOptions): Promise<Services> => {
   const way = await findWay(options.environment)
   if (way.from === 'environment') return useGiven(way, options.say)
   return startBoth(way.from, await startersOf(way, options), options.say)
 }
 
-/**
- * Starts one of them alone, and waits until it serves. @throws where the environment gives addresses: those are not
- * ours
- */
+/** Starts one of them alone, and waits until it serves. @throws Error if the environment gives addresses */
 export const startServer = async (which: keyof Starters, options: StartOptions): Promise<Service> => {
   const way = await findWay(options.environment)
-  if (way.from === 'environment') throw new Error('the environment says which servers to use: none is started')
+  if (way.from === 'environment') throw new Error('KAFKA_BROKERS and ELASTICSEARCH_URL are set: no server is started')
   return (await startersOf(way, options))[which]()
 }
 
 export type StartOptions = {
   readonly say: Say
   readonly environment: Environment
-  /** Told how far the assembly is, which takes up to a minute the first time. */
-  readonly progress?: Progress
+  /** Reports the progress of the assembly, which takes up to a minute the first time. */
+  readonly progress?: ReportProgress
   readonly kafka?: ServiceOptions
   readonly elasticsearch?: ServiceOptions
 }
 
-/** Where both are, and the handles on what was started here. */
+/** The addresses of both, and handles on those that were started here. */
 export type Services = {
   /** As KAFKA_BROKERS: `host:port`, or several separated by commas. */
   readonly kafkaBrokers: string
@@ -47,7 +42,7 @@ export type Services = {
   readonly from: Way['from']
   readonly kafka: Service | undefined
   readonly elasticsearch: Service | undefined
-  /** Ends what was started and deletes its data. */
+  /** Stops the started servers and deletes their data. */
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -59,7 +54,7 @@ const startersOf = async (way: WayFrom<'docker' | 'jvm'>, options: StartOptions)
   way.from === 'docker' ? dockerStarters(way, options) : javaStarters(way, options)
 
 const useGiven = ({ from, kafkaBrokers, elasticsearchUrl }: WayFrom<'environment'>, say: Say): Services => {
-  say(`using Kafka at ${kafkaBrokers} and Elasticsearch at ${elasticsearchUrl}, as the environment says`)
+  say(`using Kafka at ${kafkaBrokers} and Elasticsearch at ${elasticsearchUrl} (from the environment)`)
   const stop = async () => {}
   const handles = { kafka: undefined, elasticsearch: undefined }
   return { kafkaBrokers, elasticsearchUrl, from, ...handles, stop, [Symbol.asyncDispose]: stop }
@@ -84,7 +79,7 @@ const javaStarters = async (way: WayFrom<'jvm'>, options: StartOptions): Promise
   }
 }
 
-/** Servers that are started at the same time wait for one assembly. */
+/** Concurrent starts share one assembly. */
 const assembleOnce = (way: WayFrom<'jvm'>, options: StartOptions): Promise<string> => {
   assembling ??= assembleFirst(way, options).finally(() => {
     assembling = undefined
@@ -97,11 +92,11 @@ const assembleFirst = async ({ jdk, maven }: WayFrom<'jvm'>, options: StartOptio
   if (maven === undefined)
     throw new Error('the assembled Kafka and Elasticsearch are gone, and there is no mvn on the PATH')
   const { environment, say, progress = () => {} } = options
-  say('putting Kafka and Elasticsearch together from Maven packages: only this once, up to a minute')
+  say('assembling Kafka and Elasticsearch from Maven packages: only the first time, up to a minute')
   return assemble({ jdkHome: jdk.home, maven, environment, progress })
 }
 
-/** Starts both at once. When one fails, the other is ended too. */
+/** Starts both at once. If one fails, the other one is ended. */
 const startBoth = async (from: Way['from'], starters: Starters, say: Say): Promise<Services> => {
   await using started = new AsyncDisposableStack()
   const timed = async (start: () => Promise<Service>): Promise<Service> => {
@@ -111,7 +106,7 @@ const startBoth = async (from: Way['from'], starters: Starters, say: Say): Promi
     return service
   }
   const both = [timed(starters.kafka), timed(starters.elasticsearch)] as const
-  // Also when one has failed: the other can be ended only once it has started.
+  // Wait for both even if one fails: the other can be ended only after its start.
   await Promise.allSettled(both)
   const [kafka, elasticsearch] = await Promise.all(both)
 

@@ -1,4 +1,4 @@
-/** The linter sees a promise that nothing waits for, also where its type comes from another file. */
+/** The linter reports a promise that no code awaits, also when its type comes from another file. */
 import { execFile } from 'node:child_process'
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,13 +13,13 @@ export const start = (): Steps => ({ stop: async () => undefined })
 export const ask = async (): Promise<number> => 1
 `
 const planted = {
-  'a call of a function of another file': 'ask()',
+  'a call of a function from another file': 'ask()',
   'a call of a method whose type is in another file': 'start().stop()',
   'a promise with a listener for success only': 'ask().then(() => undefined)',
-  'an asynchronous callback whose promise nobody takes': '[1].forEach(async () => ask())',
+  'an asynchronous callback whose caller ignores the promise': '[1].forEach(async () => ask())',
 }
 
-test('a promise that nothing waits for fails the style check, in whatever way it was made', async scope => {
+test('the style check refuses each kind of promise that no code awaits', async scope => {
   const folder = await mkdtemp(join(tmpdir(), 'linter-'))
   scope.onTestFinished(() => rm(folder, { recursive: true }))
   await copyFile(join(root, 'biome.json'), join(folder, 'biome.json'))

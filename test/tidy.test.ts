@@ -1,7 +1,7 @@
 /**
- * The rules of this project that neither the compiler nor the linter knows. They look at text, not at syntax: fast, and
- * blind to what is hidden on purpose (a name put together at run time, a client made by another name). A quote within a
- * regular expression can end a string for them where there is none.
+ * Rules of this project that neither the compiler nor the linter checks. The tests match text, not syntax: they are
+ * fast, but they miss names that are built at run time and clients that are created under another name. A quote inside
+ * a regular expression can end a string too early for these patterns.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -21,7 +21,7 @@ const comment = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*/
 const string = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 
-/** A source as it is, without its comments, and without its strings too; all three have the same lines. */
+/** `spoken` is the text without comments, `code` also without strings. All three have the same lines. */
 const sourceOf = (path: string) => {
   const text = readFileSync(join(root, path), 'utf8')
   const either = new RegExp(`(${string.source})|${comment.source}`, 'g')
@@ -37,11 +37,11 @@ const within = (...folders: string[]): Source[] =>
 const product = within('schemas', 'projector', 'api', 'commands')
 const tests = sources.filter(({ path }) => path.endsWith('.test.ts'))
 
-/** Programs of their own: they read the environment, build clients, talk to a person. */
+/** Whether a file is a program. Programs read the environment, build clients and write to the console. */
 const isProgram = ({ path }: Source): boolean =>
   path.endsWith('/main.ts') || path === 'projector/topics.ts' || /^(?:services|demo|bench)\//.test(path)
 
-/** Where a pattern stands: file, line and what was found. */
+/** Lists each match of a pattern: file, line and the text that matched. */
 const places = (all: readonly Source[], part: 'text' | 'spoken' | 'code', pattern: RegExp): string[] =>
   all.flatMap(source =>
     [...source[part].matchAll(new RegExp(pattern, 'g'))].map(({ 0: found, index }) => {
@@ -60,7 +60,7 @@ const into = (...folders: string[]) =>
   imports.filter(({ target }) => folders.some(folder => target.startsWith(`${folder}/`)))
 const outOf = (folder: string) => imports.filter(({ from }) => from.startsWith(`${folder}/`))
 
-test('the rules have something to look at', () => {
+test('finds source files in each folder', () => {
   for (const folder of ['schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench', 'test']) {
     expect([folder, within(folder).length > 0]).toEqual([folder, true])
   }
@@ -68,12 +68,12 @@ test('the rules have something to look at', () => {
 })
 
 describe('folders', () => {
-  test('schemas/ stands alone: nothing of ours from elsewhere, no I/O, no framework', () => {
+  test('schemas/ imports only itself, typebox, ajv and decimal.js', () => {
     const allowed = /^(?:schemas\/(?:[a-z]+\/)?[a-z-]+\.ts|typebox|ajv\/dist\/2020\.js|decimal\.js)$/
     expect(outOf('schemas').filter(({ target }) => !allowed.test(target))).toEqual([])
   })
 
-  test('projector/ and api/ know each other through schemas/ only', () => {
+  test('projector/ and api/ import only themselves and schemas/', () => {
     const ours = /^(?:schemas|projector|api|commands|services|demo|bench|test)\//
     const foreign = (folder: string) =>
       outOf(folder).filter(
@@ -82,23 +82,23 @@ describe('folders', () => {
     expect([...foreign('projector'), ...foreign('api')]).toEqual([])
   })
 
-  test('commands/ stands on the product only', () => {
+  test('commands/ does not import services/, demo/, bench/ or test/', () => {
     const ours = /^(?:services|demo|bench|test)\//
     expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
   })
 
-  test('nothing but a test imports from test/', () => {
-    expect(into('test').filter(({ from }) => !from.startsWith('test/'))).toEqual([])
+  test('only tests import from test/', () => {
+    expect(into('test').filter(({ from }) => !from.startsWith('test/') && from !== 'vitest.config.ts')).toEqual([])
   })
 
-  test('no file is a place for everything', () => {
+  test('no file or folder is named utils, helpers, common, shared or misc', () => {
     expect(files.filter(path => /(?:^|\/)(?:utils?|helpers?|common|shared|misc)(?:\.|\/)/.test(path))).toEqual([])
   })
 })
 
 /**
- * The rooms of each part, in the order in which they may import: each from those before it. `ground` are files beside
- * the rooms that each room may import; all other files beside them put the rooms together.
+ * The rooms of each part. A room may import from the rooms before it in `order`. `ground` lists the files beside the
+ * rooms that every room may import. All other files beside the rooms assemble them.
  */
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
@@ -118,7 +118,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   projector: {
     order: ['event', 'rules', 'kafka', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
-    ground: ['failures', 'health', 'limits'],
+    ground: ['failures', 'health', 'limits', 'semaphore'],
   },
   api: {
     order: ['capacity', 'elasticsearch', 'read', 'http', 'access', 'answer', 'admin'],
@@ -133,7 +133,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
 }
 
 describe('rooms', () => {
-  test.each(Object.entries(rooms))('of %s import from the rooms before them', (part, { order, ground }) => {
+  test.each(Object.entries(rooms))('of %s import only from the rooms before them', (part, { order, ground }) => {
     const roomOf = (path: string): string => path.split('/')[1] ?? ''
     const found = new Set(
       within(part)
@@ -178,7 +178,7 @@ describe('rooms', () => {
   })
 })
 
-test('no import comes back to where it began', () => {
+test('imports have no cycles', () => {
   const next = Map.groupBy(imports, ({ from }) => from)
   const done = new Set<string>()
   const cycles: string[] = []
@@ -199,11 +199,11 @@ describe('only programs', () => {
     expect(places(others, 'code', /new (?:kafkajs\.)?(?:Kafka|Client)\(/)).toEqual([])
   })
 
-  test('know the process, the clock and chance', () => {
+  test('use the process, the clock and Math.random', () => {
     expect(places(others, 'code', /\bprocess\.|\bDate\.now\b|\bMath\.random\b/)).toEqual([])
   })
 
-  test('talk to a person: the others have a log', () => {
+  test('write to the console: all others use a log', () => {
     expect(places(others, 'code', /\bconsole\./)).toEqual([])
   })
 })
@@ -217,17 +217,17 @@ describe('types', () => {
     expect(places(sources, 'code', /[\w)\]]!(?!=)/)).toEqual([])
   })
 
-  test('are exhausted: a switch has no default but one that proves that nothing is left', () => {
+  test('are exhausted: a default of a switch must prove with `satisfies never` that no case is left', () => {
     expect(places(sources, 'code', /\bdefault:\s*return\b(?![^\n]*satisfies never)[^\n]*/)).toEqual([])
   })
 })
 
 describe('tests', () => {
-  test('all run', () => {
+  test('are neither skipped nor run alone', () => {
     expect(places(tests, 'code', /\.(?:only|skip|todo|fails)\b/)).toEqual([])
   })
 
-  test('say what is', () => {
+  test('do not say "should" in their names', () => {
     expect(places(tests, 'spoken', /(?:test|describe)(?:\.\w+\([^\n]*\))?\(\s*['"`][^'"`\n]*\bshould\b/)).toEqual([])
   })
 })
@@ -238,7 +238,7 @@ describe('files', () => {
     expect(long.map(({ path, text }) => `${path}: ${text.split('\n').length - 1}`)).toEqual([])
   })
 
-  test('have comments that end at 120 columns', () => {
+  test('have comments of at most 120 columns', () => {
     const wide = (line: string): boolean =>
       line.length > 120 && /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.includes(' ', 120 - 40)
     const found = sources.flatMap(({ path, text }) =>
@@ -247,25 +247,25 @@ describe('files', () => {
     expect(found).toEqual([])
   })
 
-  test('say at the top what they are for', () => {
+  test('say their purpose at the top', () => {
     const silent = within('schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench').filter(
       ({ text }) => !text.startsWith('/**'),
     )
     expect(silent.map(({ path }) => path)).toEqual([])
   })
 
-  test('are finished: nothing is left to do', () => {
+  test('have no open tasks in comments', () => {
     expect(places(sources, 'text', /\b(?:TO(?:)DO|FIX(?:)ME)\b/)).toEqual([])
   })
 
-  test('name no place of a machine, and no host but those anyone may see', () => {
+  test('name no path of a machine, and only public hosts', () => {
     const texts = files.filter(path =>
       /\.(?:ts|mjs|js|json|md|yml|yaml|xml|sh)$|(?:^|\/)(?:Dockerfile|\.npmrc|run)$/.test(path),
     )
     const all = texts.map(sourceOf)
     expect(places(all, 'text', /\.\.[/]shared|[/](?:work|root|home|Users)[/]/)).toEqual([])
 
-    // The lock file names the homes of packages, but never where they were fetched.
+    // The lock file has the homepages of packages. It must not have the addresses that they were fetched from.
     expect(places(all, 'text', /"resolve[d]":/)).toEqual([])
     const written = all.filter(({ path }) => path !== 'package-lock.json')
     const known = new Set(['example.com', 'maven.apache.org', 'www.w3.org', 'json-schema.org'])

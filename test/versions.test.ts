@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-/** The versions that a file names, by a pattern with one group. */
+/** Lists the versions in a file that match a pattern with one group. */
 const versionsIn = (file: string, pattern: RegExp): string[] =>
   [...readFileSync(file, 'utf8').matchAll(pattern)].map(([, version = '']) => version)
 
 test.each([
   { server: 'Kafka', image: /image: apache\/kafka:([\d.]+)/g, folder: 'kafka' },
   { server: 'Elasticsearch', image: /image: \S+\/elasticsearch:([\d.]+)/g, folder: 'elasticsearch' },
-])('$server has one version: in compose, in Docker for tests and assembled from packages', ({ image, folder }) => {
+])('$server has the same version in compose, in Docker for tests and as Maven packages', ({ image, folder }) => {
   const compose = versionsIn('docker-compose.yml', image)
   const assembled = versionsIn(`services/jvm/${folder}/pom.xml`, new RegExp(`<${folder}\\.version>([\\d.]+)<`, 'g'))
   const services = versionsIn(`services/${folder}.ts`, new RegExp(`${folder}Version = '([\\d.]+)'`, 'g'))
@@ -17,7 +17,7 @@ test.each([
   expect(services).toEqual(compose)
 })
 
-test('the client of Elasticsearch is of the major version of its server', () => {
+test('the Elasticsearch client has the major version of the server', () => {
   const [client] = versionsIn('package.json', /"@elastic\/elasticsearch": "(\d+)\./g)
   const [server] = versionsIn('docker-compose.yml', /image: \S+\/elasticsearch:(\d+)\./g)
   expect(client).toBe(server)

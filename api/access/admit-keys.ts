@@ -1,17 +1,17 @@
 /**
- * In: a well-formed key that is not remembered, and the address that it came from. Out: its holder, `unknown`, or
- * `refused`: not looked up.
- * Promises: a key is looked up once, however many requests carry it at the same time, and each look-up is counted once,
- *   by its result, whatever its clients do meanwhile. A key that was valid here before is always looked up. So is any
- *   other while its address has tries left; then it goes through a lane of few look-ups, so that one who tries keys
- *   behind an address refuses nobody else behind it before that lane is full.
- * Can go wrong: keys cannot be looked up, or too many are being looked up → `unavailable`, which counts nothing.
+ * In: a well-formed key that is not in the cache, and the client's address. Out: the holder of the key, `unknown`, or
+ *   `refused`: not looked up.
+ * Promises: requests with the same key share one look-up. Each look-up counts once against its address, by its result,
+ *   even if its clients leave. A key that was valid in this process before is always looked up, and any key while its
+ *   address has tries left. After that, a key goes through a lane of few look-ups. Until this lane is full, no other
+ *   client of the address is refused because of the tries.
+ * Can go wrong: keys cannot be looked up, or too many look-ups wait → `unavailable`, which counts nothing.
  */
 
 import type { Shares } from '../capacity/shares.ts'
 import { unavailable } from '../failures.ts'
 import { READ_TIME_MAX } from '../limits.ts'
-import type { KeyHolder, Keys } from '../read/api-keys.ts'
+import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
 import { type Later, untilOver, withTimeLimit } from '../time-limits.ts'
 import type { Failures } from './failed-logins.ts'
 
@@ -19,7 +19,7 @@ type Lanes = Pick<Shares, 'keyLookUps' | 'keyLookUpsExhausted'>
 export type Admission = KeyHolder | 'unknown' | 'refused'
 export type AdmitKey = (key: string, address: string | undefined, signal: AbortSignal) => Promise<Admission>
 
-export const createAdmitKey = (keys: Keys, failures: Failures, lanes: Lanes, later: Later): AdmitKey => {
+export const createAdmitKey = (keys: ApiKeyCache, failures: Failures, lanes: Lanes, later: Later): AdmitKey => {
   const underWay = new Map<string, Promise<Admission>>()
 
   const lookUp = async (key: string, address: string | undefined, signal: AbortSignal): Promise<Admission> => {
@@ -44,7 +44,7 @@ export const createAdmitKey = (keys: Keys, failures: Failures, lanes: Lanes, lat
     }
   }
 
-  /** Not ended by the requests that wait for it: only by its own time. */
+  /** Only the time limit ends a look-up, not the requests that wait for it. */
   const begin = async (key: string, address: string | undefined): Promise<Admission> => {
     try {
       return await withTimeLimit(READ_TIME_MAX, later, signal => lookUp(key, address, signal))
@@ -57,7 +57,7 @@ export const createAdmitKey = (keys: Keys, failures: Failures, lanes: Lanes, lat
     const running = underWay.get(key)
     if (running !== undefined) return untilOver(running, signal)
     const begun = begin(key, address)
-    // Every request may be gone before it ends.
+    // Every request may be gone before the look-up fails.
     begun.catch(() => undefined)
     underWay.set(key, begun)
     return untilOver(begun, signal)

@@ -1,7 +1,7 @@
 /**
- * Counts unknown keys by address. In: addresses. Out: whether an address may try another key.
- * Promises: bounded memory for any number of addresses; addresses of one IPv6 network count as one. A try is counted
- *   before its look-up: otherwise many tries at once would all be under way before the first is counted.
+ * Counts unknown keys by address. In: an address. Out: whether the address may try another key.
+ * Promises: memory is bounded for any number of addresses. Addresses of one IPv6 network count as one. A try counts
+ *   before its look-up: otherwise many parallel tries would start before the first one counts.
  */
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
@@ -9,14 +9,11 @@ import type { Release } from '../capacity/semaphore.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
 export type Failures = {
-  /**
-   * Counts a try, and returns what takes it back: it was no failure. Undefined where the address has no try left in its
-   * window.
-   */
+  /** Counts a try, and returns a function that takes the try back; undefined if the address has no try left. */
   readonly reserve: (address: string | undefined) => Release | undefined
 }
 
-/** @param now milliseconds of a clock that never goes back */
+/** @param now milliseconds of a monotonic clock */
 export const createFailures = (now: () => number, most = FAILURES_PER_ADDRESS): Failures => {
   const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
   const windowOf = (network: string) => {
@@ -40,7 +37,7 @@ export const createFailures = (now: () => number, most = FAILURES_PER_ADDRESS): 
   }
 }
 
-/** Who is counted as one: an IPv4 address, or the 64 bits of an IPv6 address that a network is known by. */
+/** Returns what counts as one address: an IPv4 address, or the 64 bits of an IPv6 address that name its network. */
 export const networkOf = (address = ''): string => {
   const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (v4 !== undefined) return v4

@@ -1,21 +1,20 @@
 /**
- * In: an authenticated request that was counted. Out: the same, if its key and its organization have few enough
- * requests under way.
- * Promises: a request is under way until its answer is delivered or its connection closed, whatever the client does;
- *   nothing gives its permit back earlier, and nothing keeps it longer. So a client cannot ask for more than it takes.
- * Can go wrong: too many are under way → `rate_limited`, at once. That request is counted as every one is.
+ * In: an authenticated and counted request. Out: the same request, if its key and its organization have permits left.
+ * Promises: a request holds its permits until its answer is delivered or its connection is closed. Nothing returns them
+ *   earlier or keeps them longer. So a client cannot request more than it reads.
+ * Can go wrong: too many requests are under way → `rate_limited` at once. The refused request counts, too.
  */
 
 import type { Shares } from '../capacity/shares.ts'
 import { Refusal } from '../failures.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { Step } from '../http/request.ts'
+import type { RequestStep } from '../http/request.ts'
 
-/** @param limited told of every request that was one too many */
+/** @param limited called for every request over the limit */
 export const limitUnderWay = (
   { underWayOfKey, underWayOfOrganization }: Pick<Shares, 'underWayOfKey' | 'underWayOfOrganization'>,
   limited: () => void,
-): Step => {
+): RequestStep => {
   return async (ctx, next) => {
     const { key } = ctx.state
     if (!key) throw new Error('limitUnderWay needs an authenticated request')

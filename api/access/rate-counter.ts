@@ -1,8 +1,7 @@
 /**
- * Counts the requests of each key in a window of fixed length: in this process, or where there is a Redis in there, for
- * all processes.
- * Promises: nothing is refused and nobody waits long because Redis is away, slow or frozen: then this process counts
- * for itself.
+ * Counts the requests of each key in a window of fixed length: in this process, or in Redis for all processes.
+ * Promises: if Redis is away, slow or frozen, this process counts alone: nothing is refused for it, and nobody waits
+ *   long.
  */
 import { createClient } from '@redis/client'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'
@@ -16,12 +15,12 @@ import {
 
 export type Rate = { readonly requests: number; readonly windowSeconds: number }
 
-/** All three: what is counted of a key now. Over the limit, `consume` rejects with it. */
+/** Each method resolves to the current count of the key. Over the limit, `consume` rejects with the count. */
 export type RequestCounter = {
   readonly consume: (key: string) => Promise<RateLimiterRes>
-  /** Gives a request back. */
+  /** Gives one unit back. */
   readonly reward: (key: string) => Promise<RateLimiterRes>
-  /** Counts this many units, 1 by default, even beyond the limit. */
+  /** Counts units, 1 by default, even over the limit. */
   readonly penalty: (key: string, units?: number) => Promise<RateLimiterRes>
 }
 
@@ -32,20 +31,20 @@ export const countAlone = ({ requests, windowSeconds }: Rate): RequestCounter =>
 export type SharedCounter = RequestCounter & { readonly stop: () => void }
 
 type Told = {
-  /** Whether Redis counts from now on; told when that changes. */
+  /** Called with true when Redis begins to count, with false when Redis stops. */
   readonly counts: (counts: boolean) => void
-  /** A request was counted by this process for itself. */
+  /** Called for each request that this process counts alone. */
   readonly countedAlone: () => void
 }
 
 /**
- * Exact over all processes that are given the same Redis and the same name. Returns at once: Redis may come later.
+ * Exact over all processes with the same Redis and name. Returns at once, even if Redis is away.
  * @param now milliseconds
  */
 export const countTogether = (url: string, name: string, rate: Rate, now: () => number, told: Told): SharedCounter => {
   const client = createClient({
     url,
-    // What cannot be sent now is counted here.
+    // A command that cannot be sent now is not queued: this process counts instead.
     disableOfflineQueue: true,
     commandsQueueMaxLength: REDIS_QUEUE_MAX,
     pingInterval: REDIS_PING_INTERVAL,
@@ -60,7 +59,7 @@ export const countTogether = (url: string, name: string, rate: Rate, now: () => 
     if (counting !== counts) told.counts(counts)
     counting = counts
   }
-  // The client's own words may hold the address: they are not passed on.
+  // The client's messages may contain the address of Redis, so they are not passed on.
   client.on('error', () => tell(false))
   client.on('ready', () => tell(true))
   client.connect().catch(() => tell(false))
@@ -69,7 +68,7 @@ export const countTogether = (url: string, name: string, rate: Rate, now: () => 
   let askAgainAt = Number.NEGATIVE_INFINITY
   const insurance = new Insurance(rate, () => {
     alone++
-    // Frozen it keeps its connections: each request would wait for it.
+    // A frozen Redis keeps its connections open: without this pause, each request would wait for its timeout.
     if (now() >= askAgainAt) askAgainAt = now() + REDIS_RETRY_INTERVAL
     tell(false)
     told.countedAlone()
@@ -102,7 +101,7 @@ export const countTogether = (url: string, name: string, rate: Rate, now: () => 
   }
 }
 
-/** Counts while Redis does not. */
+/** The fallback: counts in this process while Redis does not. */
 class Insurance extends RateLimiterMemory {
   readonly #used: () => void
   constructor({ requests, windowSeconds }: Rate, used: () => void) {

@@ -1,15 +1,15 @@
 /**
- * In: a request that is about to read. Out: the same, once its organization has a permit to read for it.
- * Promises: an organization reads with a fifth of all permits at most, so that others find one; a request waits in line
- * for a moment.
- * Can go wrong: no permit in time → `unavailable`: other requests of the same organization take all of its share.
+ * In: a request that is about to read. Out: the same request with a read permit of its organization.
+ * Promises: an organization holds at most a fifth of all permits, so that others get one. A request queues for a short
+ *   time.
+ * Can go wrong: no permit in time → `unavailable`: other requests of the same organization hold all of its permits.
  */
 
 import type { Semaphores } from '../capacity/semaphore.ts'
 import { unavailable } from '../failures.ts'
-import type { Step } from '../http/request.ts'
+import type { RequestStep } from '../http/request.ts'
 
-export const shareReads = (reads: Semaphores): Step => {
+export const shareReads = (reads: Semaphores): RequestStep => {
   return async (ctx, next) => {
     const { key, signal } = ctx.state
     if (!key) throw new Error('shareReads needs an authenticated request')

@@ -1,15 +1,15 @@
 /**
- * The admin port, never the public one: `/` (a short status page for people), `/livez` (this process runs), `/readyz`
- * (it can answer; else the reasons), `/metrics`, and `/reference` (the OpenAPI document as a page).
+ * The admin port, never the public one: `/` (status page), `/livez` (this process runs), `/readyz` (the API can answer;
+ * else the reasons), `/metrics`, and `/reference` (the OpenAPI document as a page).
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
 import type { Readiness } from './ready.ts'
-import { type Page, referencePages } from './reference.ts'
+import { type ReferencePage, referencePages } from './reference.ts'
 import { statusPage } from './status-page.ts'
 
 type Parts = {
-  /** Whether the API can answer now, and how far what it answers from is. */
+  /** Whether the API can answer now, and the positions of the live generation. */
   readonly readiness: () => Promise<Readiness>
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -18,7 +18,7 @@ type Parts = {
 }
 
 export const createAdminServer = ({ readiness, now, metrics, metricsType }: Parts): Server => {
-  const pages: Readonly<Record<string, () => Promise<Page & { readonly status?: number }>>> = {
+  const pages: Readonly<Record<string, () => Promise<ReferencePage & { readonly status?: number }>>> = {
     '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),
     '/livez': async () => json({ live: true }),
     '/readyz': async () => {
@@ -39,13 +39,16 @@ export const createAdminServer = ({ readiness, now, metrics, metricsType }: Part
   })
 }
 
-const json = (value: unknown): Page => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(value) })
+const json = (value: unknown): ReferencePage => ({
+  type: 'application/json; charset=utf-8',
+  body: JSON.stringify(value),
+})
 
-/** Pages ask nothing of any other address. Styles within the page are the renderer's way. */
+/** Pages load nothing from other hosts. Swagger UI needs inline styles. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; connect-src 'self'; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const send = (res: ServerResponse, status: number, { type, body }: Page): void => {
+const send = (res: ServerResponse, status: number, { type, body }: ReferencePage): void => {
   res.writeHead(status, {
     'Content-Type': type,
     'Content-Length': Buffer.byteLength(body),

@@ -1,7 +1,4 @@
-/**
- * Metrics of the API, for Prometheus. Labels are route patterns, methods, statuses and words of ours
- * only.
- */
+/** Prometheus metrics of the API. Labels hold only route patterns, methods, statuses and fixed words. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ObserveRequest } from '../answer/answer-errors.ts'
 import type { Limit } from '../capacity/answer-budget.ts'
@@ -13,23 +10,23 @@ export type Metrics = {
   readonly request: ObserveRequest
   readonly elasticsearch: Observe
   readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
-  /** Whether Redis counts requests, and every request that this process counted for itself meanwhile. */
+  /** Whether Redis counts requests. `countedAlone` is called for each request that this process counts meanwhile. */
   readonly countedTogether: (counts: boolean) => void
   readonly countedAlone: () => void
   readonly refusedBytes: (code: string) => void
   readonly connectionTurnedAway: () => void
   readonly unhandledRejection: () => void
-  /** Where to look what is in use, each time the metrics are read. */
+  /** Registers the function that returns what is in use. Each scrape calls it. */
   readonly watchUsage: (usage: () => Usage) => void
   readonly answerRefused: (by: Limit) => void
   readonly answerCutOff: () => void
-  /** Shows how many bytes of answers are held, each time somebody asks. */
+  /** Registers the function that returns the held bytes of answers. Each scrape calls it. */
   readonly watchAnswers: (held: () => number) => void
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-export const createMetrics = (): Metrics => {
+export const createApiMetrics = (): Metrics => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -49,29 +46,29 @@ export const createMetrics = (): Metrics => {
   })
   const limited = new Counter({
     name: 'api_rate_limited_total',
-    help: 'Requests over the limit of their key, too many under way, or of an address that tried too many keys that are none.',
+    help: 'Requests refused by a limit: the rate of their key, the requests under way, or the unknown keys of their address.',
     labelNames: ['by'],
     registers,
   })
   const together = new Gauge({
     name: 'api_rate_shared',
-    help: '1 while Redis counts the requests of each key for all processes; 0 while each counts for itself.',
+    help: '1 while Redis counts the requests of each key for all processes; 0 while each process counts alone.',
     registers,
   })
   const alone = new Counter({
     name: 'api_rate_alone_total',
-    help: 'Requests counted by this process for itself although REDIS_URL is set.',
+    help: 'Requests that this process counted alone although REDIS_URL is set.',
     registers,
   })
   const refused = new Counter({
     name: 'api_refused_bytes_total',
-    help: 'Connections whose bytes were no request, by code.',
+    help: 'Connections refused because their bytes were not a valid request, by code.',
     labelNames: ['code'],
     registers,
   })
   const turnedAway = new Counter({
     name: 'api_connections_turned_away_total',
-    help: 'New connections that were closed because there are too many, and none of them is idle.',
+    help: 'New connections closed because the limit was reached and no connection was idle.',
     registers,
   })
   const refusals = new Counter({
@@ -83,7 +80,7 @@ export const createMetrics = (): Metrics => {
   const watchUsage = (usage: () => Usage): void => {
     const inUse = new Gauge({
       name: 'api_in_use',
-      help: 'Requests under way, requests that read, and look-ups of keys: those that hold a permit now, and those that wait for one.',
+      help: 'Permits held now, and requests waiting for one: requests under way, reads, large answers and key look-ups.',
       labelNames: ['use', 'state'],
       registers,
       collect: () => {
@@ -96,7 +93,7 @@ export const createMetrics = (): Metrics => {
   }
   const unhandled = new Counter({
     name: 'api_unhandled_rejections_total',
-    help: 'Promises that were rejected and that nothing listened to: each is a defect, and its place is in the log.',
+    help: 'Unhandled promise rejections. Each is a defect, and the log has its place.',
     registers,
   })
   const answersRefused = new Counter({

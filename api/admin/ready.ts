@@ -1,6 +1,6 @@
 /**
- * Whether the API can answer: Elasticsearch is there, a generation is live with all its positions, and keys are served.
- * Out: the reasons why not, as words; empty when it can.
+ * Checks whether the API can answer: Elasticsearch is up, a generation is live with all its positions, and keys are
+ * served. Out: the reasons against it, as words; empty if the API is ready.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,14 +10,14 @@ import { READY_INTERVAL, READY_TIME_MAX } from '../limits.ts'
 import type { LivePositions } from '../read/position.ts'
 import { timer, withTimeLimit } from '../time-limits.ts'
 
-/** A look that fails with `unavailable` when what it looks at is not there. */
-export type Look<Seen> = (signal: AbortSignal) => Promise<Seen>
+/** A check. Rejects with `unavailable` if the checked thing is not there. */
+export type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
 
-/** `positions`: what was seen of them, undefined when they could not be read. */
+/** `positions` is undefined if they could not be read. */
 export type Readiness = { readonly notReady: readonly string[]; readonly positions: LivePositions | undefined }
 
 export const createReadiness =
-  (lookAtPositions: Look<LivePositions>, lookAtKeys: Look<unknown>) => async (): Promise<Readiness> => {
+  (lookAtPositions: HealthCheck<LivePositions>, lookAtKeys: HealthCheck<unknown>) => async (): Promise<Readiness> => {
     const [positions, keys] = await withTimeLimit(READY_TIME_MAX, timer, signal =>
       Promise.allSettled([lookAtPositions(signal), lookAtKeys(signal)]),
     )
@@ -30,7 +30,7 @@ export const createReadiness =
 
 const wordOf = (reason: unknown): string => (reason instanceof Refusal ? (reason.because ?? reason.code) : 'failed')
 
-/** After a start: says once that the API is not ready yet and why, and once that it is. It serves all the while. */
+/** Logs once after the start that the API is not ready and why, and once that it is. The API serves meanwhile. */
 export const sayWhenReady = async (
   look: () => Promise<Readiness>,
   say: Log['say'],
@@ -39,7 +39,7 @@ export const sayWhenReady = async (
   for (let waited = 0; !ending.aborted; waited++) {
     const { notReady } = await look()
     if (notReady.length === 0) return say('info', 'ready')
-    if (waited === 0) say('warn', 'not ready yet; serving what can be known', { reasons: notReady.join(' ') })
+    if (waited === 0) say('warn', 'not ready yet; the API answers what it can', { reasons: notReady.join(' ') })
     await sleep(READY_INTERVAL, undefined, { signal: ending }).catch(() => undefined)
   }
 }

@@ -1,12 +1,12 @@
 /**
- * The reference for people: the OpenAPI document as a page, by a renderer that is part of this installation. Nothing is
- * asked of any other address, and nothing can be sent from the page: this is the admin port, not the API.
+ * The reference page: the OpenAPI document, rendered by Swagger UI from this installation. The page loads nothing from
+ * other hosts and cannot send API requests, because this is the admin port.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { openapi } from '../../schemas/reference/openapi.ts'
 
-export type Page = { readonly type: string; readonly body: string | Buffer }
+export type ReferencePage = { readonly type: string; readonly body: string | Buffer }
 
 const html = 'text/html; charset=utf-8'
 const script = 'text/javascript; charset=utf-8'
@@ -31,7 +31,7 @@ const page = `<!doctype html>
 </html>
 `
 
-/** Without what asks for a key: a page that sends nothing needs none. */
+/** Removes the authorize buttons: a page that sends nothing needs no key. */
 const start = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
@@ -42,8 +42,8 @@ const start = `SwaggerUIBundle({
 })
 `
 
-/** By path. Links in them are relative: they work behind a proxy that adds a prefix. */
-export const referencePages: Readonly<Record<string, () => Promise<Page>>> = {
+/** Pages by path. Their links are relative, so that they work behind a proxy that adds a prefix. */
+export const referencePages: Readonly<Record<string, () => Promise<ReferencePage>>> = {
   '/reference': async () => ({ type: html, body: page }),
   '/reference/start.js': async () => ({ type: script, body: start }),
   '/reference/renderer.js': async () => ({ type: script, body: await rendererFile('swagger-ui-bundle.js') }),

@@ -1,7 +1,4 @@
-/**
- * A page that shows at a glance whether this API can be trusted now: whether it can answer, and up to when what it
- * answers includes everything. It comes anew by itself.
- */
+/** The status page: whether the API can answer, and up to which time its answers are complete. Reloads itself. */
 import type { LivePositions } from '../read/position.ts'
 import type { Readiness } from './ready.ts'
 
@@ -27,14 +24,14 @@ th { font-weight: 600; }
 </head>
 <body>
 ${notReady.length === 0 ? '<h1 class="ready">Commission API: ready</h1>' : `<h1 class="not-ready">Commission API, not ready: ${asText(notReady.join(', '))}</h1>`}
-${positions === undefined ? '<p>How far the projection is cannot be read now.</p>' : projectionOf(positions, now)}
+${positions === undefined ? '<p>The positions of the projection cannot be read now.</p>' : projectionOf(positions, now)}
 <p><a href="reference">Reference</a> · <a href="openapi.json">OpenAPI</a> · <a href="metrics">Metrics</a> · <a href="readyz">Readiness</a></p>
 </body>
 </html>
 `
 
 const projectionOf = ({ generation, partitions }: LivePositions, now: number): string => `
-<p>What the API answers includes everything that was published up to the times below. An organization is in one partition. (Generation ${asText(generation.name)}, rules version ${asText(String(generation.rules))}.)</p>
+<p>Answers include everything that was published up to the times below. Each organization is in one partition. (Generation ${asText(generation.name)}, rules version ${asText(String(generation.rules))}.)</p>
 <table>
 <tr><th>Partition</th><th>Published to offset</th><th>Included up to</th><th>Age</th></tr>
 ${partitions.map(({ publishedTo, time }, partition) => row([partition, publishedTo, instant(time), age(now - time, time)])).join('\n')}
@@ -43,7 +40,7 @@ ${partitions.map(({ publishedTo, time }, partition) => row([partition, published
 const row = (cells: readonly (string | number)[]): string =>
   `<tr>${cells.map(cell => `<td>${asText(String(cell))}</td>`).join('')}</tr>`
 
-/** A partition of which nothing was published yet has no time. */
+/** A partition without published records has the time 0. */
 const instant = (time: number): string => (time === 0 ? 'nothing yet' : new Date(time).toISOString())
 const age = (milliseconds: number, time: number): string => {
   if (time === 0) return ''
@@ -51,7 +48,7 @@ const age = (milliseconds: number, time: number): string => {
   const [, length = 1, unit = 's'] = units.find(([most]) => seconds < most) ?? []
   return `${(seconds / length).toFixed(1)} ${unit}`
 }
-/** Up to so many seconds, in this unit of so many. */
+/** An age below `most` seconds is shown in `unit`, which is `length` seconds long. */
 const units: readonly (readonly [most: number, length: number, unit: string])[] = [
   [120, 1, 's'],
   [7_200, 60, 'min'],

@@ -1,30 +1,30 @@
 /**
- * In: a page of changes, a page of a payout's history, or totals. Out: the answer: bytes, entity tag, projection time;
- * or 304.
- * Promises: records are copied byte for byte, as they were just after their change; nothing gives an offset away. A
- *   page of history ends early when it is full, as any page does. Long work is divided into slices: see pace.ts.
+ * In: a page of changes, a page of a payout's history, or totals. Out: the answer (bytes, entity tag, projection time),
+ *   or 304.
+ * Promises: copies records byte for byte, as they were just after their change, and reveals no offset. A page of
+ *   history ends early when it is full, as any page does. Long work is divided into slices (see pace.ts).
  */
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { instantOf } from '../../schemas/values.ts'
-import { type DocumentSlice, type Hit, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, type Hit, numberOf, textOfSlice } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
-import type { Context } from '../http/request.ts'
+import type { RequestContext } from '../http/request.ts'
 import { joinParts, lengthOf, type Pace, type Part, partOf } from '../pace.ts'
 import type { HistoryPage } from '../read/read-history.ts'
-import { changeOf, type Page, recordIdOf } from '../read/read-list.ts'
+import { type Page, recordIdOf, recordNameOf } from '../read/read-list.ts'
 import { type RecordName, textOfName } from '../read/read-parameters.ts'
 import type { TotalsRead } from '../read/read-totals.ts'
 import { answerLater, contentHash, entityTag } from './answer-page.ts'
-import { type Compared, differenceParts, readPayout } from './compare-payouts.ts'
+import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
 import { replacementOf } from './record-json.ts'
 
 export const answerChanges = (
-  ctx: Context,
+  ctx: RequestContext,
   page: Page,
   startingAfter: RecordName | undefined,
   pace: Pace,
 ): Promise<void> => {
-  const names = page.hits.map(changeOf)
+  const names = page.hits.map(recordNameOf)
   const last = names.at(-1) ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
   const hashes = page.hits.map((hit, place) => `${names[place]?.id} ${contentHash(hit)}`).join()
@@ -36,14 +36,14 @@ export const answerChanges = (
 }
 
 export const answerHistory = (
-  ctx: Context,
+  ctx: RequestContext,
   page: HistoryPage,
   startingAfter: RecordName | undefined,
   pace: Pace,
 ): Promise<void> => {
   const { position, before } = page
   const hashes = page.hits.map(hit => `${contentHash(hit)} ${replacementOf(hit, position)}`).join()
-  // Of all that was read: where the page ends follows from it.
+  // The tag covers all hits that were read: they determine where the page ends.
   const last = page.hits.at(-1)
   const nextCursor = last ? recordIdOf(last) : (startingAfter?.id ?? '')
   const content = `${before && contentHash(before)} ${hashes} ${page.hasMore} ${nextCursor}`
@@ -55,11 +55,11 @@ export const answerHistory = (
   })
 }
 
-/** Each payout with its difference to the one before, until the page is full; one at least. */
+/** Returns each payout with its difference to the previous one, until the page is full; at least one. */
 const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Promise<Part[][]> => {
   const items: Part[][] = []
   let bytes = 0
-  let previous: Compared | undefined = before && (await readPayout(before, pace))
+  let previous: ComparablePayout | undefined = before && (await readPayout(before, pace))
   for (const hit of hits) {
     const payout = await readPayout(hit, pace)
     const difference = previous ? await differenceParts(previous, payout, pace) : [partOf('null')]
@@ -74,7 +74,11 @@ const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Pro
   return items
 }
 
-export const answerTotals = async (ctx: Context, { position, totals }: TotalsRead, pace: Pace): Promise<void> => {
+export const answerTotals = async (
+  ctx: RequestContext,
+  { position, totals }: TotalsRead,
+  pace: Pace,
+): Promise<void> => {
   const { totals: rows, ...rest } = totals
   const parts: Part[] = []
   for (const row of rows) {
@@ -86,8 +90,8 @@ export const answerTotals = async (ctx: Context, { position, totals }: TotalsRea
   await answerLater(ctx, position, entityTag('totals', position, body.toString('latin1')), async () => body)
 }
 
-/** The same parts, once the budget has the bytes of the answer that they make. */
-const reserved = (ctx: Context, parts: readonly Part[]): readonly Part[] => {
+/** Reserves the bytes of the answer in the budget. Returns the same parts. */
+const reserved = (ctx: RequestContext, parts: readonly Part[]): readonly Part[] => {
   ctx.state.reservation?.add(lengthOf(parts))
   return parts
 }
@@ -105,7 +109,7 @@ const LIST = partOf('{"data":[')
 const COMMA = partOf(',')
 const END = partOf('}')
 
-/** A body without its closing brace: something follows. */
+/** Returns a body without its closing brace, so that fields can follow. */
 const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
   bytes,
   from: bodyStart,
@@ -115,20 +119,17 @@ const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
 const changeParts = (hit: Hit, name: RecordName): Part[] => {
   const { kind, id, ordinal = 1 } = name
   const superseded = kind === 'payouts' ? supersededBy(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
-  const reversed = kind === 'payroll_files' ? JSON.stringify(textOf(hit, 'reverses_id')) : 'null'
+  const reversed = kind === 'payroll_files' ? JSON.stringify(textOfSlice(hit, 'reverses_id')) : 'null'
   const at = instantOf(numberOf(hit, 'at'))
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
-  // Just then nothing had replaced it.
+  // Just after this change, nothing had replaced the payout.
   return [partOf(head), withoutBrace(hit), kind === 'payouts' ? NOT_REPLACED : END, END]
 }
 
 const NOT_REPLACED = partOf(',"superseded_by_id":null}')
 const SUPERSEDES = Buffer.from('"supersedes_id":')
 
-/**
- * What a payout replaced, as JSON. In front of it in the body are ids and amounts only: what is found first is the
- * field.
- */
+/** Returns what a payout replaced, as JSON. The first match is the field: only ids and amounts stand before it. */
 const supersededBy = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): string => {
   const from = bytes.indexOf(SUPERSEDES, bodyStart) + SUPERSEDES.length
   const [value] =

@@ -1,22 +1,19 @@
 /**
- * In: every request. Out: whatever the steps behind this one answer; where they fail, the refusal in the one shape.
- * Promises: who is refused for now is told when to come again, in seconds that differ, so that not all come at once.
- *   Every request is answered, logged in one line and counted (of refusals of an address, which may be a flood, see
- *   log-refusals.ts); no message of a library and nothing that was sent is shown.
- * Can go wrong: what is not a refusal is `internal`; the log has the kind of error and where it was thrown, not what it
- * says.
+ * In: every request. Out: the answer of the following steps; if they fail, the refusal as JSON.
+ * Promises: answers, counts and logs every request. The log has one line for each, but log-refusals.ts limits the lines
+ *   about refusals of an address, which may be a flood. A client that is refused for now gets a random Retry-After, so
+ *   that clients do not all return at once. No message of a library is shown, and nothing that was sent, except the
+ *   name of a parameter.
+ * Can go wrong: any other error → `internal`. The log gets the class of the error and its place, not its message.
  */
 
-import { isForNow, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
+import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'
-import type { Context, Step } from '../http/request.ts'
+import type { RequestContext, RequestStep } from '../http/request.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
-/**
- * Records one request. `route` is the pattern, undefined for an unknown path; `because` is the internal reason of a
- * refusal.
- */
+/** Records one request. `route` is a pattern, undefined for an unknown path; `because` is the reason of a refusal. */
 export type ObserveRequest = (
   method: string,
   route: string | undefined,
@@ -34,7 +31,7 @@ type Parts = {
   readonly admitLine: AdmitLine
 }
 
-export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }: Parts): Step => {
+export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }: Parts): RequestStep => {
   return async (ctx, next) => {
     const begun = now()
     let because: string | undefined
@@ -47,7 +44,7 @@ export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }
       because = refusal.because ?? refusal.code
       isOfAddress = refusal.code === 'unauthorized' || refusal.code === 'rate_limited'
       answerRefusal(ctx, refusal)
-      if (isForNow(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
+      if (isRetryable(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
     }
     const milliseconds = now() - begun
     observe(ctx.method, ctx.state.route, ctx.status, milliseconds, because)
@@ -61,9 +58,9 @@ export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }
   }
 }
 
-const answerRefusal = (ctx: Context, refusal: Refusal): void => {
+const answerRefusal = (ctx: RequestContext, refusal: Refusal): void => {
   const answer = refusalAnswer(refusal)
-  // Set where an answer was begun that could not be made.
+  // These headers are set if an answer was begun and then failed.
   for (const name of ['ETag', 'Projection-Time']) ctx.remove(name)
   ctx.status = answer.status
   ctx.set('Content-Type', 'application/json; charset=utf-8')

@@ -1,18 +1,18 @@
 /**
- * In: documents and the position they were read at. Out: the answer: bytes, entity tag, projection time; or 304.
- * Promises: bodies are copied byte for byte; `superseded_by_id` is put in where a reader at this position may know it;
- *   the tag depends on what is answered and in which form, on nothing else, and gives no offset away.
+ * In: documents and the position they were read at. Out: the answer (bytes, entity tag, projection time), or 304.
+ * Promises: copies bodies byte for byte, and inserts `superseded_by_id` as far as a reader at this position may know
+ *   it. The entity tag depends only on the content of the answer and its form, and reveals no offset.
  */
 import { hash } from 'node:crypto'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type DocumentSlice, startsWith } from '../elasticsearch/slice-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
-import type { Context } from '../http/request.ts'
-import type { Position } from '../read/position.ts'
+import type { RequestContext } from '../http/request.ts'
+import type { ReadPosition } from '../read/position.ts'
 import { type Page, recordIdOf } from '../read/read-list.ts'
 import type { RecordName } from '../read/read-parameters.ts'
-import type { Found, FoundStatement } from '../read/read-record.ts'
+import type { FoundRecord, FoundStatement } from '../read/read-record.ts'
 import { replacementOf, traceFieldsOf } from './record-json.ts'
 
 const END = Buffer.from('}')
@@ -21,30 +21,39 @@ const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')
 const COMMA = 0x2c
 
-export const answerList = (ctx: Context, kind: ListKind, page: Page, startingAfter: RecordName | undefined): void => {
+export const answerList = (
+  ctx: RequestContext,
+  kind: ListKind,
+  page: Page,
+  startingAfter: RecordName | undefined,
+): void => {
   const last = page.hits.at(-1)
   const nextCursor = last ? recordIdOf(last) : (startingAfter?.id ?? '')
   const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)
   const hashes = page.hits.map(contentHash).join()
   const etag = entityTag(kind, page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
-  // A list holds only what is current at its position.
+  // A list holds only records that are current at its position.
   const ending = kind === 'payouts' ? NOT_REPLACED : END
   answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))
 }
 
-export const answerRecord = (ctx: Context, kind: Exclude<ListKind, 'payouts'>, { cut, position }: Found): void => {
+export const answerRecord = (
+  ctx: RequestContext,
+  kind: Exclude<ListKind, 'payouts'>,
+  { cut, position }: FoundRecord,
+): void => {
   answer(ctx, position, entityTag(`one of ${kind}`, position, contentHash(cut)), () => joined(RECORD, [cut], END, END))
 }
 
-export const answerPayout = (ctx: Context, { cut, position }: Found): void => {
+export const answerPayout = (ctx: RequestContext, { cut, position }: FoundRecord): void => {
   const replacement = replacementOf(cut, position)
   const etag = entityTag('one of payouts', position, `${contentHash(cut)} ${replacement}`)
   answer(ctx, position, etag, () => joined(RECORD, [cut], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
 }
 
-export const answerStatement = (ctx: Context, { cut, trace, position }: FoundStatement): void => {
+export const answerStatement = (ctx: RequestContext, { cut, trace, position }: FoundStatement): void => {
   const replacement = replacementOf(cut, position)
-  // The content hash is of the whole event, the trace included.
+  // The content hash covers the whole event, including the trace.
   const etag = entityTag('statement', position, `${contentHash(cut)} ${replacement}`)
   answer(ctx, position, etag, () => {
     const ending = Buffer.concat([Buffer.from(`,"superseded_by_id":${replacement},`), traceFieldsOf(trace)])
@@ -54,7 +63,7 @@ export const answerStatement = (ctx: Context, { cut, trace, position }: FoundSta
 
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22
-/** The last field before the body: it is sought from there. */
+/** Returns the content hash. Searches backwards, because `hash` is the last field before the body. */
 export const contentHash = ({ bytes, start, headerEnd }: DocumentSlice): string => {
   const to = headerEnd - 1
   let from = to
@@ -65,25 +74,25 @@ export const contentHash = ({ bytes, start, headerEnd }: DocumentSlice): string 
   return bytes.toString('latin1', from, to)
 }
 
-export const entityTag = (what: string, position: Position, content: string): string =>
+export const entityTag = (what: string, position: ReadPosition, content: string): string =>
   `"${hash('sha256', `${what} ${ANSWER_FORM} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
 
-const answer = (ctx: Context, position: Position, etag: string, body: () => Buffer): void => {
+const answer = (ctx: RequestContext, position: ReadPosition, etag: string, body: () => Buffer): void => {
   if (needsBody(ctx, position, etag)) answerBody(ctx, body())
 }
 
-/** The same with a body that is made in slices. */
+/** As `answer`, with a body that is made in slices. */
 export const answerLater = async (
-  ctx: Context,
-  position: Position,
+  ctx: RequestContext,
+  position: ReadPosition,
   etag: string,
   body: () => Promise<Buffer>,
 ): Promise<void> => {
   if (needsBody(ctx, position, etag)) answerBody(ctx, await body())
 }
 
-/** Sets what every answer has. Answers 304 where that is all. */
-const needsBody = (ctx: Context, position: Position, etag: string): boolean => {
+/** Sets the headers of every answer. Returns false after answering 304. */
+const needsBody = (ctx: RequestContext, position: ReadPosition, etag: string): boolean => {
   ctx.set('ETag', etag)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   const asked = ctx.get('If-None-Match')
@@ -92,36 +101,33 @@ const needsBody = (ctx: Context, position: Position, etag: string): boolean => {
   return false
 }
 
-const answerBody = (ctx: Context, body: Buffer): void => {
+const answerBody = (ctx: RequestContext, body: Buffer): void => {
   ctx.status = OK
   ctx.set('Content-Type', 'application/json; charset=utf-8')
   ctx.body = body
 }
 
-/** Whether `If-None-Match` names this tag: `*` names any, weak tags count. */
+/** Whether `If-None-Match` matches this tag: `*` matches any tag, and weak tags count. */
 export const isNotModified = (header: string, etag: string): boolean =>
   header !== '' && (isAny(header) || [...header.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag))
 
 const isAny = (header: string): boolean => header.trim() === '*'
 
-/**
- * A client that has the answer is not counted. One that asks with `*` may have nothing: it is, or asking so would never
- * end.
- */
-export const answerNotModified = (ctx: Context, asked: string): void => {
+/** A 304 to a tag that the client has costs nothing. A 304 to `*` counts, or such requests would be unlimited. */
+export const answerNotModified = (ctx: RequestContext, asked: string): void => {
   ctx.status = NOT_MODIFIED
   ctx.body = null
   if (!isAny(asked)) ctx.state.uncount?.()
 }
 
 /**
- * Head, bodies with their closing brace replaced, separated by commas, and tail, as one buffer.
+ * Returns one buffer: head, bodies separated by commas, tail. `ending` replaces the closing brace of each body.
  *
- * HAZARD: the page is made in the very bytes it came in where it can be, and those are gone afterwards: what is known
- * of the documents must be taken before. Every document gives up more in front of its body than it gains behind it, so
- * nothing is overwritten before it was moved; where that is not so, or the page came in several answers, it is made
- * anew. A second buffer of this size for each page costs more than all else that is done for it: it is the garbage
- * collector's load.
+ * HAZARD: writes the page into the buffer of the Elasticsearch answer if possible, which destroys the documents. Take
+ *   what you need from the documents before. Each document loses more bytes before its body than it gains after it, so
+ *   that no byte is overwritten before it was copied. If that does not hold, or the page came in several answers, a new
+ *   buffer is allocated. A second buffer for each page would cost more than all other work on the page, because of the
+ *   garbage collector.
  */
 const joined = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
   let length = head.length + tail.length + Math.max(0, cuts.length - 1)
@@ -138,7 +144,7 @@ const joined = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, ta
   return bytes
 }
 
-/** The bytes that all documents lie in, if what is put before each one ends before it begins. */
+/** Returns the buffer of all documents, if the output before each body ends before that body begins. */
 const roomIn = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, length: number): Buffer | undefined => {
   const bytes = cuts[0]?.bytes
   if (!bytes || bytes.length < length) return undefined

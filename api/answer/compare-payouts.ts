@@ -1,10 +1,10 @@
 /**
- * In: a payout and the one that it replaced, as they are stored. Out: the changes as JSON: of amounts, and of lines by
- * their ids.
- * Promises: two lines are the same only if they are the same to the letter, and an answer shows the bytes of a line.
- *   Only the head of a payout is parsed, whatever its size. Both payouts are stored in the one form that JSON.stringify
- *   gives their fields, so that equal lines are equal bytes.
- * Can go wrong: a payout that has not this form is `unavailable`.
+ * In: a payout and the payout that it replaced, as stored. Out: the changes as JSON: of amounts, and of lines by their
+ *   ids.
+ * Promises: two lines are equal only if their bytes are equal, and the answer shows the bytes of a line. Only the head
+ *   of a payout is parsed, whatever its size. Both payouts are stored as JSON.stringify writes them, so that equal
+ *   lines have equal bytes.
+ * Can go wrong: a payout in another form → `unavailable`.
  */
 import { differenceOf } from '../../schemas/money.ts'
 import type { DocumentSlice } from '../elasticsearch/slice-documents.ts'
@@ -12,17 +12,20 @@ import { unavailable } from '../failures.ts'
 import { type Pace, type Part, partOf } from '../pace.ts'
 
 type Head = { readonly net_amount: string; readonly earned_amount: string; readonly currency: string }
-/** A payout as it is compared: `lines` by their ids, in order. */
-export type Compared = { readonly head: Head; readonly lines: ReadonlyMap<string, Part> }
+/** A payout prepared for comparison: `lines` by their ids, in order. */
+export type ComparablePayout = { readonly head: Head; readonly lines: ReadonlyMap<string, Part> }
 
 const LINES = Buffer.from(',"line_items":[')
 const BETWEEN = Buffer.from('},{"id":"line_')
 const ID = '{"id":"'.length
 const QUOTE = 0x22
-/** Bytes in which an id ends: `{"id":"line_`, 64 characters and the quote. */
+/** An id ends within these bytes: `{"id":"line_`, 64 characters and the quote. */
 const ID_ROOM = 80
 
-export const readPayout = async ({ bytes, bodyStart, bodyEnd }: DocumentSlice, pace: Pace): Promise<Compared> => {
+export const readPayout = async (
+  { bytes, bodyStart, bodyEnd }: DocumentSlice,
+  pace: Pace,
+): Promise<ComparablePayout> => {
   const body = bytes.subarray(bodyStart, bodyEnd)
   const at = body.indexOf(LINES)
   const from = at + LINES.length
@@ -39,10 +42,7 @@ const headOf = (text: string): Head => {
   }
 }
 
-/**
- * Within a line these bytes stand nowhere: a quote in a text is escaped, and behind the text of a line comes another
- * field than its id.
- */
+/** BETWEEN cannot occur within a line: a quote in a text is escaped, and `id` never follows the end of a text. */
 const linesOf = async (bytes: Buffer, from: number, pace: Pace): Promise<Map<string, Part>> => {
   const lines = new Map<string, Part>()
   for (let start = from; start < bytes.length; ) {
@@ -58,8 +58,11 @@ const linesOf = async (bytes: Buffer, from: number, pace: Pace): Promise<Map<str
   return lines
 }
 
-/** The difference as parts of JSON. */
-export const differenceParts = async (before: Compared, after: Compared, pace: Pace): Promise<Part[]> => {
+export const differenceParts = async (
+  before: ComparablePayout,
+  after: ComparablePayout,
+  pace: Pace,
+): Promise<Part[]> => {
   const added: Part[][] = []
   const changed: Part[][] = []
   for (const [id, line] of after.lines) {
@@ -100,7 +103,7 @@ const separated = async (items: readonly Part[][], pace: Pace): Promise<Part[]> 
   return parts
 }
 
-const amountOf = (field: 'net_amount' | 'earned_amount', before: Compared, after: Compared): string =>
+const amountOf = (field: 'net_amount' | 'earned_amount', before: ComparablePayout, after: ComparablePayout): string =>
   before.head.currency === after.head.currency ? `"${differenceOf(before.head[field], after.head[field])}"` : 'null'
 
 const isEqual = (a: Part, b: Part): boolean =>

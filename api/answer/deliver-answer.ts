@@ -1,9 +1,9 @@
 /**
- * In: a request. Out: its answer, with a reservation of the budget that lasts until the client has it or its connection
- * is gone.
- * Promises: what is held is what is counted, also where an answer is a part of a larger buffer; an answer is delivered
- *   in a bounded time; an encrypted connection holds one piece of the answer besides.
- * Can go wrong: the budget is used up → `unavailable`; a client that reads too slowly → its connection is closed.
+ * In: a request. Out: its answer, with a reservation of the budget until the client has the answer or its connection is
+ *   gone.
+ * Promises: the reservation equals the held bytes, even if the answer is part of a larger buffer. Delivery takes a
+ *   bounded time. An encrypted connection also holds one piece of the answer.
+ * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
  */
 
 import { Readable } from 'node:stream'
@@ -14,12 +14,12 @@ import { createTurn, largeFrom } from '../capacity/large-answers.ts'
 import type { Semaphores } from '../capacity/semaphore.ts'
 import type { Holdings } from '../elasticsearch/hold-reads.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { Context, Step } from '../http/request.ts'
+import type { RequestContext, RequestStep } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 import type { Later } from '../time-limits.ts'
 
-/** Opens the reservation of an authenticated request, for what it reads and for its answer. */
-export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): Step => {
+/** Opens the reservation of an authenticated request, for its reads and its answer. */
+export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): RequestStep => {
   return async (ctx, next) => {
     const { key, route, signal } = ctx.state
     if (!key) throw new Error('reserveReads needs an authenticated request')
@@ -32,8 +32,8 @@ export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Se
   }
 }
 
-/** @param cutOff told of every answer that was not delivered in time */
-export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => void): Step => {
+/** @param cutOff called for every answer that was not delivered in time */
+export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => void): RequestStep => {
   return async (ctx, next) => {
     try {
       await next()
@@ -44,12 +44,12 @@ export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => 
       ctx.state.reservation?.close()
       throw error
     } finally {
-      // Only now its reads are given back.
+      // The turn ends last, when the bytes of the reads are given back.
       ctx.state.turn?.end()
     }
   }
 
-  function deliver(ctx: Context, body: Buffer, reservation: Reservation): void {
+  function deliver(ctx: RequestContext, body: Buffer, reservation: Reservation): void {
     const { req, res } = ctx
     if (ctx.method === 'HEAD' || res.closed || res.destroyed) {
       reservation.close()
@@ -70,9 +70,7 @@ export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => 
   }
 }
 
-/**
- * Milliseconds in which an answer must be delivered, in whole seconds: Node keeps a list of timers for each duration.
- */
+/** Returns the milliseconds for delivery, in whole seconds, because Node keeps a list of timers for each duration. */
 export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000
 
 const piecesOf = function* (body: Buffer): Generator<Buffer> {

@@ -1,8 +1,8 @@
 /**
- * Decides which refusals of an address get a line in the log. In: the address of a request that was answered 401 or
- * 429. Out: how many refusals of this address got no line since its last line; undefined where this refusal gets none.
- * Promises: a flood does not fill the log: REFUSALS_LOGGED lines of one address in a window, and REFUSALS_LOGGED_IN_ALL
- *   of all. The metrics count every refusal, with a line or without.
+ * Decides which refusals get a log line. In: the address of a request that was answered 401 or 429. Out: how many
+ * refusals of this address got no line since its last line; undefined if this refusal gets none.
+ * Promises: a flood does not fill the log. In a window, one address gets REFUSALS_LOGGED lines, and all addresses get
+ *   REFUSALS_LOGGED_IN_ALL. The metrics count every refusal.
  */
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../access/failed-logins.ts'
@@ -11,7 +11,7 @@ import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS
 export type AdmitLine = (address: string | undefined) => { readonly unlogged: number } | undefined
 type Window = { readonly ends: number; lines: number }
 
-/** @param now milliseconds of a clock that never goes back */
+/** @param now milliseconds of a monotonic clock */
 export const createRefusalLog = (now: () => number): AdmitLine => {
   const windows = new LRUCache<string, Window & { unlogged: number }>({ max: ADDRESSES_REMEMBERED })
   const newWindow = (): Window => ({ ends: now() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })

@@ -1,30 +1,31 @@
 /**
- * In: the documents of a record, and the position they were read at. Out: the record as its JSON is answered.
- * Promises: bodies are copied byte for byte; `superseded_by_id` says only what a reader at this position may know.
+ * In: the documents of a record, and the position they were read at. Out: the JSON of the record, as the API answers
+ *   it.
+ * Promises: copies bodies byte for byte. `superseded_by_id` shows only what a reader at this position may know.
  */
 import type { ListKind } from '../../schemas/stored/documents.ts'
-import { type DocumentSlice, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, numberOf, textOfSlice } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
-import { isReplaced, type Position } from '../read/position.ts'
+import { isReplaced, type ReadPosition } from '../read/position.ts'
 import type { FoundStatement } from '../read/read-record.ts'
 
-/** The id of the payout that replaced this one, as JSON. */
-export const replacementOf = (cut: DocumentSlice, position: Position): string => {
+/** Returns the id of the payout that replaced this one, as JSON. */
+export const replacementOf = (cut: DocumentSlice, position: ReadPosition): string => {
   if (!isReplaced(numberOf(cut, 'until_seq'), position)) return 'null'
-  const id = textOf(cut, 'superseded_by_id')
+  const id = textOfSlice(cut, 'superseded_by_id')
   if (id === null) throw unavailable('elasticsearch_malformed_record')
   return JSON.stringify(id)
 }
 
-/** A body without its closing brace: something follows. */
+/** Returns a body without its closing brace, so that fields can follow. */
 export const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer =>
   bytes.subarray(bodyStart, bodyEnd - 1)
 
-/** What a statement has besides its payout, with the closing brace. */
+/** Returns the fields that only a statement has, with the closing brace. */
 export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer =>
   bytes.subarray(bodyStart + 1, bodyEnd)
 
-/** A record of a list, current at the position. */
+/** Returns the JSON of a list's record, which is current at the position. */
 export const textOfListed = (kind: ListKind, cut: DocumentSlice): Buffer =>
   Buffer.concat([withoutBrace(cut), Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}' : '}')])
 

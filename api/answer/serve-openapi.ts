@@ -1,17 +1,17 @@
 /**
- * In: a request under the base path. Out: the OpenAPI document at `/openapi.json`; everything else goes on.
- * Promises: no key is needed and none is looked at, also where the method or a parameter is refused.
+ * In: a request under the base path. Out: the OpenAPI document at `/openapi.json`; other requests continue.
+ * Promises: needs no key and looks at none, even if the method or a parameter is refused.
  */
 import { hash } from 'node:crypto'
 import { OK, Refusal } from '../failures.ts'
-import { BASE_PATH, type Step } from '../http/request.ts'
+import { BASE_PATH, type RequestStep } from '../http/request.ts'
 import { refuseParameters } from '../read/read-parameters.ts'
 import { answerNotModified, isNotModified } from './answer-page.ts'
 
 export const DESCRIPTION_PATH = `${BASE_PATH}/openapi.json`
 
 /** @param description the document as JSON text */
-export const describe = (description: string): Step => {
+export const describe = (description: string): RequestStep => {
   const body = Buffer.from(description)
   const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`
   return async (ctx, next) => {

@@ -1,12 +1,12 @@
 /**
- * Bytes of answers that this process holds: from the moment Elasticsearch is asked until a client has them.
- * In: who reads, and how many bytes. Out: a reservation, to be closed when the answer is delivered or its connection is
- * gone.
+ * Counts the bytes of answers that this process holds: from the request to Elasticsearch until the client has the
+ * answer.
+ * In: who reads, and how many bytes. Out: a reservation. Close it when the answer is delivered or its connection is
+ *   gone.
  * Promises: the process, each organization and each key stay within their budgets. One exception: a key may exceed its
- *   own by the large answer that its organization makes in its turn (see large-answers.ts). Small answers have a
+ *   budget by the large answer that has the turn of its organization (see large-answers.ts). Small answers have a
  *   reserve, so that a few large ones do not refuse everyone else.
- * Can go wrong: more than there is left → `unavailable`. Nothing waits: a client that waits here would hold memory,
- * too.
+ * Can go wrong: too few bytes are left → `unavailable`. Nothing waits, because a waiting client would hold memory, too.
  */
 import { unavailable } from '../failures.ts'
 import {
@@ -23,35 +23,29 @@ export type Owner = { readonly org: string; readonly id: string } | undefined
 export type Limit = 'process' | 'organization' | 'key'
 
 export type Reservation = {
-  /**
-   * Reserves more bytes. @throws Refusal `unavailable` when the budget has too few left; the reservation then stays as
-   * it was
-   */
+  /** Reserves more bytes. @throws Refusal `unavailable` if too few are left; the reservation is then unchanged */
   readonly add: (bytes: number) => void
   readonly held: () => number
-  /** Sets the reservation to exactly this number of bytes. @throws Refusal as `add` does */
+  /** Sets the reservation to this number of bytes. @throws Refusal as `add` does */
   readonly settle: (bytes: number) => void
-  /** Gives everything back, and counts nothing from now on. */
+  /** Gives all bytes back. Later calls count nothing. */
   readonly close: () => void
 }
 
 export type AnswerBudget = {
   /**
-   * Holds nothing yet.
-   * @param hasTurn whether it is the one large answer of its organization that is being made: then what it read itself
-   *   does not count against its key. So it always fits, unless others are being delivered.
+   * Opens an empty reservation.
+   * @param hasTurn whether the request has its organization's turn for a large answer. Its own reads then do not count
+   *   against its key: the answer always fits, unless other answers are being delivered.
    */
   readonly open: (owner: Owner, hasTurn?: () => boolean) => Reservation
   readonly held: () => number
 }
 
 type Told = {
-  /** Of every refusal, with the limit that was reached. */
+  /** Called for every refusal, with the limit that was reached. */
   readonly refused: (by: Limit) => void
-  /**
-   * Called when the held bytes cross MUCH_IS_HELD, in either direction: above it the garbage collector must run
-   * earlier.
-   */
+  /** Called when the held bytes cross MUCH_IS_HELD, up or down: above it the garbage collector must run earlier. */
   readonly holdsMuch?: (holds: boolean) => void
 }
 
@@ -76,9 +70,7 @@ export const createAnswerBudget = ({ refused, holdsMuch }: Told): AnswerBudget =
     let mine = 0
     let closed = false
 
-    /**
-     * Returns the narrowest limit that these bytes would exceed. Only small answers may use the reserve of the process.
-     */
+    /** Returns the narrowest limit that these bytes would exceed. Only small answers may use the reserve. */
     const exceeds = (bytes: number): Limit | undefined => {
       if (owner !== undefined) {
         const notCounted = hasTurn() ? mine : 0

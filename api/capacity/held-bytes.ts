@@ -1,13 +1,13 @@
-/** Memory behind buffers. A buffer that is a small part of a large one keeps all of it. */
+/** Memory behind buffers. A small part of a large buffer keeps the whole buffer in memory. */
 
-/** Bytes that stay in memory as long as this buffer does. Small buffers share a pool of Node. */
+/** Returns the bytes that this buffer keeps in memory. Small buffers share a pool of Node. */
 export const heldBy = ({ buffer, length }: Buffer): number =>
   buffer.byteLength <= Buffer.poolSize ? length : buffer.byteLength
 
-/** Frees an answer that grew in place and that nobody uses any more. The garbage collector would free it later. */
+/** Frees an answer that grew in place and is not used any more, earlier than the garbage collector would. */
 export const free = ({ buffer }: Buffer): void => {
   if (buffer instanceof ArrayBuffer && buffer.resizable) buffer.resize(0)
 }
 
-/** The same bytes, copied where they would keep more than twice as much. */
+/** Returns the same bytes, copied if the buffer keeps more than twice as many in memory. */
 export const compact = (bytes: Buffer): Buffer => (heldBy(bytes) > 2 * bytes.length ? Buffer.from(bytes) : bytes)

@@ -1,27 +1,27 @@
 /**
- * One large answer of an organization is read and made at a time. In: a request, and how many bytes it is about to
+ * Lets one large answer of an organization be read and made at a time. In: a request, and the bytes it is about to
  * hold. Out: its turn.
- * Promises: of several that ask for large answers at once, one always has room for its reads and its answer: the others
- *   wait before they hold much. The turn ends when the answer is ready to be delivered, so that a slow client delays
+ * Promises: of several requests for large answers, one always has room for its reads and its answer, because the others
+ *   wait before they hold much. The turn ends when the answer is ready for delivery, so that a slow client delays
  *   nobody.
- * Can go wrong: no turn in time → `unavailable`: other requests of the same organization take the turns.
+ * Can go wrong: no turn in time → `unavailable`: other requests take the turns.
  */
 import { unavailable } from '../failures.ts'
 import { LARGE_READ_BYTES, SMALL_ANSWER_BYTES } from '../limits.ts'
 import type { Release, Semaphores } from './semaphore.ts'
 
 export type Turn = {
-  /** Waits until the request may hold this number of bytes. Does not wait where they are few. */
+  /** Waits until the request may hold this number of bytes. A small number does not wait. */
   readonly wait: (bytes: number) => Promise<void>
-  /** Tells whether the request may hold this number of bytes now. Takes the turn where one is needed and free. */
+  /** Returns whether the request may hold this number of bytes now. Takes a free turn if one is needed. */
   readonly tryNow: (bytes: number) => boolean
   readonly isMine: () => boolean
   readonly end: () => void
 }
 
-/** @param from bytes above which an answer is large */
+/** @param from an answer is large above this number of bytes */
 export const createTurn = (turns: Semaphores, org: string, from: number, signal: AbortSignal): Turn => {
-  // A request may read several things at once: they share one turn.
+  // Parallel reads of one request share one turn.
   let acquired: Promise<Release | undefined> | undefined
   let isMine = false
   let ended = false
@@ -51,10 +51,7 @@ export const createTurn = (turns: Semaphores, org: string, from: number, signal:
   }
 }
 
-/**
- * Bytes of reads above which a request needs the turn. Changes and histories are copied: they need as much again for
- * the answer.
- */
+/** Returns the bytes of reads above which a turn is needed. Changes and histories need as much again, for a copy. */
 export const largeFrom = (route: string | undefined): number =>
   route !== undefined && COPIED.test(route) ? SMALL_ANSWER_BYTES : LARGE_READ_BYTES
 const COPIED = /\/(?:changes|history)$/

@@ -1,8 +1,8 @@
 /**
- * A number of permits, and a short line of those who wait for one. In: who asks. Out: a function that gives the permit
- * back, or undefined where there is none.
- * Promises: never more permits out than there are; a permit is given back once, however often its function is called;
- *   who waits longest is next; nobody waits longer than `waitMax` or than its signal.
+ * A number of permits, with a short queue. In: a request for a permit. Out: a function that returns the permit;
+ * undefined if there is none.
+ * Promises: never gives out more permits than it has. A permit returns once, even if its function is called several
+ *   times. The longest waiting is next. Nobody waits longer than `waitMax`, or after the signal aborts.
  */
 
 import { unavailable } from '../failures.ts'
@@ -10,21 +10,18 @@ import type { Later } from '../time-limits.ts'
 
 export type Release = () => void
 export type Semaphore = {
-  /** A permit now, or undefined. */
+  /** Takes a permit now; undefined if none is free. */
   readonly tryAcquire: () => Release | undefined
-  /**
-   * A permit now or after waiting; undefined where the line is full, or the wait was too long. Fails with `unavailable`
-   * when the signal ends it.
-   */
+  /** Takes a permit or waits; undefined if the queue is full or the wait too long. @throws Refusal on abort */
   readonly acquire: (signal: AbortSignal) => Promise<Release | undefined>
   readonly held: () => number
   readonly waiting: () => number
 }
 export type SemaphoreLimits = {
   readonly permits: number
-  /** How many may wait. */
+  /** Maximum length of the queue. */
   readonly queue: number
-  /** Milliseconds that each may wait. */
+  /** Maximum wait in milliseconds. */
   readonly waitMax: number
 }
 
@@ -81,13 +78,11 @@ export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, la
   }
 }
 
-/**
- * A semaphore for each name, there while it is in use: as many as are asked for at once, whatever the number of names.
- */
+/** A semaphore for each name, kept only while in use: memory depends on permits and waiters, not on names. */
 export type Semaphores = {
   readonly tryAcquire: (name: string) => Release | undefined
   readonly acquire: (name: string, signal: AbortSignal) => Promise<Release | undefined>
-  /** Of all names together. */
+  /** Over all names. */
   readonly held: () => number
   readonly waiting: () => number
 }
@@ -127,7 +122,7 @@ export const createSemaphores = (limits: SemaphoreLimits, later: Later): Semapho
   }
 }
 
-/** Semaphores in which each permit of a name also needs a permit of `all`. The permit of the name is taken first. */
+/** Returns semaphores whose permits also need a permit of `all`. Takes the permit of the name first. */
 export const within = (all: Semaphore, each: Semaphores): Semaphores => {
   const releaseBoth = (one: Release, ofAll: Release) => () => {
     ofAll()

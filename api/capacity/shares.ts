@@ -1,7 +1,4 @@
-/**
- * All semaphores of the API, and how much of each is in use: what one client, one organization or one kind of work may
- * take of a process at once.
- */
+/** All semaphores of the API and their use: what a client, an organization or a kind of work may take of a process. */
 
 import {
   KEY_LOOK_UPS,
@@ -22,17 +19,16 @@ import {
   within,
 } from './semaphore.ts'
 
-/** By key, by organization, and of the whole process. */
 export type Shares = {
-  /** Requests from their authentication until their answer is delivered or their connection closed. */
+  /** Requests under way: from authentication until the answer is delivered or the connection is closed. */
   readonly underWayOfKey: Semaphores
   readonly underWayOfOrganization: Semaphores
-  /** Requests that read: each asks one thing of Elasticsearch at a time. */
+  /** Requests that read: each sends one request to Elasticsearch at a time. */
   readonly readsOfOrganization: Semaphores
-  /** Requests that read and make a large answer: of an organization, within those of the process. */
+  /** Requests that read and make a large answer: per organization, within the limit of the process. */
   readonly largeAnswers: Semaphores
   readonly keyLookUps: Semaphore
-  /** For addresses that tried too many keys that are none. */
+  /** For addresses that tried too many unknown keys. */
   readonly keyLookUpsExhausted: Semaphore
 }
 export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
@@ -59,7 +55,7 @@ export const createShares = (limits: ShareLimits, later: Later): Shares => ({
   keyLookUpsExhausted: createSemaphore(limits.keyLookUpsExhausted, later),
 })
 
-/** What is in use now, for the metrics: by use, those who have a permit and those who wait for one. */
+/** Permits held and requests waiting, by use, for the metrics. */
 export type Usage = Readonly<
   Record<'requests' | 'reads' | 'large_answers' | 'key_look_ups' | 'limited_key_look_ups', InUse>
 >

@@ -1,14 +1,14 @@
 /**
- * Batches multi-gets of several requests. In: the names of documents that one request needs. Out: their answer. While
- *   one multi-get is under way, further ones wait a few milliseconds and are then sent together: under low load nothing
- *   waits, under high load there are few multi-gets. A document that several requests need is read once.
- * Promises: no document is read before its request asked for it; each request gets its documents in its order, as if it
- *   was sent alone. Nothing is asked for a request that has ended, and every promise has a listener.
- * Can go wrong, when requests go together:
- *   - one document cannot be read → its requests fail, the others have their part of the same answer;
- *   - the answer is malformed or too large → it is asked again in halves, one after the other, until the request at
- *     fault is alone;
- *   - Elasticsearch is overloaded, away or slow → all fail: to ask again would multiply its load.
+ * Batches the multi-gets of several requests. In: the names of documents that one request needs. Out: their answer.
+ * While one multi-get is under way, others wait a few milliseconds and are then sent together. So nothing waits at low
+ * load, and there are few multi-gets at high load. A document that several requests need is read once.
+ * Promises: no document is read before its request asked for it. Each request gets its documents in its order, as if
+ *   sent alone. Nothing is sent for a request that has ended. Every promise has a listener.
+ * Can go wrong, if requests are batched:
+ * - one document cannot be read → its requests fail, the others get their part of the same answer;
+ * - the answer is malformed or too large → the batch is retried in halves, one after the other, until the request at
+ *   fault is alone;
+ * - Elasticsearch is overloaded, away or slow → all fail: a retry would multiply its load.
  */
 
 import { free } from '../capacity/held-bytes.ts'
@@ -41,7 +41,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
     const records = new Set<string>()
     for (const one of waiting) {
       names += one.names.length
-      // A payout and its statement have one id, and come from one event: together they are no larger than it.
+      // A payout and its statement share one id and one event: together they are no larger than the event.
       for (const { form, id } of one.names) if (form === 'record') records.add(id)
       if (count > 0 && (names > GATHERED_NAMES || records.size > RECORDS_SURE)) break
       count++
@@ -57,7 +57,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
       sendWaiting()
     }
   }
-  /** Answers each of the group that still waits. Never fails. */
+  /** Answers each request of the group that still waits. Never rejects. */
   const sendGroup = async (asking: readonly Waiting[]): Promise<void> => {
     const group = asking.filter(isWaiting)
     const [first] = group
@@ -83,7 +83,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
     for (const [place, { resolve, reject }] of group.entries()) {
       const answer = answers[place]
       if (answer) resolve(answer)
-      else reject(new Error('an answer was not divided among all'))
+      else reject(new Error('a request has no part of the batched answer'))
     }
   }
   const wait: MultiGet = (names, signal) =>
@@ -110,14 +110,14 @@ export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
   return (names, signal) => (underWay === 0 ? send(names, signal) : wait(names, signal))
 }
 
-/** Failures that a single request of the group may have caused, or the size of the group. */
+/** Failures that one request of the group, or the size of the group, may have caused. */
 const OF_ONE = /^elasticsearch_(?:malformed_|too_large$)/
 
 const isWaiting = ({ signal }: Waiting): boolean => !signal.aborted
 
 const gone = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)
 
-/** All that a group asks for, and the places of what each one does: in its own order, whatever the others ask for. */
+/** Returns the names of all requests, and for each request the places of its names, in its own order. */
 const together = (group: readonly Waiting[]) => {
   const names: DocumentName[] = []
   const parts = group.map(one => {
@@ -131,7 +131,7 @@ const together = (group: readonly Waiting[]) => {
   return { names, parts }
 }
 
-/** A signal that is aborted once nobody waits any more. */
+/** Returns a signal that aborts once every request of the group has ended. */
 const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
   const nobody = new AbortController()
   const look = (): void => {

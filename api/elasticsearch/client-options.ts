@@ -1,4 +1,4 @@
-/** How the Elasticsearch client is built from the settings. */
+/** Builds the options of the Elasticsearch client from the settings. */
 import type { ClientOptions } from '@elastic/elasticsearch'
 import { READ_TIME_MAX } from '../limits.ts'
 
@@ -13,7 +13,7 @@ export const clientOptions = (
   ...(ca === undefined ? {} : { tls: { ca } }),
   requestTimeout: READ_TIME_MAX,
   maxRetries: 0,
-  // Reads are told to the transport one by one; none of this is wanted behind their back.
+  // Each read sets its own transport options. The client must send nothing else.
   sniffOnStart: false,
   sniffInterval: false,
   sniffOnConnectionFault: false,

@@ -1,10 +1,10 @@
 /**
- * In: a search of one index or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also the
- * ids of indices.
- * Promises: one request each within the signal's time, never more than READS_IN_FLIGHT_MAX at once; bytes that are
- *   being collected count against the budget of answers.
- * Can go wrong: away, slow, blocked, refusing or too much → `unavailable`. What Elasticsearch says about it is dropped
- *   unread: its reasons quote values.
+ * In: a search, or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also: the ids of
+ *   indices.
+ * Promises: each read is one request within the time of its signal, and never more than READS_IN_FLIGHT_MAX run at
+ *   once. Bytes that arrive count against the budget of answers.
+ * Can go wrong: Elasticsearch is away, slow, blocked or refusing, or there is too much → `unavailable`. The error body
+ *   is dropped unread, because its reasons quote values.
  */
 import type { Readable } from 'node:stream'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
@@ -13,27 +13,27 @@ import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../failures.
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
 import type { DocumentName } from './slice-documents.ts'
 
-/** No answer: it is more than is collected here, or Elasticsearch has no memory or no place in its queue for it now. */
+/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no place in its queue for the request. */
 type TooMuch = 'too_large' | 'overloaded'
 
-/** An answer; `too_large` where fewer records may be answered. */
+/** Returns the answer; `too_large` if the caller must ask for fewer records. */
 export type Search = (
   index: string,
   body: string,
   signal: AbortSignal,
-  /** Bytes that the answer is expected to have, where the caller knows. */
+  /** Expected bytes of the answer, if the caller knows. */
   expected?: number,
-  /** Counts the bytes of the answer as they come. Without it they count for the process. */
+  /** Called with the bytes of the answer as they arrive. Without this callback they count for the process. */
   arrived?: CountBytes,
 ) => Promise<Buffer | 'too_large'>
-/** @throws Refusal where these bytes may not be held: the rest of the answer is not awaited */
+/** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
 export type CountBytes = (bytes: number) => void
 export type MultiGet = (names: readonly DocumentName[], signal: AbortSignal) => Promise<Buffer>
-/** The ids of these indices, by name, from the state of the cluster: no shard is asked. Without those there are not. */
+/** Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out. */
 export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
-export type Elasticsearch = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
+export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
 
-/** The one call of the official client that gives an answer as it came. */
+/** The one call of the official client that returns an answer unparsed. */
 export type Transport = (
   request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
   options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
@@ -42,26 +42,23 @@ export type Transport = (
 type Asked = Parameters<Transport>[0]
 type Operation = 'search' | 'multi_get' | 'index_ids'
 
-/** What is observed about a request to Elasticsearch: which, how it ended and how long it took. */
 export type Observe = (operation: Operation, outcome: string, milliseconds: number) => void
 
 type Parts = {
   readonly transport: Transport
-  /**
-   * Told which node answered: the client's pool forgets nothing about a node that once failed when answers are streams.
-   */
+  /** Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. */
   readonly answered: (connection: unknown) => void
-  /** Nodes there are besides the first: a read is tried again on another when one cannot be reached. */
+  /** Nodes besides the first: a read is retried on another node if one cannot be reached. */
   readonly otherNodes: number
   readonly observe: Observe
   readonly now: () => number
-  /** Of the whole process. A command that reads one page after the other needs none. */
+  /** Budget of the whole process. A command that reads page by page needs none. */
   readonly budget?: AnswerBudget
 }
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
-export const createElasticsearch = (parts: Parts): Elasticsearch => {
+export const createSearchClient = (parts: Parts): SearchClient => {
   const { transport, answered, otherNodes, observe, now, budget } = parts
   let inFlight = 0
 
@@ -74,7 +71,7 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
       const reservation = budget?.open(undefined)
       return collect(answer.body, bytes => reservation?.add(bytes)).finally(() => reservation?.close())
     }
-    // Read to its end and dropped: the connection can be used again.
+    // Read to the end and dropped, so that the connection can be reused.
     answer.body.on('error', () => undefined).resume()
     if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
     throw unavailable(`elasticsearch_status_${answer.statusCode}`)
@@ -106,7 +103,7 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
       return typeof answer === 'string' ? 'too_large' : answer
     },
     multiGet: async (names, signal) => {
-      // One preference for all: a position is always read from the same copy, so that it is not seen going back.
+      // One preference for all: a position is always read from the same shard copy, so that it never seems to go back.
       const path = '/_mget?realtime=true&preference=published'
       const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal)
       if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
@@ -115,7 +112,7 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
     indexIds: async (names, signal) => {
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
       const path = `/${names.join()}/_settings?${query}`
-      // A node that is cut off from the master does not know them: another one is asked.
+      // A node that is cut off from the master does not know the ids: another node is asked.
       for (let others = otherNodes; ; others--) {
         try {
           const answer = await read('index_ids', { method: 'GET', path }, signal)
@@ -129,7 +126,7 @@ export const createElasticsearch = (parts: Parts): Elasticsearch => {
   }
 }
 
-/** The parser's message would quote the answer. */
+/** Drops the parser's error, because its message quotes the answer. */
 const readIndexIds = (answer: Buffer): Map<string, string> => {
   try {
     return indexIdsIn(JSON.parse(answer.toString('utf8')))
@@ -141,7 +138,7 @@ const readIndexIds = (answer: Buffer): Map<string, string> => {
 const multiGetBody = (names: readonly DocumentName[]): string =>
   JSON.stringify({ docs: names.map(({ index, id }) => ({ _index: index, _id: id })) })
 
-/** The client's errors carry what was asked and answered; only the kind of error goes on from here. */
+/** Keeps only the kind of a client error, because the error contains request and answer. */
 const asRefusal = (error: unknown): Refusal => {
   if (error instanceof Refusal) return error
   const name = error instanceof Error ? error.name : 'unknown'
@@ -172,15 +169,15 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
     })
     body.on('error', reject)
     body.on('close', () => {
-      // An answer that broke off has no end.
+      // An answer that breaks off has no `end` event.
       if (!ended) reject(unavailable('elasticsearch_answer_broke_off'))
     })
   })
 
 /**
- * Puts an answer together as its parts come. A long one grows in place: parts that are kept until the end and then
- * copied take twice its bytes, and the garbage collector frees them late. 80 fast readers of large answers: 550 MiB
- * resident with parts, 430 MiB so.
+ * Collects an answer from its chunks. A long answer grows in place: chunks that are kept and copied at the end take
+ * twice the bytes, and the garbage collector frees them late. With 80 fast readers of large answers: 550 MiB resident
+ * with chunks, 430 MiB in place.
  */
 const createCollector = () => {
   let parts: Buffer[] = []

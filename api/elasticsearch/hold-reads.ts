@@ -1,25 +1,23 @@
 /**
- * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of the request that asks.
- * Promises: the expected bytes are reserved before Elasticsearch is asked, further bytes as they come. Afterwards
- *   exactly the bytes that came are held. The expectation goes by the last read of the organization. A request that is
- *   about to hold much waits for its turn first.
- * Can go wrong: the budget is used up → `unavailable`. More bytes come than expected while another request has the turn
- *   → the rest is not awaited, the bytes that came are dropped, and all of it is read again in the request's own turn.
+ * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of their request.
+ * Promises: the expected bytes are reserved before the read, further bytes as they arrive. Afterwards exactly the bytes
+ *   that arrived are held. The expectation comes from the last read of the organization. A request that is about to
+ *   hold much waits for its turn first.
+ * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
+ *   turn → the answer is dropped, and all of it is read again in the request's own turn.
  */
 import { LRUCache } from 'lru-cache'
 import type { Reservation } from '../capacity/answer-budget.ts'
 import type { Turn } from '../capacity/large-answers.ts'
 import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
-import type { CountBytes, Elasticsearch, MultiGet, Search } from './client.ts'
+import type { CountBytes, MultiGet, Search, SearchClient } from './client.ts'
 
-/** The reservation of a request, its turn for a large answer, and whose it is. */
 export type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
 
-/** What answers are made of. */
-type Reads = Pick<Elasticsearch, 'search' | 'multiGet'>
+type Reads = Pick<SearchClient, 'search' | 'multiGet'>
 
-/** Which request reads is known by the signal that ends its reads. */
+/** Holdings by request: the abort signal of a request identifies it. */
 export type Holdings = {
   readonly of: (signal: AbortSignal) => Holding | undefined
   readonly set: (signal: AbortSignal, holding: Holding) => void
@@ -44,14 +42,14 @@ export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Read
     const { org } = holding
     const before = lastRead.get(org) ?? RECORD_BYTES_EXPECTED
     const answer = await hold(holding, before, () => multiGet(names, signal))
-    // One small record says little about the next one: the expectation comes down slowly.
+    // One small record says little about the next one: the expectation decreases slowly.
     lastRead.set(org, Math.max(answer.length, RECORD_BYTES_EXPECTED, before / 2))
     return answer
   }
   return { search: heldSearch, multiGet: heldMultiGet }
 }
 
-/** Asks Elasticsearch, and calls `arrived` with the bytes of each part of the answer as it comes. */
+/** Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. */
 type Ask<Answer> = (arrived: CountBytes) => Promise<Answer>
 
 const hold = async <Answer extends Buffer | 'too_large'>(
@@ -67,7 +65,7 @@ const hold = async <Answer extends Buffer | 'too_large'>(
   }
 }
 
-/** The answer; or only how many bytes came, where they may not be held without the turn. */
+/** Returns the answer; only the number of bytes that arrived if the request needs the turn to hold them. */
 const readOnce = async <Answer extends Buffer | 'too_large'>(
   { reservation, turn }: Holding,
   expected: number,

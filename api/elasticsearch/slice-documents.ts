@@ -1,33 +1,30 @@
 /**
- * In: the bytes of an answer of Elasticsearch to a search or a multi-get, and what was asked.
- * Out: where in these bytes each document and its body lie. Nothing is copied and no body is parsed.
- * Promises: a document is what was asked for (index and id, or index and organization), complete, and nothing follows
- *   that was overlooked; `_source` is what the projector wrote, byte for byte (schemas/stored/documents.ts:
- *   `body_bytes`, then `body`, last).
- * Can go wrong: an answer that is partial, timed out, or of another form than this is `unavailable`, never something
- * short.
+ * In: the bytes of a search or multi-get answer, and what was asked. Out: where each document and its body lie in these
+ *   bytes. Nothing is copied and no body is parsed.
+ * Promises: each document is what was asked for (index and id, or index and organization) and complete, and none is
+ *   overlooked. `_source` is what the projector wrote, byte for byte (schemas/stored/documents.ts: `body_bytes`, then
+ *   `body`, last).
+ * Can go wrong: an answer that is partial, timed out or in another form → `unavailable`, never fewer documents.
  */
 import { unavailable } from '../failures.ts'
 
-/**
- * A document's place in the bytes of an answer: `start` is its opening brace, `end` the place after its closing one.
- */
+/** The place of a document: `start` is its opening brace, `end` the place after its closing brace. */
 export type DocumentSlice = {
   readonly bytes: Buffer
   readonly start: number
-  /** Where the fields before `body_bytes` end, and where the body begins and ends. All `end` in a small document. */
+  /** End of the fields before `body_bytes`, start and end of the body. All are `end` in a small document. */
   readonly headerEnd: number
   readonly bodyStart: number
   readonly bodyEnd: number
   readonly end: number
 }
 
-/** A document that a search found, which of the indices searched it is in, and its place in the order of the list. */
+/** A document that a search found, its index, and its place in the order of the list. */
 export type Hit = DocumentSlice & { readonly index: string; readonly idStart: number; readonly place: number }
 
 /**
- * What a multi-get asks for. A record says how long its body is and is never looked through; a small document (of the
- * control or the API key index) is parsed as a whole.
+ * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
+ * the control or the API key index) is parsed as a whole.
  */
 export type DocumentName = { readonly index: string; readonly id: string; readonly form: 'record' | 'small' }
 
@@ -55,7 +52,7 @@ const VERSION = Buffer.from('"_version":')
 
 const malformed = (what: string) => unavailable(`elasticsearch_malformed_${what}`)
 
-/** Where these bytes are found next: -1 where nowhere. For what is near: it is looked for byte by byte. */
+/** Returns the next place of these bytes, or -1. Searches byte by byte, for places nearby. */
 const placeOf = (bytes: Buffer, sought: Buffer, from: number): number => {
   const last = bytes.length - sought.length
   const first = sought[0]
@@ -63,7 +60,7 @@ const placeOf = (bytes: Buffer, sought: Buffer, from: number): number => {
   return -1
 }
 
-/** Byte by byte: of texts as short as these a call of Buffer's own costs more than the comparison. */
+/** Compares byte by byte: for texts this short, a call of a Buffer method costs more than the comparison. */
 export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean => {
   if (bytes.length < at + expected.length) return false
   for (let place = 0; place < expected.length; place++) if (bytes[at + place] !== expected[place]) return false
@@ -71,9 +68,9 @@ export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean
 }
 
 /**
- * The documents of a search, in order.
+ * Returns the documents of a search, in order.
  * @param indices those that were searched
- * @param org the organization every hit must be of: its id stands in every document's id
+ * @param org every hit must be of this organization, whose id is part of each document's id
  */
 export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
@@ -96,7 +93,7 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
     const sort = cut.end + SORT.length
     const sortEnd = endOfDigits(bytes, sort)
     const place = numberIn(bytes, sort, sortEnd)
-    // Strictly forward, whatever was asked for: a page never repeats a record and never turns back.
+    // Places must strictly increase, so that a page never repeats a record and never goes back.
     if (!startsWith(bytes, cut.end, SORT) || !startsWith(bytes, sortEnd, HIT_END) || !(place > placeBefore)) {
       throw malformed('hit')
     }
@@ -110,11 +107,11 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
   return found
 }
 
-/** The id of a hit, without the organization before it. */
+/** Returns the id of a hit without its organization. */
 export const idOf = ({ bytes, idStart }: Hit): string =>
   bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
 
-/** What a search found where it is small, parsed, its hits and aggregations: for the caller to check. */
+/** Parses the hits and aggregations of a small search. The caller must check them. */
 export const smallSearch = (bytes: Buffer): { readonly hits: readonly SmallHit[]; readonly aggregations: unknown } => {
   const { hits, aggregations } = parsed(bytes.toString('utf8'), 'search') as SmallSearch
   requireComplete(bytes.toString('latin1', 0, bytes.indexOf(HITS)))
@@ -129,7 +126,6 @@ export type SmallHit = {
 }
 type SmallSearch = { readonly hits?: { readonly hits?: readonly SmallHit[] }; readonly aggregations?: unknown }
 
-/** Whether a search found anything. */
 export const anyHit = (bytes: Buffer): boolean => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
@@ -137,7 +133,7 @@ export const anyHit = (bytes: Buffer): boolean => {
   return bytes[hits + HITS.length] === OPEN_BRACE
 }
 
-/** A search that timed out or lost a shard answers with what it has; that is never a page. */
+/** Refuses a search that timed out or lost a shard: its hits are incomplete, and never a page. */
 const requireComplete = (head: string): void => {
   const answer = parsed(`${head}"hits":[]}}`, 'head') as Record<string, unknown>
   if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')
@@ -147,7 +143,7 @@ const requireComplete = (head: string): void => {
   }
 }
 
-/** The documents of a multi-get in the order they were asked for; undefined where there is none. */
+/** Returns the documents of a multi-get in the order of `names`; undefined for a missing document. */
 export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (DocumentSlice | undefined)[] =>
   documentsIn(bytes, names).map(({ cut }) => {
     if (cut === 'unreadable') throw unavailable('elasticsearch_partial')
@@ -155,9 +151,9 @@ export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (D
   })
 
 /**
- * The answers to parts of a multi-get, each as if its names had been asked for alone, in bytes of its own. A document
- * that could not be read stays so in each part that has it.
- * @param parts of each the places of its names among all
+ * Returns the answer to each part of a multi-get, as if its names had been asked for alone, in bytes of its own. An
+ * unreadable document stays unreadable in each part that has it.
+ * @param parts for each part, the places of its names among all names
  */
 export const divideMultiGet = (
   bytes: Buffer,
@@ -173,7 +169,7 @@ export const divideMultiGet = (
 
 type DocumentIn = { readonly from: number; readonly to: number; readonly cut: DocumentSlice | undefined | 'unreadable' }
 
-/** Each answer to a name, in the order they were asked for, and where it lies. */
+/** Returns the answer to each name, in the order of `names`, and where it lies. */
 const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[] => {
   if (!startsWith(bytes, 0, DOCS)) throw malformed('head')
   let at = DOCS.length
@@ -187,7 +183,7 @@ const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[
       at += MISSING.length
       return { from, to: at, cut: undefined }
     }
-    // Anything else than a version here is an error in place of a document: its shard could not be read.
+    // Anything but a version is an error in place of a document: its shard could not be read.
     if (!startsWith(bytes, at, VERSION)) {
       at = sliceSmall(bytes, from).end
       return { from, to: at, cut: 'unreadable' }
@@ -212,7 +208,7 @@ const sliceRecord = (bytes: Buffer, start: number): DocumentSlice => {
   const digitsEnd = endOfDigits(bytes, digits)
   const bodyStart = digitsEnd + BODY.length
   const bodyEnd = bodyStart + numberIn(bytes, digits, digitsEnd)
-  // What was cut must be an object and the last field: then its length was the right one.
+  // The slice must be an object and the last field: this proves that its length was right.
   if (
     !startsWith(bytes, digitsEnd, BODY) ||
     bytes[bodyStart] !== OPEN_BRACE ||
@@ -230,10 +226,7 @@ const endOfDigits = (bytes: Buffer, from: number): number => {
   return at
 }
 
-/**
- * The whole number that these digits are; NaN, which is equal to nothing and before nothing, where there are none or
- * too many.
- */
+/** Returns the whole number in these digits; NaN, which fails every comparison, if there are none or too many. */
 const numberIn = (bytes: Buffer, from: number, to: number): number => {
   if (to === from || to - from > 16) return Number.NaN
   let number = 0
@@ -259,23 +252,23 @@ const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
   throw malformed('document')
 }
 
-/** A small document, parsed. What is in it is for the caller to check. */
+/** Parses a small document. The caller must check its fields. */
 export const smallDocument = (cut: DocumentSlice): unknown =>
   parsed(cut.bytes.toString('utf8', cut.start, cut.end), 'document')
 
-/** The body of a record, parsed: for what is small and not passed on. */
+/** Parses the body of a record. Only for a small body that is not passed on. */
 export const bodyOf = (cut: DocumentSlice): unknown =>
   parsed(cut.bytes.toString('utf8', cut.bodyStart, cut.bodyEnd), 'record')
 
-/** A whole number among the fields before a record's body. */
+/** Returns a whole number from the fields before a record's body. */
 export const numberOf = (cut: DocumentSlice, field: string): number => {
   const value = headerOf(cut)[field]
   if (!Number.isSafeInteger(value)) throw malformed('record')
   return value as number
 }
 
-/** A text, or null, among the fields before a record's body. */
-export const textOf = (cut: DocumentSlice, field: string): string | null => {
+/** Returns a text or null from the fields before a record's body. */
+export const textOfSlice = (cut: DocumentSlice, field: string): string | null => {
   const value = headerOf(cut)[field]
   if (typeof value !== 'string' && value !== null) throw malformed('record')
   return value

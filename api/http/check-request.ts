@@ -1,13 +1,14 @@
 /**
- * In: a request whose bytes were HTTP. Out: the same, small enough, with one host, and under the base path.
- * Promises: what is refused here is refused before any key is looked at; no body is ever read.
+ * In: a request that Node parsed as HTTP. Out: the same request, small enough, with a valid host, and under the base
+ *   path.
+ * Promises: refuses before any key is looked at, and never reads a body.
  */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../failures.ts'
 import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
-import { BASE_PATH, countHeader, type Step } from './request.ts'
+import { BASE_PATH, countHeader, type RequestStep } from './request.ts'
 
-export const refuseEarly: Step = async (ctx, next) => {
+export const refuseEarly: RequestStep = async (ctx, next) => {
   const { req } = ctx
   if ((req.url ?? '').length > TARGET_LENGTH_MAX) throw new Refusal('uri_too_long')
   if (headersAreTooLarge(req.rawHeaders)) throw new Refusal('headers_too_large')
@@ -18,7 +19,7 @@ export const refuseEarly: Step = async (ctx, next) => {
   }
   if (req.headers.expect !== undefined && !isContinue(req.headers.expect)) throw new Refusal('expectation_failed')
   if (Number(req.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw new Refusal('request_too_large')
-  // Whatever follows the headers is not read as the next request.
+  // The bytes after the headers are not read as the next request.
   if (hasBody(req)) ctx.set('Connection', 'close')
   const { path } = ctx.state
   if (path !== BASE_PATH && !path.startsWith(`${BASE_PATH}/`)) throw new Refusal('not_found')
@@ -33,14 +34,14 @@ const headersAreTooLarge = (rawHeaders: readonly string[]): boolean => {
   return bytes > HEADERS_BYTES_MAX || rawHeaders.length / 2 > HEADERS_COUNT_MAX
 }
 
-/** Why this is not to be taken for a request, where Node takes it for one. */
+/** Returns why a request is refused although Node accepts it. */
 const whyUnreadable = ({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined => {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'Unsupported HTTP version.'
   const hosts = countHeader(rawHeaders, 'host')
   if (hosts > 1) return 'The request has more than one Host header.'
   if (hosts === 0 && httpVersion === '1.1') return 'The request has no Host header.'
   const encoding = headers['transfer-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') return 'The transfer encoding is not understood.'
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') return 'Unsupported transfer encoding.'
   return undefined
 }
 

@@ -1,9 +1,9 @@
 /**
- * In: a request. Out: the address that it came from.
- * Promises: what `X-Forwarded-For` says is believed only as far as the proxies that said it are trusted: the answer is
- *   the right-most hop that is no trusted proxy. Without trusted proxies it is the other end of the connection,
- *   whatever the header says.
- * Can go wrong: a hop that is no address ends the search; the answer is then the hop before it.
+ * In: a request. Out: the address of its client.
+ * Promises: trusts `X-Forwarded-For` only as far as the proxies that wrote it are trusted: the result is the right-most
+ *   hop that is not a trusted proxy. Without trusted proxies, the result is the peer of the connection, whatever the
+ *   header says.
+ * Can go wrong: a hop that is not an address ends the search; the result is then the last valid hop.
  */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv4 } from 'node:net'
@@ -34,7 +34,7 @@ export const createAddressOf = (trusted: readonly string[]): AddressOf => {
   }
 }
 
-/** Some proxies write the port behind the address. */
+/** Some proxies append the port to the address. */
 const withoutPort = (hop: string): string => {
   const [, v4, v6] = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]*)\](?::\d+)?)$/.exec(hop) ?? []
   return v4 ?? v6 ?? hop

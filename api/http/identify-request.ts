@@ -1,15 +1,14 @@
 /**
- * In: a request. Out: the same with an id of ours, which every answer has as `X-Request-Id`, its target read, and a
- * signal that ends it.
- * Promises: the id is never one the client chose; when the client goes away or the time is up, what was asked of
- * Elasticsearch ends.
+ * In: a request. Out: the same request with a new id (`X-Request-Id` of its answer), its parsed target, and an abort
+ *   signal.
+ * Promises: the client never chooses the id. When the client leaves or the time is up, the signal ends the reads.
  */
 
 import { READ_TIME_MAX } from '../limits.ts'
 import { endingBecause, type Later } from '../time-limits.ts'
-import { readTarget, type Step } from './request.ts'
+import { type RequestStep, readTarget } from './request.ts'
 
-export const identifyRequest = (newRequestId: () => string, later: Later): Step => {
+export const identifyRequest = (newRequestId: () => string, later: Later): RequestStep => {
   return async (ctx, next) => {
     const { path, query } = readTarget(ctx.req.url ?? '')
     const ending = new AbortController()

@@ -1,19 +1,19 @@
 /**
- * How many connections there are at once. In: a server. Out: the same, with a limit.
- * Promises: when nearly all are in use, a new connection ends the one that is idle for longest: kept after its last
- *   answer, with no request under way. So clients that keep connections turn no new client away.
- * Can go wrong: all are in use, and none is idle → Node closes the new one without an answer, and it is counted.
+ * Limits the connections at once. In: a server. Out: the same server, with a limit.
+ * Promises: near the limit, a new connection closes the one that is idle for longest: kept open after its last answer,
+ *   with no request under way. So clients that keep connections block no new client.
+ * Can go wrong: no connection is idle at the limit → Node closes the new one without an answer, and it is counted.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 type Limit = {
   readonly most: number
-  /** Told of every connection that was closed because there are too many. */
+  /** Called for every new connection that is closed because of the limit. */
   readonly turnedAway: () => void
 }
 
-/** @returns what is to be told of every request, when it begins */
+/** @returns a callback to call when a request begins */
 export const limitConnections = (server: Server, { most, turnedAway }: Limit): ((res: ServerResponse) => void) => {
   const near = most - Math.ceil(most / 50)
   const underWay = new WeakMap<Socket, number>()

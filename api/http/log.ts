@@ -1,30 +1,30 @@
 /**
- * What the API logs: one line a request, of refusals the address that they came from, and what an operator must know.
- * Never a URL, a key, an id of a record, an amount or another library's message.
+ * The log of the API: one line a request, with the address of a refused one, and messages for operators. Never a URL, a
+ * key, a record id, an amount or a message of a library.
  */
 import type { Logger } from 'pino'
 import { errorPlace } from '../../schemas/error-place.ts'
-import type { State } from './request.ts'
+import type { RequestState } from './request.ts'
 
 export type Log = {
   readonly answered: (
-    state: State,
+    state: RequestState,
     method: string,
     status: number,
     milliseconds: number,
     because?: string,
     from?: RefusedAddress,
   ) => void
-  /** An error that is a bug of ours: its kind and place. */
+  /** Logs a bug: the class of the error and its place. */
   readonly failed: (requestId: string, error: unknown) => void
-  /** An error that nobody listened for: its kind and place. */
+  /** Logs an error without a listener: its class and place. */
   readonly unhandled: (level: 'error' | 'fatal', error: unknown) => void
-  /** Bytes that never became a request. */
+  /** Logs the refusal of bytes that never became a request. */
   readonly refusedBytes: (requestId: string, because: string) => void
   readonly say: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, string | number>) => void
 }
 
-/** Where a refused request came from, and how many refusals of there got no line since the last one that did. */
+/** The address of a refused request, and how many refusals of this address got no line since its last line. */
 export type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
 
 export const createLog = (pino: Logger): Log => ({

@@ -1,9 +1,9 @@
 /**
- * In: a request, its answer and a function. Out: the function runs once, when the answer is delivered or its connection
- * is gone.
- * Promises: it runs whatever the client sends. An answer waits for its turn on its connection. Where the turn never
- *   comes (the connection was ended before, or a CONNECT behind it took Node's listeners off), the answer does not hear
- *   that the connection closed. So the connection of an answer that waits is listened to as well.
+ * In: a request, its response and a callback. Out: the callback runs once, when the response is delivered or its
+ *   connection is gone.
+ * Promises: the callback runs whatever the client sends. A response waits for its turn on its connection. If its turn
+ *   never comes (the connection ended earlier, or a CONNECT behind it removed Node's listeners), the response gets no
+ *   `close` event. So this also listens to the connection of a waiting response.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 

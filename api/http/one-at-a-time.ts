@@ -1,9 +1,8 @@
 /**
- * In: the requests of a connection. Out: the same, one after the other: the next one begins when the answer before it
- * is delivered.
- * Promises: a connection holds one answer at a time, however many requests it sends ahead; while one waits, nothing
- * more is read.
- * Can go wrong: more than REQUESTS_AHEAD_MAX come in the bytes that were already read → the connection is closed.
+ * In: the requests of a connection. Out: the same requests, each started when the answer before it is delivered.
+ * Promises: a connection holds one answer at a time, however many requests it sends ahead. While one waits, the socket
+ *   is paused.
+ * Can go wrong: more than REQUESTS_AHEAD_MAX come in bytes that were already read → the connection is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -20,7 +19,7 @@ export const oneAtATime = (listener: RequestListener): RequestListener => {
       const waiting = waitingOn.get(socket) ?? []
       const next = waiting.shift()
       if (waiting.length === 0) socket.resume()
-      // An answer that said so ended the connection: nothing can be written to it any more.
+      // A response with `Connection: close` has ended the connection: nothing more can be written.
       if (next && socket.writable) answer(...next)
       else waitingOn.delete(socket)
     })

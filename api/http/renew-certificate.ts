@@ -1,19 +1,19 @@
 /**
- * In: the certificate and key of the API, as they are read now. Out: new connections get them once they have changed.
- * Promises: certificate and key are used only where they fit together; until then the pair before stays, and a warning
- * is logged once.
+ * In: the certificate and key of the API, read from their files. Out: after a change, new connections get them.
+ * Promises: certificate and key are used only if they fit together. Until then the previous pair stays, with one
+ *   warning.
  */
 import { createSecureContext } from 'node:tls'
 import type { Tls } from './server.ts'
 
 type Steps = {
-  /** Undefined where a file cannot be read. */
+  /** Undefined if a file cannot be read. */
   readonly read: () => Tls | undefined
   readonly use: (tls: Tls) => void
   readonly say: (level: 'info' | 'warn', message: string, details?: Record<string, string>) => void
 }
 
-/** Gives a function that looks once. */
+/** Returns a function that checks the files once. */
 export const renewCertificate = (current: Tls, { read, use, say }: Steps): (() => void) => {
   let seen: Tls | undefined = current
   return () => {
@@ -22,7 +22,7 @@ export const renewCertificate = (current: Tls, { read, use, say }: Steps): (() =
     seen = found
     const code = found === undefined ? 'unreadable' : whyUnfit(found)
     if (found === undefined || code !== undefined) {
-      say('warn', 'the certificate changed and cannot be used; the one before stays', { code: code ?? 'unreadable' })
+      say('warn', 'the new certificate cannot be used; the previous one stays in use', { code: code ?? 'unreadable' })
       return
     }
     use(found)
@@ -30,10 +30,7 @@ export const renewCertificate = (current: Tls, { read, use, say }: Steps): (() =
   }
 }
 
-/**
- * Why no server can use this pair. An empty text is no certificate and no key: Node would take it for one that was not
- * given.
- */
+/** Returns why no server can use this pair. An empty text would pass: Node takes it for one that was not given. */
 export const whyUnfit = (tls: Tls): string | undefined => {
   if (tls.cert === '' || tls.key === '') return 'empty'
   try {

@@ -1,6 +1,6 @@
 /**
- * In: connections. Out: requests for the app, also those with an `Expect` header. Bytes that are no request, a request
- *   that does not come in time and CONNECT get the refusal in the one shape, and the connection is closed.
+ * In: connections. Out: requests for the app, including those with an `Expect` header. Bytes that are not a request, a
+ *   request that is not complete in time and CONNECT get the refusal as JSON, and the connection is closed.
  * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
@@ -30,14 +30,14 @@ export type RequestListener = (req: IncomingMessage, res: ServerResponse) => voi
 
 type Parts = {
   readonly listener: RequestListener
-  /** Without it requests come unencrypted. */
+  /** Without a certificate the server is unencrypted. */
   readonly tls?: Tls | undefined
   readonly newRequestId: () => string
-  /** Told of every refusal that never became a request of the app. */
+  /** Called for every refusal that never became a request of the app. */
   readonly refused: (requestId: string, code: RefusalCode) => void
-  /** Connections at once; the usual limit where nothing is said. */
+  /** Maximum connections at once; by default the limit of api/limits.ts. */
   readonly connectionsMax?: number
-  /** Told of every connection that was closed because there are too many. */
+  /** Called for every new connection that is closed because of the limit. */
   readonly turnedAway?: () => void
 }
 
@@ -47,7 +47,7 @@ const options: ServerOptions = {
   requestTimeout: REQUEST_TIME_MAX,
   connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
   keepAliveTimeout: KEEP_ALIVE_TIME,
-  // The app looks at Host itself and answers in its own shape.
+  // The app checks Host itself and answers in its own form.
   requireHostHeader: false,
   noDelay: true,
 }
@@ -55,7 +55,7 @@ const options: ServerOptions = {
 /** All connections of a server: Node forgets those without a handshake, and those that sent CONNECT. */
 const socketsOf = new WeakMap<Server, ReadonlySet<Socket>>()
 
-/** @throws Error when certificate and key are not what they must be */
+/** @throws Error if certificate and key are not valid */
 export const createApiServer = (parts: Parts): Server => {
   const { listener: answer, tls, newRequestId, refused } = parts
   const ordered = oneAtATime(answer)
@@ -65,7 +65,7 @@ export const createApiServer = (parts: Parts): Server => {
     requestBegins(res)
     ordered(req, res)
   }
-  // Of what is used here both kinds of server have all.
+  // Both kinds of server have everything that is used here.
   const server = tls
     ? (createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener) as unknown as Server)
     : createServer(options, listener)
@@ -77,8 +77,7 @@ export const createApiServer = (parts: Parts): Server => {
   socketsOf.set(server, sockets)
   server.on('connection', (socket: Socket) => void sockets.add(socket.once('close', () => sockets.delete(socket))))
   server.setTimeout(SOCKET_SILENCE_MAX)
-  // Zero is no limit: Node would drop the headers beyond it without a word, an Authorization among them. The app
-  // counts.
+  // 0 means no limit: Node would silently drop headers beyond a limit, for example Authorization. The app counts.
   server.maxHeadersCount = 0
 
   const refuse = (socket: Duplex, code: RefusalCode) => {
@@ -88,7 +87,7 @@ export const createApiServer = (parts: Parts): Server => {
     closeWith(socket, code, requestId)
   }
 
-  /** Refuses what is no request. The answer to a request before it comes first: the refusal would be taken for it. */
+  /** Refuses bytes that are not a request. Waits for the answer before them: a client would mix up the two. */
   const refuseNext = (socket: Duplex, code: RefusalCode) => {
     const current = answering.get(socket)
     if (current && !current.writableFinished && !current.destroyed) current.once('close', () => refuse(socket, code))
@@ -96,36 +95,35 @@ export const createApiServer = (parts: Parts): Server => {
   }
 
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
-    // Nothing can be written before the handshake: a refusal would wait for it, and its connection with it, for ever.
+    // Nothing can be written before the handshake: the refusal would wait, and hold its connection forever.
     if ((socket as Partial<TLSSocket & { secureConnecting: boolean }>).secureConnecting) return void socket.destroy()
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuseNext(socket, codeOf(error))
   })
   server.on('connect', ({ socket }) => {
-    // HAZARD: Node takes its own listeners off this socket. Without one for `error` a reset connection would end the
-    // process; without a timeout a client that reads nothing would hold it for ever.
+    // HAZARD: Node removes its own listeners from this socket. Without one for `error`, a reset connection ends the
+    // process. Without a timeout, a client that reads nothing holds the socket forever.
     socket.on('error', () => socket.destroy())
     socket.setTimeout(SOCKET_SILENCE_MAX, () => socket.destroy())
     refuseNext(socket, 'invalid_request')
   })
-  // A final answer at once is also the answer to `Expect: 100-continue`: no body is read. Any other expectation is
-  // refused by the app.
+  // `Expect: 100-continue` gets the final answer at once: no body is read. The app refuses any other expectation.
   server.on('checkContinue', listener)
   server.on('checkExpectation', listener)
   return server
 }
 
-/** What the parser's error means. */
+/** Maps a parser error to a refusal code. */
 const codeOf = (error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RefusalCode => {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
   if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'request_too_large'
   if (error.code !== 'HPE_HEADER_OVERFLOW') return 'invalid_request'
-  // The parser counts the target among the headers: where the first line alone did not end, it was the target.
+  // The parser counts the target among the headers: if the first line alone did not end, the target is too long.
   const packet = error.rawPacket?.subarray(0, PARSER_BYTES_MAX) ?? Buffer.alloc(0)
   return packet.includes('\n') ? 'headers_too_large' : 'uri_too_long'
 }
 
-/** Writes a refusal where there is no request to answer, and ends the connection. */
+/** Writes a refusal without a request to answer, and ends the connection. */
 const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void => {
   const answer = refusalAnswer(new Refusal(code))
   const lines = [
@@ -140,7 +138,6 @@ const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void =
   socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), answer.body]), () => socket.destroy())
 }
 
-/** The address to listen on could not be had. */
 export class ListenError extends Error {
   override name = 'ListenError'
 }
@@ -157,7 +154,7 @@ export const listen = (server: Server, host: string, port: number): Promise<numb
     })
   })
 
-/** Stops taking connections, lets requests under way be answered for `time` milliseconds, then ends what is left. */
+/** Stops accepting connections, lets requests finish for `time` milliseconds, then closes all connections. */
 export const stop = async (server: Server, time: number): Promise<void> => {
   const closed = new Promise<void>(resolve => void server.close(() => resolve()))
   server.closeIdleConnections()
@@ -169,7 +166,7 @@ export const stop = async (server: Server, time: number): Promise<void> => {
   clearTimeout(timer)
 }
 
-/** While stopping, every answer says that its connection ends: a client that keeps it would hold the process. */
+/** During shutdown sets `Connection: close` on every answer: a client that keeps one would hold the process. */
 export const closingConnections = (listener: RequestListener, stopping: () => boolean): RequestListener => {
   return (req, res) => {
     if (stopping()) res.setHeader('Connection', 'close')

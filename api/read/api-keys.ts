@@ -1,8 +1,7 @@
 /**
- * In: the text of an API key. Out: whose it is and what it may, or that it is none.
- * Promises: what is believed is at most KEY_BELIEVED_FOR old; an unknown and a revoked key are the same to a caller.
- * Can go wrong: keys that are not read completely yet, or cannot be read → `unavailable`, never "unknown". That is not
- * remembered.
+ * In: the text of an API key. Out: its holder and permissions, or `unknown`.
+ * Promises: a result is at most KEY_BELIEVED_FOR old. A caller cannot tell an unknown key from a revoked one.
+ * Can go wrong: keys are not read completely yet, or cannot be read → `unavailable`, never `unknown`. Never cached.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -24,28 +23,25 @@ import {
 import { unavailable } from '../failures.ts'
 import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from '../limits.ts'
 
-/**
- * Whose key it is. `id` is the key's id, unique within its organization only; `orgHash` stands for the organization in
- * logs.
- */
+/** The holder of a key. `id` is unique within its organization only; `orgHash` stands for the organization in logs. */
 export type KeyHolder = {
   readonly org: string
   readonly orgHash: string
   readonly id: string
   readonly mayRead: boolean
 }
-export type Keys = {
-  /** What is believed of a key now; undefined where it must be looked up. */
+export type ApiKeyCache = {
+  /** Returns the cached result; undefined if the key must be looked up. */
   readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
   readonly lookUp: LookUpKey
-  /** Whether the key was valid when it was last looked up here, some time ago maybe. */
+  /** Whether the last look-up of the key in this process found it valid, at any time. */
   readonly wasValid: (key: string) => boolean
-  /** Fails with `unavailable` unless keys are served. */
+  /** Rejects with `unavailable` unless keys are served. */
   readonly look: (signal: AbortSignal) => Promise<void>
 }
 export type LookUpKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
-export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => number): Keys => {
+export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
   const options = { max: KEYS_REMEMBERED, ttl: KEY_BELIEVED_FOR, ttlResolution: 0, perf: { now } }
   const known = new LRUCache<string, KeyHolder>(options)
   const unknown = new LRUCache<string, true>(options)
@@ -68,7 +64,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     const [document, served] = sliceMultiGet(await multiGet(names, signal), names)
     requireServed(served)
     const holder = document && holderOf(document)
-    // Counted from when it was asked: an answer that took long is old when it comes.
+    // The age counts from the request: a slow answer is old when it arrives.
     const ttl = Math.max(1, KEY_BELIEVED_FOR - (now() - asked))
     if (holder === undefined) {
       unknown.set(digest, true, { ttl })
@@ -90,7 +86,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
 
 const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
-/** Keys read from an empty or restored index would refuse keys that exist, or serve revoked ones. */
+/** An empty or restored index would refuse keys that exist, or serve revoked ones. */
 const requireServed = (document: DocumentSlice | undefined): void => {
   const body = document && (smallDocument(document) as Partial<PositionDocument>).body
   if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
@@ -108,7 +104,7 @@ const holderOf = (document: DocumentSlice): KeyHolder | undefined => {
   if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
     throw unavailable('key_malformed')
   }
-  // Whatever is not plainly in force is not.
+  // A key is in force only if `revoked` is exactly false.
   if (revoked !== false) return undefined
   const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
   return { org: org_id, orgHash, id: key_id, mayRead: permissions.includes('read') }

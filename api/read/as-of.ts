@@ -1,12 +1,12 @@
 /**
  * In: an organization, the position of its partition, and the moment that a client asks about. Out: the position at
- * that moment.
- * Promises: one answer for ever. The same moment has the same answer on the next page, tomorrow and in another process.
- * Can go wrong: a moment that is not over, or a change that is none of this organization's, is `invalid_request`.
+ *   that moment.
+ * Promises: a moment has the same answer forever: on the next page, tomorrow and in another process.
+ * Can go wrong: a moment that is not over, or a change of another organization → `invalid_request`.
  *
- * An instant is over when everything that can bear its time, or an earlier one, is published. That is certain once a
- * later event of the organization is published, since `at` never goes back in a partition. Without a later event, it is
- * certain a while after the projection has passed the instant: see AS_OF_SETTLED.
+ * An instant is over when every event with its time, or an earlier time, is published. A later published event of the
+ * organization proves this, because `at` never goes back in a partition. Without one, the projection must have passed
+ * the instant by AS_OF_SETTLED.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
@@ -14,18 +14,18 @@ import type { Search } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
 import { AS_OF_SETTLED, MOMENTS_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
-import { isVisible, type Position, visibleRange } from './position.ts'
+import { isVisible, type ReadPosition, visibleRange } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import { type Moment, notAMoment } from './read-parameters.ts'
 
-/** @param place of the change that the moment names, if it names one that there is */
+/** @param place of the change that the moment names, if the change exists */
 export type PositionAt = (
   org: string,
-  position: Position,
+  position: ReadPosition,
   moment: Moment | undefined,
   place: number | undefined,
   signal: AbortSignal,
-) => Promise<Position>
+) => Promise<ReadPosition>
 
 export const createPositionAt = (
   prefix: string,
@@ -35,10 +35,10 @@ export const createPositionAt = (
 ): PositionAt => {
   const remembered = new LRUCache<string, number>({ max: MOMENTS_REMEMBERED })
 
-  /** The offset of the first event after an instant, if there is one. */
+  /** Returns the offset of the first event after an instant, if there is one. */
   const firstAfter = async (
     org: string,
-    position: Position,
+    position: ReadPosition,
     instant: number,
     signal: AbortSignal,
   ): Promise<number | undefined> => {
@@ -59,14 +59,14 @@ export const createPositionAt = (
       return { ...position, publishedTo: place + 1 }
     }
     const { milliseconds } = moment
-    // Found while a time was believed that was taken back since, it may be wrong.
+    // `takenBack` is in the key: a result that was found under a time that was taken back may be wrong.
     const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
     const after = await firstAfter(org, position, milliseconds, signal)
     if (after === undefined) {
       const time = await projectionTime(org, position, 'nothing', signal)
-      // Our own clock cannot make an instant over, but it can say that one is not.
+      // The local clock cannot prove that an instant is over, but it can prove that an instant is not.
       const settled = Math.min(time, now()) - AS_OF_SETTLED
       if (milliseconds > settled) throw notOver(settled)
     }
@@ -78,10 +78,10 @@ export const createPositionAt = (
 
 const notOver = (settled: number): Refusal =>
   new Refusal('invalid_request', {
-    message: `\`as_of\` must not be later than ${new Date(settled).toISOString()}: what was published after that may not be known yet.`,
+    message: `\`as_of\` must not be later than ${new Date(settled).toISOString()}: later events may not be known yet.`,
   })
 
-const searchBody = (org: string, position: Position, instant: number): string =>
+const searchBody = (org: string, position: ReadPosition, instant: number): string =>
   JSON.stringify({
     size: 1,
     _source: false,

@@ -1,9 +1,9 @@
 /**
- * In: a generation that is read. Out: nothing, where its indices are those that were projected into.
- * Promises: a snapshot that was restored carries other ids than were recorded, and nothing of it is believed before a
- *   projector has taken it: no revoked key, no position. The ids are looked at again while requests are served, at most
- *   INDICES_BELIEVED_FOR apart.
- * Can go wrong: the ids differ, were never recorded, or cannot be read → `unavailable`, never 401 or a short list.
+ * In: a generation that is read. Out: nothing, if its indices are those that the projector wrote to.
+ * Promises: a restored snapshot has other ids than recorded. Nothing of it is served before a projector has adopted it:
+ *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_BELIEVED_FOR
+ *   apart.
+ * Can go wrong: the ids differ, were never recorded or cannot be read → `unavailable`, never 401 or a short list.
  */
 
 import {
@@ -20,10 +20,10 @@ import { type DocumentName, sliceMultiGet, smallDocument } from '../elasticsearc
 import { Refusal, unavailable } from '../failures.ts'
 import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL, INDICES_LOOK_TRIES, READY_TIME_MAX } from '../limits.ts'
 import { type Later, withTimeLimit } from '../time-limits.ts'
-import type { Keys } from './api-keys.ts'
+import type { ApiKeyCache } from './api-keys.ts'
 import type { PositionReader } from './position.ts'
 
-/** Undefined where it was looked at a moment ago: a request waits only after a pause. */
+/** Returns undefined if the last check is recent: a request waits only after a pause. */
 export type CheckIndices = (generation: string) => Promise<void> | undefined
 
 type Seen = { at: number; looking: Promise<void> | undefined }
@@ -48,7 +48,7 @@ export const createCheckIndices = (
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
   }
 
-  /** One node of several may not answer: it is tried again, as another one may be asked. */
+  /** Tries again if a node does not answer, because another node may be asked. */
   const look = (generation: string): Promise<void> =>
     withTimeLimit(READY_TIME_MAX, later, async signal => {
       for (let tries = INDICES_LOOK_TRIES; ; tries--) {
@@ -68,7 +68,7 @@ export const createCheckIndices = (
           known.at = begun
         },
         (error: unknown) => {
-          // A failed look proves nothing: the last result stays valid until INDICES_BELIEVED_FOR is over.
+          // A check that failed to run proves nothing: the last result stays valid until INDICES_BELIEVED_FOR is over.
           if (isOfIndices(error)) known.at = Number.NEGATIVE_INFINITY
           throw error
         },
@@ -86,7 +86,7 @@ export const createCheckIndices = (
     if (age < INDICES_LOOK_INTERVAL) return undefined
     const looking = lookOnce(generation, known)
     if (age >= INDICES_BELIEVED_FOR) return looking
-    // Nobody waits for this one; the next request meets what it finds.
+    // No request waits for this check; the next one uses its result.
     looking.catch(() => undefined)
     return undefined
   }
@@ -98,10 +98,10 @@ const ofIndices: ReadonlySet<string | undefined> = new Set([
   'indices_replaced',
 ])
 
-/** Whether the indices were looked at, and are not those that were projected into. */
+/** Whether the check was made and the indices are not those that were recorded. */
 const isOfIndices = (error: unknown): boolean => error instanceof Refusal && ofIndices.has(error.because)
 
-/** Those that answers are made of. */
+/** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string): string[] => [
   controlIndexOf(prefix),
   ...(generation === API_KEYS_GENERATION
@@ -109,13 +109,13 @@ const indicesReadOf = (prefix: string, generation: string): string[] => [
     : [...listKinds, 'statements' as const].map(kind => indexOf(prefix, generation, kind))),
 ]
 
-/** The same keys, served only while their index is the one they were written to. */
-export const keysChecked = (keys: Keys, check: CheckIndices): Keys => ({
+/** Returns the same keys, served only while their index is the one that they were written to. */
+export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => ({
   ...keys,
   remembered: key => {
     const looking = check(API_KEYS_GENERATION)
     if (looking === undefined) return keys.remembered(key)
-    // It is looked up, and that waits for this.
+    // The key is looked up instead, and its look-up waits for this check.
     looking.catch(() => undefined)
     return undefined
   },
@@ -130,7 +130,7 @@ export const keysChecked = (keys: Keys, check: CheckIndices): Keys => ({
   },
 })
 
-/** The same positions, believed only while the indices of their generation are those that were projected into. */
+/** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
   { readAt, oldestTime, lookAtPositions }: PositionReader,
   check: CheckIndices,

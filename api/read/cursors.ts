@@ -1,8 +1,7 @@
 /**
  * In: the names that a client gives: a record of a list (a cursor), or a change (a cursor of the feed, or a moment).
  *   Out: the place of each: for a record its place in its list, for a change the offset of its event.
- * Promises: a name that was good once is good for ever. Its place never changes, whatever has replaced the record
- * since.
+ * Promises: a valid name stays valid forever. Its place never changes, even if the record is replaced.
  */
 import { LRUCache } from 'lru-cache'
 import { type HeadBody, indexOf, recordId } from '../../schemas/stored/documents.ts'
@@ -13,11 +12,11 @@ import type { DocumentsOf, Generation } from './position.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
 
 export type Places = {
-  /** @param names undefined where nothing is named */
+  /** @param names undefined for each name that was not given */
   readonly find: (org: string, names: readonly (RecordName | undefined)[]) => Finding
   readonly remember: (org: string, generation: Generation, name: RecordName, place: number) => void
 }
-/** The documents to be read, and once they are, the place of each name; undefined where there is none. */
+/** The documents to read, and then the place of each name; undefined for an unknown name. */
 export type Finding = {
   readonly documents: DocumentsOf
   readonly places: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
@@ -29,7 +28,7 @@ export const createPlaces = (prefix: string): Places => {
     `${name}:${named.kind}:${org}:${textOfName(named)}`
 
   const find: Places['find'] = (org, names) => {
-    // Looked up once: what is forgotten while the position is read must not turn into a name of nothing.
+    // Reads the cache once: an entry evicted while the position is read would look like an unknown name.
     let known: (number | undefined)[] = []
     return {
       documents: generation => {

@@ -1,11 +1,11 @@
 /**
- * In: an organization, and the documents of it that a request reads by name. Out: the position up to which it may see,
- *   and these documents.
- * Promises: a document was read no earlier than the position; within this process no position ever goes back, and no
- *   time but one that the projector took back.
+ * In: an organization, and its documents that a request reads by name. Out: the position up to which the request may
+ *   see, and these documents.
+ * Promises: a document is read no earlier than the position. Within this process no position goes back, and no time
+ *   except one that the projector took back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
- * This file alone says what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of
+ * Only this file defines what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of
  * the event that replaced it, and everything at an offset below `publishedTo` is searchable.
  */
 
@@ -30,14 +30,12 @@ import { unavailable } from '../failures.ts'
 import { SWAP_WAIT, SWAP_WAITS } from '../limits.ts'
 import { type Later, untilOver } from '../time-limits.ts'
 
-/**
- * Where an organization's partition was when a request read it. `time` is of the projector's clock, in milliseconds.
- */
-export type Position = {
+/** A partition's position when a request read it. `time`: milliseconds of the projector's clock. */
+export type ReadPosition = {
   readonly generation: Generation
   readonly publishedTo: number
   readonly time: number
-  /** How many times a time of the partition was taken back. */
+  /** How often a time of the partition was taken back. */
   readonly takenBack: number
 }
 export type Generation = {
@@ -47,42 +45,39 @@ export type Generation = {
   readonly rules: number
 }
 
-/**
- * What is live, and what readers may have seen of the one before: undefined where there was none, null while it is
- * found out.
- */
+/** `floor`: the positions that readers may have seen of the previous generation; undefined: none, null: unknown yet. */
 type Live = { readonly name: string; readonly floor: readonly number[] | null | undefined }
 
-/** Made before `publishedTo`, whether replaced since or not. */
-export const isVisible = (seq: number, position: Position): boolean => seq < position.publishedTo
+/** Whether a record was made before `publishedTo`, replaced since or not. */
+export const isVisible = (seq: number, position: ReadPosition): boolean => seq < position.publishedTo
 
-/** Replaced as far as a reader at this position may know. */
-export const isReplaced = (untilSeq: number, position: Position): boolean => untilSeq < position.publishedTo
+/** Whether a reader at this position may know that a record is replaced. */
+export const isReplaced = (untilSeq: number, position: ReadPosition): boolean => untilSeq < position.publishedTo
 
 /** The same two rules as ranges of a search. */
-export const visibleRange = (position: Position) => ({ lt: position.publishedTo })
-export const notReplacedRange = (position: Position) => ({ gte: position.publishedTo })
+export const visibleRange = (position: ReadPosition) => ({ lt: position.publishedTo })
+export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**
- * How a request reads documents together with the position. `at-position`: no earlier than it. `known-before`: the
- * client can only know of them from an earlier answer, so that they were there before this request began.
+ * How documents are read with the position. `at-position`: no earlier than it. `known-before`: the client knows them
+ * from an earlier answer, so they existed before this request began.
  */
 export type Freshness = 'at-position' | 'known-before'
 
 export type PositionReader = {
   readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
-  /** The oldest time of all partitions of the generation. */
+  /** Returns the oldest time of all partitions of the generation. */
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
-  /** Fails with `unavailable` unless a generation is live and has a position for every partition. */
+  /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
   readonly lookAtPositions: (signal: AbortSignal) => Promise<LivePositions>
 }
-/** How far each partition of the live generation is, from the first. */
+/** The positions of the live generation, by partition. */
 export type LivePositions = { readonly generation: Generation; readonly partitions: readonly Reached[] }
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
-export type ReadAt = { readonly position: Position; readonly documents: readonly (DocumentSlice | undefined)[] }
+export type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
 
-export type Reached = Pick<Position, 'publishedTo' | 'time' | 'takenBack'>
-/** The furthest that was read of a partition, and of which generation; and of which the time is. */
+export type Reached = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
+/** The furthest position read of a partition. `by`: the generation of the position; `timeOf`: that of the time. */
 type Furthest = Reached & { readonly by: string; readonly timeOf: string }
 const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, takenBack: 0, by: '', timeOf: '' }
 
@@ -110,7 +105,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     return generationNamed(asLive(document).name, signal)
   }
 
-  /** What has been read, unless it lies behind what this process had read before the request asked. */
+  /** Records and returns what was read. @throws Refusal if this process had read a later position before the request */
   const reach = (generation: Generation, partition: number, before: Furthest, now: Reached): Reached => {
     if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
     const place = placeOf(generation, partition)
@@ -132,8 +127,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const partition = partitionOf(org, generation.partitions)
       const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
       const names = documents(generation)
-      // In this order: the documents of one shard are read one after the other, and what was live after a position was
-      // read was so before.
+      // This order matters: documents of one shard are read one after the other. A generation that is live after its
+      // position was read was also live before.
       const [positionNow, liveNow, ...found] = await read(
         [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],
         signal,
@@ -152,12 +147,12 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
         await pause(later, signal)
         continue
       }
-      // Another process may have shown more of the one before.
+      // Another process may have shown a later position of the previous generation.
       if (isBelowFloor) throw unavailable('position_went_back')
       const now = reach(generation, partition, before, published)
       const position = { generation, ...now }
-      // One multi-get reads its documents in any order. Where the position has moved since this process last read it,
-      // or is another generation's, a document may have been read before what it covers was written: it is read again.
+      // A multi-get reads different shards in any order. If the position has moved since this process last read it, or
+      // is another generation's, a document may be older than the position: it is read again.
       const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name
       const again = moved && freshness === 'at-position' && names.length > 0
       return { position, documents: again ? await read(names, signal) : found }
@@ -193,10 +188,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
 type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeOf'>
 
-/**
- * The later time of two. One that was taken back since was never true, however late it is: each generation counts that
- * for itself.
- */
+/** Returns the later time. In one generation a higher `takenBack` wins: the projector took the other time back. */
 const laterTime = (a: Time, b: Time): Time => {
   const later = b.time > a.time ? b : a
   const { time } = a.timeOf !== b.timeOf || a.takenBack === b.takenBack ? later : b.takenBack > a.takenBack ? b : a
@@ -204,7 +196,7 @@ const laterTime = (a: Time, b: Time): Time => {
   return { time, takenBack, timeOf }
 }
 
-/** Made live a moment ago, it has yet to reach what was read of the one before: that takes milliseconds. */
+/** Whether a new live generation is still behind what was read of the previous one. That lasts milliseconds. */
 const isYetBehind = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
   now.publishedTo < before.publishedTo && before.by !== name
 
@@ -214,9 +206,7 @@ const pause = (later: Later, signal: AbortSignal): Promise<void> => {
   return untilOver(promise, signal).finally(cancel)
 }
 
-/**
- * Positions of two generations of one topic count the same offsets, and are compared; those of another topic are not.
- */
+/** Generations of one topic share the same offsets, so their positions are compared; those of other topics are not. */
 const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined): Live => {
@@ -243,7 +233,7 @@ const asPosition = (document: DocumentSlice | undefined): Reached => {
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }
-  // Taken from a copy, it is read again from the first record on: until then documents may lack, or be missing.
+  // The projector reads restored indices again from the first record. Until then documents may be old or missing.
   if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')
   return { publishedTo: body.position, time: body.time, takenBack: body.taken_back ?? 0 }
 }

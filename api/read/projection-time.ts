@@ -1,8 +1,8 @@
 /**
- * In: an organization, the position its page was read at, and whether the page holds records. Out: the instant up to
- *   which everything published for it is included.
- * Promises: the time of its partition; for an organization without any record the oldest of all partitions, so that
- *   nobody can tell from it which partition is idle.
+ * In: an organization, the position its page was read at, and whether the page has records. Out: the instant up to
+ *   which everything published for the organization is included.
+ * Promises: the time of its partition. For an organization without records, the oldest time of all partitions, so that
+ *   nobody can tell which partition is idle.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
@@ -10,11 +10,11 @@ import type { Search } from '../elasticsearch/client.ts'
 import { anyHit } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
-import { type Position, type PositionReader, visibleRange } from './position.ts'
+import { type PositionReader, type ReadPosition, visibleRange } from './position.ts'
 
 export type ProjectionTime = (
   org: string,
-  position: Position,
+  position: ReadPosition,
   found: 'records' | 'nothing',
   signal: AbortSignal,
 ) => Promise<number>
@@ -26,7 +26,7 @@ export const createProjectionTime = (
 ): ProjectionTime => {
   const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
 
-  const hasRecords = async (org: string, position: Position, signal: AbortSignal): Promise<boolean> => {
+  const hasRecords = async (org: string, position: ReadPosition, signal: AbortSignal): Promise<boolean> => {
     const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind)).join()
     const answer = await search(indices, searchBody(org, position), signal)
     if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
@@ -36,7 +36,7 @@ export const createProjectionTime = (
   return async (org, position, found, signal) => {
     if (found === 'records') withRecords.set(org, true)
     if (withRecords.get(org)) return position.time
-    // Its own partition's as the page was read, too: the position can have passed its first records since.
+    // The page's own time is a limit, too: the partition may have passed the organization's first records since.
     if (!(await hasRecords(org, position, signal)))
       return Math.min(position.time, await oldestTime(position.generation, signal))
     withRecords.set(org, true)
@@ -44,7 +44,7 @@ export const createProjectionTime = (
   }
 }
 
-const searchBody = (org: string, position: Position): string =>
+const searchBody = (org: string, position: ReadPosition): string =>
   JSON.stringify({
     size: 1,
     _source: false,

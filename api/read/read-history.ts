@@ -1,12 +1,11 @@
 /**
  * In: an organization, the id of a payout and the parameters of a list. Out: a page of the payouts of its rep for its
- *   period, the oldest first, and the one before the page.
- * Promises: every payout there was at the position, replaced or not, in the order in which each replaced the one
- * before.
- * Can go wrong: an unknown payout is `not_found`; a cursor that is none of these payouts is `invalid_cursor`.
+ *   period, oldest first, and the payout before the page.
+ * Promises: every payout at the position, replaced or not, in the order of replacement.
+ * Can go wrong: an unknown payout → `not_found`. A cursor that is not one of these payouts → `invalid_cursor`.
  */
 import { indexOf, recordId } from '../../schemas/stored/documents.ts'
-import { type DocumentSlice, numberOf, textOf } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, numberOf, textOfSlice } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import { HISTORY_BYTES_MAX } from '../limits.ts'
 import { isVisible } from './position.ts'
@@ -14,7 +13,7 @@ import type { Page, ReaderParts } from './read-list.ts'
 import type { ListParameters } from './read-parameters.ts'
 import { createReadAtMoment, requireVisible } from './read-record.ts'
 
-/** `before` is undefined where the page begins with the first payout of all. */
+/** `before` is undefined if the page begins with the very first payout. */
 export type HistoryPage = Page & { readonly before: DocumentSlice | undefined }
 export type ReadHistory = (
   org: string,
@@ -57,8 +56,8 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
 type Chain = { readonly rep_id: string; readonly period_id: string }
 
 const chainOf = (payout: DocumentSlice): Chain => ({
-  rep_id: textOf(payout, 'rep_id') ?? '',
-  period_id: textOf(payout, 'period_id') ?? '',
+  rep_id: textOfSlice(payout, 'rep_id') ?? '',
+  period_id: textOfSlice(payout, 'period_id') ?? '',
 })
 
 const isSame = (a: Chain, b: Chain): boolean => a.rep_id === b.rep_id && a.period_id === b.period_id

@@ -1,25 +1,25 @@
 /**
  * In: an organization, a list and its parameters. Out: the documents of one page, in order, whether more follow, and
  *   the position they were read at.
- * Promises: exactly what is visible (payouts, reps, periods: current) at the position, after the cursor, in the list's
- * order, without a gap.
- * Can go wrong: a cursor that names nothing visible in this list is `invalid_cursor`, another organization's and an
- * unknown one alike.
+ * Promises: exactly what is visible at the position (payouts, reps, periods: current), after the cursor, in the list's
+ *   order, without a gap.
+ * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
+ *   another organization's.
  */
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import type { PositionAt } from './as-of.ts'
 import type { Places } from './cursors.ts'
-import { isVisible, type Position, type PositionReader } from './position.ts'
+import { isVisible, type PositionReader, type ReadPosition } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import type { ListName, ReadPage } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 
-export type Page = { readonly position: Position; readonly hits: readonly Hit[]; readonly hasMore: boolean }
+export type Page = { readonly position: ReadPosition; readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadList = (org: string, list: ListName, parameters: ListParameters, signal: AbortSignal) => Promise<Page>
 
-/** What the readers of lists, records, histories and totals are made of. */
+/** The parts that the readers of lists, records, histories and totals share. */
 export type ReaderParts = {
   readonly prefix: string
   readonly readAt: PositionReader['readAt']
@@ -57,15 +57,15 @@ export const createReadList = ({
   }
 }
 
-/** The record's id: a document's is `org:id`, or `org:id:offset` of a version. */
+/** Returns the record's id. A document's id is `org:id`, or `org:id:offset` for a version. */
 export const recordIdOf = (hit: Hit): string => idOf(hit).split(':')[0] ?? ''
 
-/** What a client names a hit of a list by. */
+/** Returns the name that a client uses for a hit of a list. */
 const nameOf = (hit: Hit, list: ListName): RecordName =>
-  list === 'changes' ? changeOf(hit) : { kind: list, id: recordIdOf(hit) }
+  list === 'changes' ? recordNameOf(hit) : { kind: list, id: recordIdOf(hit) }
 
-/** The change that a hit of the feed is. */
-export const changeOf = (hit: Hit): RecordName => {
+/** Returns the change of a hit of the feed. */
+export const recordNameOf = (hit: Hit): RecordName => {
   const kind = listKinds.find(kind => hit.index.endsWith(`-${kind}`))
   if (kind === undefined) throw new Error('a page has a hit of an index that was not searched')
   const id = recordIdOf(hit)

@@ -1,13 +1,13 @@
 /**
- * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and after which
- *   place. Out: at most `limit` of its documents, in order, and whether more follow.
- * Promises: what is visible there (of payouts, reps and periods: current there), without a gap; a page ends early where
+ * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and the place
+ *   after which to begin. Out: at most `limit` of its documents, in order, and whether more follow.
+ * Promises: what is visible at the position (payouts, reps and periods: current), without a gap. A page ends early if
  *   its records are large, never before the first one.
- * Can go wrong: what Elasticsearch cannot answer completely is `unavailable`.
+ * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
  *
- * A record may have 8 MiB, and nothing that is searched says how large one is. So the number asked for at once goes by
- * the records last seen of the organization: few at first, all that is left as soon as they are seen to be small. Where
- * that was too much after all, what came is thrown away and few are asked for again.
+ * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the records
+ * last seen of the organization: few at first, all that are left once they are known to be small. If an answer is too
+ * large, it is dropped and few records are requested again.
  */
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
@@ -25,22 +25,22 @@ import {
   SEARCH_TIME_MAX,
   UNKNOWN_ANSWER_BYTES,
 } from '../limits.ts'
-import { notReplacedRange, type Position, visibleRange } from './position.ts'
+import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts'
 
 export type PageAsked = {
   readonly org: string
   readonly kind: ListName
   readonly indices: readonly string[]
-  /** Only those of this rep for this period, replaced ones too. */
+  /** Only payouts of this rep and period, replaced ones included. */
   readonly chain?: { readonly rep_id: string; readonly period_id: string }
-  /** The place in the list's order behind which the page begins; -1 for the first. */
+  /** The place in the list's order after which the page begins; -1 for the first page. */
   readonly after: number
   readonly limit: number
-  readonly position: Position
+  readonly position: ReadPosition
   /** Bytes of records at which the page ends. */
   readonly bytesMax?: number
 }
-/** A list of records, or the feed of changes: every record and version in the order in which they came. */
+/** A list of records, or the feed of changes: every record and version, in the order of their events. */
 export type ListName = ListKind | 'changes'
 export type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
@@ -84,7 +84,7 @@ export const createReadPage = (search: Search): ReadPage => {
   }
 }
 
-/** The most bytes a record of each list can have. */
+/** Maximum bytes of a record in each list. */
 const LARGEST = {
   reps: PLAIN_RECORD_BYTES_MAX,
   periods: PLAIN_RECORD_BYTES_MAX,
@@ -95,10 +95,9 @@ const LARGEST = {
 
 const lengthOf = ({ bodyStart, bodyEnd }: DocumentSlice): number => bodyEnd - bodyStart
 
-/** How many records of a size fill the room that is left on a page, and the one after. */
+/** Returns how many records of this size fill the room left on a page, plus the one after. */
 const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1
 
-/** Bytes of an answer with so many records of a size. */
 const expectedBytes = (largest: number, size: number): number =>
   Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
@@ -108,15 +107,14 @@ const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, si
   const visible = visibleRange(position)
   const ranges: Record<string, object>[] =
     order === 'seq' ? [{ seq: { ...behind, ...visible } }] : [{ [order]: behind }, { seq: visible }]
-  // Payroll records are never replaced: each stays, and a void is one more. What is replaced stays in the feed and in
-  // its chain.
+  // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
   if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
   const terms = Object.entries({ org_id: org, ...chain }).map(([field, value]) => ({ term: { [field]: value } }))
   return JSON.stringify({
     size,
     track_total_hits: false,
     timeout: `${SEARCH_TIME_MAX}ms`,
-    // The index is sorted by organization and then by this field: what is behind a full page is skipped.
+    // The index is sorted by organization, then by this field: Elasticsearch skips what lies after a full page.
     sort: [{ [order]: 'asc' }],
     query: { bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } },
   })

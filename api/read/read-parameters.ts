@@ -1,8 +1,8 @@
 /**
- * In: the query of a request as it came, and the id in its path. Out: the parameters of a list or of a single read; a
- * well-formed id.
- * Promises: what is unknown, repeated or not a value is refused, never ignored: a mistyped `starting_after` must not
- * start over.
+ * In: the raw query of a request, and the id in its path. Out: the parameters of a list or of a single read; a
+ *   well-formed id.
+ * Promises: unknown or repeated parameters and invalid values are refused, never ignored: a mistyped `starting_after`
+ *   must not start over.
  */
 
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../schemas/limits.ts'
@@ -12,7 +12,7 @@ import { Refusal } from '../failures.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
 import type { ListName } from './read-page.ts'
 
-/** A record of a list; with an ordinal that version of it, which is how a change of a rep or a period is named. */
+/** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
 export const textOfName = ({ id, ordinal }: RecordName): string => (ordinal === undefined ? id : `${id}.${ordinal}`)
 
@@ -27,7 +27,6 @@ export type ListParameters = {
   readonly asOf: Moment | undefined
 }
 
-/** The prefix of the ids of each list. */
 export const idPrefixOf = {
   reps: 'rep',
   periods: 'period',
@@ -44,13 +43,13 @@ export const readListParameters = (list: ListName, query: string): ListParameter
   return { limit, startingAfter, asOf }
 }
 
-/** Of a single read: which moment it is about. */
+/** Returns the moment that a single read is about. */
 export const readAsOf = (query: string): Moment | undefined => readMoment(readQuery(query, ['as_of']))
 
-/** On what is about no record every query parameter is unknown. */
+/** Refuses every query parameter. */
 export const refuseParameters = (query: string): void => void readQuery(query, [])
 
-/** An id in a path; what is none names nothing. */
+/** Returns an id from a path. @throws Refusal `not_found` if the id is malformed */
 export const readId = (prefix: IdPrefix, value: string | undefined): string => {
   if (!isId(prefix, value)) throw new Refusal('not_found')
   return value
@@ -61,7 +60,7 @@ const readName = (kind: ListKind, given: Given): RecordName | undefined => {
   return isId(idPrefixOf[kind], id) ? { kind, id } : undefined
 }
 
-/** A change has its record's id; that of a rep or a period says which version it made. */
+/** Returns the record that a change names: by its id, and the version's ordinal for a rep or a period. */
 const readChange = (text = ''): RecordName | undefined => {
   if (isId('payout', text)) return { kind: 'payouts', id: text }
   if (isId('payroll', text)) return { kind: 'payroll_files', id: text }
@@ -79,20 +78,20 @@ const readMoment = (given: Given): Moment | undefined => {
   throw notAMoment()
 }
 
-/** What a text says of a moment; undefined where it says none. */
+/** Returns the moment that a text names; undefined if it names none. */
 export const momentOf = (text: string): Moment | undefined => {
   const nanoseconds = instantToNanoseconds(text)
-  // Records have whole milliseconds.
+  // Times of records are whole milliseconds.
   if (nanoseconds !== undefined) return { kind: 'instant', milliseconds: Number(nanoseconds / 1_000_000n) }
   const name = readChange(text)
   return name && { kind: 'change', name }
 }
 
-/** What is no moment, an unknown change and another organization's are refused with the same words. */
+/** The same words refuse a malformed moment, an unknown change and another organization's change. */
 export const notAMoment = (): Refusal =>
   new Refusal('invalid_request', {
     message:
-      '`as_of` must be an instant (RFC 3339, as 2026-02-01T08:30:00Z; a plus sign is written %2B) or the id of a change that this key can read, as `/changes` has it.',
+      '`as_of` must be an instant (RFC 3339, for example 2026-02-01T08:30:00Z; write a plus sign as %2B) or the id of a change in `/changes` that this key can read.',
   })
 
 type Given = ReadonlyMap<string, string | undefined>
@@ -104,7 +103,7 @@ const readLimit = (text: string | undefined): number => {
   return Math.min(Number(text), PAGE_LIMIT_MAX)
 }
 
-/** Parameters by name. A value that cannot be decoded is undefined: it is for its reader to refuse. */
+/** Returns the parameters by name. A value that cannot be decoded is undefined, and its reader refuses it. */
 const readQuery = (query: string, known: readonly string[]): Given => {
   const given = new Map<string, string | undefined>()
   for (const part of query.split('&')) {
@@ -120,10 +119,7 @@ const readQuery = (query: string, known: readonly string[]): Given => {
   return given
 }
 
-/**
- * The name is repeated, so that its client finds it: as far as it is made of usual characters, and never so much of it
- * that it could be a whole key.
- */
+/** Repeats the name for the client, but only its first usual characters: fewer than a whole key has. */
 const unknownParameter = (name = ''): Refusal => {
   const [usual = ''] = /^[A-Za-z0-9_.[\]-]*/.exec(name) ?? []
   const shown = usual.slice(0, PARAMETER_NAME_SHOWN)

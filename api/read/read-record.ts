@@ -1,25 +1,26 @@
 /**
- * In: an organization, an id and maybe a moment. Out: the document of that record, and the position it was read at.
- * Promises: visible at that position; a rep or period as its latest version there; a replaced payout too.
- * Can go wrong: what is not there, not visible yet or another organization's is `not_found`, all alike.
+ * In: an organization, an id and optionally a moment. Out: the document of that record, and the position it was read
+ *   at.
+ * Promises: the record is visible at that position. A rep or period is in its latest version there. A replaced payout
+ *   is found.
+ * Can go wrong: a record that is missing, not visible yet or another organization's → `not_found`, all alike.
  */
 import { type HeadBody, indexOf, type Kind, recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
 import { bodyOf, type DocumentSlice, numberOf, sliceMultiGet } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
-import { type DocumentsOf, isVisible, type Position } from './position.ts'
+import { type DocumentsOf, isVisible, type ReadPosition } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import type { Moment } from './read-parameters.ts'
 
-export type Found = { readonly position: Position; readonly cut: DocumentSlice }
-export type FoundStatement = Found & { readonly trace: DocumentSlice }
+export type FoundRecord = { readonly position: ReadPosition; readonly cut: DocumentSlice }
+export type FoundStatement = FoundRecord & { readonly trace: DocumentSlice }
 
-/** Which record: of this organization, with this id, at this moment. */
 export type RecordAsked = { readonly org: string; readonly id: string; readonly asOf: Moment | undefined }
 
 export type ReadRecords = {
-  readonly version: (asked: RecordAsked, kind: 'reps' | 'periods', signal: AbortSignal) => Promise<Found>
-  readonly record: (asked: RecordAsked, kind: 'payouts' | 'payroll_files', signal: AbortSignal) => Promise<Found>
+  readonly version: (asked: RecordAsked, kind: 'reps' | 'periods', signal: AbortSignal) => Promise<FoundRecord>
+  readonly record: (asked: RecordAsked, kind: 'payouts' | 'payroll_files', signal: AbortSignal) => Promise<FoundRecord>
   readonly statement: (asked: RecordAsked, signal: AbortSignal) => Promise<FoundStatement>
 }
 
@@ -65,10 +66,7 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
   }
 }
 
-/**
- * Reads documents no earlier than the position of the organization, and gives the position it had at a moment, besides
- * the one it has now.
- */
+/** Reads documents no earlier than the organization's position. Also returns its positions now and at the moment. */
 export const createReadAtMoment = ({ readAt, places, positionAt }: Parts) => {
   return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
     const finding = places.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
@@ -81,7 +79,7 @@ export const createReadAtMoment = ({ readAt, places, positionAt }: Parts) => {
   }
 }
 
-export const requireVisible = (cut: DocumentSlice | undefined, position: Position): DocumentSlice => {
+export const requireVisible = (cut: DocumentSlice | undefined, position: ReadPosition): DocumentSlice => {
   if (!cut || !isVisible(numberOf(cut, 'seq'), position)) throw new Refusal('not_found')
   return cut
 }

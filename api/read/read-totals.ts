@@ -1,13 +1,12 @@
 /**
- * In: an organization and maybe a moment. Out: by period and currency, the amount owed and the amount that has left,
- * and the number of records behind each.
- * Promises: the sums are exact, and of exactly the records that the lists hold at that position.
- * Can go wrong: what Elasticsearch cannot answer completely, or in time, is `unavailable`.
+ * In: an organization and optionally a moment. Out: by period and currency, the amount owed and the amount that has
+ *   left, and the number of records behind each.
+ * Promises: the sums are exact, over exactly the records that the lists hold at that position.
+ * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
  *
  * Elasticsearch counts how often each amount occurs, as text. Only here an amount becomes a number. The time for this
- * grows with the organization's records. So a result is remembered until something of the organization changes, all
- * requests for the same result share one summing, and a request that cannot wait for it finds it done when it comes
- * again.
+ * grows with the organization's records. So a result is cached until the organization changes, and requests for the
+ * same result share one summing. A request that times out finds the result on its retry.
  */
 
 import { LRUCache } from 'lru-cache'
@@ -28,12 +27,16 @@ import {
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
 import { timer, untilOver, withTimeLimit } from '../time-limits.ts'
-import { notReplacedRange, type Position, visibleRange } from './position.ts'
+import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
 import { createReadAtMoment } from './read-record.ts'
 
-export type TotalsRead = { readonly position: Position; readonly totals: Totals; readonly last: LastChange | undefined }
+export type TotalsRead = {
+  readonly position: ReadPosition
+  readonly totals: Totals
+  readonly last: LastChange | undefined
+}
 /** `at` in milliseconds. */
 type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
 export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
@@ -41,7 +44,7 @@ type Row = Totals['totals'][number]
 
 export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
   const readAtMoment = createReadAtMoment(parts)
-  // By rows: there are as many moments to ask about as there are changes.
+  // Limited by rows: each change is a moment that a client can ask about.
   const summed = new LRUCache<string, readonly Row[]>({
     maxSize: TOTALS_ROWS_REMEMBERED,
     sizeCalculation: rows => rows.length + 1,
@@ -54,7 +57,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return smallSearch(answer)
   }
 
-  /** How often each combination of these fields occurs. */
+  /** Counts how often each combination of these fields occurs. */
   const count = async <Field extends string>(
     fields: readonly Field[],
     index: string,
@@ -73,11 +76,11 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     }
   }
 
-  /** Some periods at a time: each time all records of the query are looked through. */
+  /** Asks for some periods at a time, because each search reads all records of its query. */
   const countAmounts = async (
     kind: 'payouts' | 'payroll_files',
     org: string,
-    position: Position,
+    position: ReadPosition,
     signal: AbortSignal,
   ) => {
     const index = indexOf(parts.prefix, position.generation.name, kind)
@@ -85,13 +88,13 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     let counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
     for (const some of portionsOf(periods)) {
       const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
-      // Never as arguments: one period alone can have more amounts than a call takes.
+      // Not as arguments: one period can have more amounts than a call accepts.
       counted = counted.concat(await count(['period_id', 'currency', 'amount'], index, query, signal))
     }
     return counted
   }
 
-  const sum = (org: string, position: Position): Promise<readonly Row[]> => {
+  const sum = (org: string, position: ReadPosition): Promise<readonly Row[]> => {
     return withTimeLimit(TOTALS_TIME_MAX, timer, async signal => {
       const owed = await countAmounts('payouts', org, position, signal)
       const paid = await countAmounts('payroll_files', org, position, signal)
@@ -104,10 +107,10 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return summing.size < TOTALS_AT_ONCE && ofOrganization < TOTALS_OF_ORGANIZATION
   }
 
-  /** Waits for room, as long as the request may. */
+  /** Waits for a free place, as long as the request may. */
   const sumOnce = async (
     org: string,
-    position: Position,
+    position: ReadPosition,
     last: string,
     signal: AbortSignal,
   ): Promise<readonly Row[]> => {
@@ -127,7 +130,11 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return untilOver(began, signal)
   }
 
-  const lastChange = async (org: string, position: Position, signal: AbortSignal): Promise<LastChange | undefined> => {
+  const lastChange = async (
+    org: string,
+    position: ReadPosition,
+    signal: AbortSignal,
+  ): Promise<LastChange | undefined> => {
     const indices = listKinds.map(kind => indexOf(parts.prefix, position.generation.name, kind))
     const body = {
       size: 1,
@@ -157,7 +164,7 @@ const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
 
 type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
 
-/** Neighbours together that have so many records in all, or one alone. */
+/** Groups neighbours with up to TOTALS_RECORDS records in all. A larger one is alone. */
 const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly Item[]): Item[][] => {
   const portions: Item[][] = []
   let room = 0
@@ -175,7 +182,7 @@ const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly
 const queryOf = (
   org: string,
   what: 'payouts' | 'payroll_files' | 'changes',
-  position: Position,
+  position: ReadPosition,
   more: readonly object[] = [],
 ): object => ({
   bool: {

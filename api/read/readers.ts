@@ -1,7 +1,4 @@
-/**
- * Puts together the readers for the paths: one reader for each kind of answer. All of them share the same positions,
- * the same places of cursors and the same moments.
- */
+/** Creates the readers for the paths, one for each kind of answer. All share the same positions, places and moments. */
 
 import type { MultiGet, Search } from '../elasticsearch/client.ts'
 import type { Later } from '../time-limits.ts'

@@ -1,20 +1,20 @@
 /**
- * The API beside what it asks: pages, single records and statements of an organization with many payouts, read through
- * the API process and, by the same load tool, the very same searches and multi-gets sent straight to Elasticsearch, in
- * rounds that alternate. Then a whole walk, and pages while a projector writes.
+ * The API beside its own searches: pages, single records and statements of an organization with many payouts are read
+ * through the API and, by the same load tool, the recorded searches and multi-gets are sent straight to Elasticsearch.
+ * Rounds alternate. Then a whole walk, and pages while a projector writes.
  */
 import { walkPayouts } from '../processes/api-process.ts'
 import { type Recording, record } from '../processes/api-recordings.ts'
 import { createSteadyPublisher } from '../processes/constant-rate.ts'
-import { untilCaughtUp } from '../processes/projection.ts'
+import { waitForPositions } from '../processes/projection.ts'
 import { type Holder, type Served, serve } from '../processes/read-rig.ts'
-import type { Bench, Figure, Measure, Picture, Row } from '../rig/bench.ts'
+import type { Bench, Figure, FigureRow, Measure, Picture } from '../rig/bench.ts'
 import { separate } from '../rig/cores.ts'
-import { type Load, load } from '../rig/load.ts'
+import { applyLoad, type Load } from '../rig/load.ts'
 import { type Spread, spreadOf } from '../rig/statistics.ts'
 import { type Cpu, EVERYTHING_ELSE, watchCpu } from '../rig/usage.ts'
 
-/** At which number of connections there is something to be reached, and what: the share of the straight rate. */
+/** The number of connections that has targets, and the targets: shares of the straight rate. */
 const TARGET_CONNECTIONS = 8
 const targets: Partial<Record<Recording['what'], number>> = { 'page of 50': 0.75, 'page of 200': 0.85 }
 const WALK_LIMIT = 200
@@ -60,7 +60,7 @@ type Round = {
   readonly rawCpu: Cpu
 }
 
-/** At every number of connections, straight first, then the API, for as long each. */
+/** For every number of connections: straight first, then the API, each for the same time. */
 const measureReading = async (
   bench: Bench,
   { what, api, raw }: Recording,
@@ -71,7 +71,7 @@ const measureReading = async (
   const one = async (requests: Recording['api'], open: number, seconds: number) => {
     const cpu = watchCpu(pidsOf(bench, served))
     const options = { requests, connections: open, milliseconds: seconds * 1000, signal: bench.signal }
-    const measured = await Promise.race([load(options), served.died])
+    const measured = await Promise.race([applyLoad(options), served.died])
     return { measured, cpu: cpu() }
   }
   for (const requests of [raw, api]) await one(requests, TARGET_CONNECTIONS, warmUpSeconds)
@@ -88,7 +88,7 @@ const measureReading = async (
   return all
 }
 
-/** Of what has a target. Nothing where processes cannot be given cores. */
+/** Measures only requests with a target. Returns nothing if processes cannot be pinned to cores. */
 const measureSeparated = async (bench: Bench, recordings: readonly Recording[], served: Served): Promise<Figure[]> => {
   await using separated = await separate(bench, [served.api.process.pid, served.projection.projector.pid])
   const figures: Figure[] = []
@@ -129,10 +129,15 @@ const figureOf = ({ what }: Recording, all: readonly Round[]): Figure => ({
   notes: [],
 })
 
-/** @param what by which its ratio is found in other results */
-const rowsOf = (what: string, target: number | undefined, connections: number, rounds: readonly Round[]): Row[] => {
+/** @param what identifies the ratio in other results */
+const rowsOf = (
+  what: string,
+  target: number | undefined,
+  connections: number,
+  rounds: readonly Round[],
+): FigureRow[] => {
   const among = connections === 1 ? '1 connection' : `${connections} connections`
-  const of = (name: string, unit: string, pick: (round: Round) => number | undefined): Row[] => {
+  const of = (name: string, unit: string, pick: (round: Round) => number | undefined): FigureRow[] => {
     const values = rounds.flatMap(round => pick(round) ?? [])
     return values.length === 0 ? [] : [{ what: `${among}: ${name}`, unit, ...spreadOf(values) }]
   }
@@ -164,7 +169,7 @@ const rowsOf = (what: string, target: number | undefined, connections: number, r
   ]
 }
 
-/** The first table has the picture, and what is to be known of all. */
+/** The first table has the picture, and the notes about all. */
 const introduced = (
   { sizes }: Bench,
   figure: Figure,
@@ -173,7 +178,7 @@ const introduced = (
   rounds: readonly Round[],
 ): Figure => {
   const { data, secondsPerRound, rounds: count } = sizes.api
-  const cores = (name: string): Row[] => {
+  const cores = (name: string): FigureRow[] => {
     const used = rounds.flatMap(({ apiCpu, api }) => (apiCpu[name] === undefined ? [] : [apiCpu[name] / api.seconds]))
     return used.length === 0 ? [] : [{ what: `CPU of ${name} meanwhile`, unit: 'cores', ...spreadOf(used) }]
   }
@@ -245,14 +250,14 @@ const measureBeside = async (bench: Bench, { api: requests }: Recording, served:
   const { topics, holders, projection, died } = served
   const organizations = holders.map(({ organization }) => organization)
   const publish = createSteadyPublisher({ topics, organizations, shape: sizes.api.data, signal })
-  const pages = () => load({ requests, connections: TARGET_CONNECTIONS, milliseconds: seconds * 1000, signal })
+  const pages = () => applyLoad({ requests, connections: TARGET_CONNECTIONS, milliseconds: seconds * 1000, signal })
   const measured: Beside[] = []
   for (let round = 1; round <= rounds; round++) {
     const alone = await Promise.race([pages(), died])
     const both = Promise.all([pages(), publish(eventsPerSecond, seconds)])
     const [writing, perSecond] = await Promise.race([both, died])
     const ended = performance.now()
-    await untilCaughtUp(bench, projection.prefix, await topics.ends())
+    await waitForPositions(bench, projection.prefix, await topics.ends())
     measured.push({ alone, writing, perSecond, behind: performance.now() - ended })
   }
   say(`pages while ${eventsPerSecond} events/s are projected: measured`)

@@ -1,15 +1,15 @@
 /**
- * A good client among others: how much longer its pages take while very many connections idle and others send their
- * requests slowly; and whether the time of an answer tells another organization's record from one that nobody has.
+ * A good client among others: its pages while very many connections are idle and others send slowly. Also whether the
+ * time of an answer tells another organization's record from an unknown one.
  */
 import { connect, type Socket } from 'node:net'
 import { authorization, type RunningApi, readApi } from '../processes/api-process.ts'
 import { serve } from '../processes/read-rig.ts'
-import type { Bench, Figure, Measure, Row } from '../rig/bench.ts'
-import { type Load, load } from '../rig/load.ts'
+import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
+import { applyLoad, type Load } from '../rig/load.ts'
 import { percentile, spreadOf } from '../rig/statistics.ts'
 
-/** Connections that ask nothing, and those that send a byte of their headers every so many milliseconds. */
+/** Connections that send nothing, and connections that send a byte of their headers every SLOW_BYTE_MS. */
 const IDLE = 1_000
 const SLOW = 300
 const SLOW_BYTE_MS = 1_000
@@ -24,7 +24,7 @@ export const measureCrowd: Measure = async bench => {
   const { api } = served
 
   const requests = [{ url: `${api.url}/payouts?limit=50`, method: 'GET', headers: authorization(ours.key) }]
-  const pages = (seconds: number) => load({ requests, connections, milliseconds: seconds * 1_000, signal })
+  const pages = (seconds: number) => applyLoad({ requests, connections, milliseconds: seconds * 1_000, signal })
   await pages(warmUpSeconds)
   const pairs: { alone: Load; crowded: Load }[] = []
   for (let round = 1; round <= rounds; round++) {
@@ -36,7 +36,7 @@ export const measureCrowd: Measure = async bench => {
   return figureOf(bench, pairs, await probe(api, ours.key, theirs.key, probes, signal))
 }
 
-/** Opens the connections, and keeps them as they are until disposed of: who is closed comes again. */
+/** Opens the connections, and opens closed ones again until it is disposed of. */
 const crowdAround = async ({ url }: RunningApi): Promise<AsyncDisposable> => {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
@@ -64,7 +64,7 @@ const crowdAround = async ({ url }: RunningApi): Promise<AsyncDisposable> => {
   }
 }
 
-/** Milliseconds of single reads, taken in turn, so that whatever the machine does meets all alike. */
+/** Milliseconds of single reads. The kinds alternate, so that other load meets all alike. */
 type Times = { readonly foreign: number[]; readonly unknown: number[]; readonly unknownToo: number[] }
 
 const probe = async (
@@ -96,10 +96,7 @@ const probe = async (
   return times
 }
 
-/**
- * How often one of the first takes longer than one of the second: 0.5 where nothing tells them apart (Mann and
- * Whitney).
- */
+/** How often a value of the first list exceeds one of the second: 0.5 if they do not differ (Mann–Whitney). */
 export const slowerShare = (first: readonly number[], second: readonly number[]): number => {
   const all = [...first.map(time => ({ time, of: 0 })), ...second.map(time => ({ time, of: 1 }))]
   all.sort((a, b) => a.time - b.time)
@@ -108,7 +105,7 @@ export const slowerShare = (first: readonly number[], second: readonly number[])
   return (ranks - (first.length * (first.length + 1)) / 2) / (first.length * second.length)
 }
 
-/** How far from 0.5 chance alone takes it but once in a thousand times. */
+/** The distance from 0.5 that chance exceeds once in a thousand times. */
 const byChance = (first: number, second: number): number =>
   3.29 * Math.sqrt((first + second + 1) / (12 * first * second))
 
@@ -119,7 +116,7 @@ const figureOf = (
 ): Figure => {
   const of = (pick: (pair: (typeof pairs)[number]) => number) => spreadOf(pairs.map(pick))
   const distance = (other: readonly number[]) => Math.abs(slowerShare(other, unknown) - 0.5)
-  const rows: Row[] = [
+  const rows: FigureRow[] = [
     { what: 'page of 50 alone, p99', unit: 'ms', ...of(({ alone }) => alone.p99) },
     { what: `page of 50 among ${IDLE} idle and ${SLOW} slow, p99`, unit: 'ms', ...of(({ crowded }) => crowded.p99) },
     {

@@ -1,31 +1,28 @@
 /**
- * Freshness: from publishing an event to seeing it through the API, at steady rates over several organizations; and, at
- * the same rates, to finding it in an index that a plain pipe writes and Elasticsearch refreshes once a second. One
- * event in so many is a probe: it is asked for by its id until it is there.
+ * Freshness: the time from publishing an event to seeing it through the API, at steady rates over several
+ * organizations. At the same rates: the time to finding it in an index that a plain pipe writes and Elasticsearch
+ * refreshes once a second. Some events are probes: each is requested by id until it is visible.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordId } from '../../schemas/stored/documents.ts'
 import { helpersBulk, startPipe } from '../peers.ts'
 import { authorization } from '../processes/api-process.ts'
-import { createSteadyPublisher, LINGER_MS, type PublishSteadily, type Sent } from '../processes/constant-rate.ts'
+import { createSteadyPublisher, LINGER_MS, type PublishSteadily, type SentPayout } from '../processes/constant-rate.ts'
 import { createTopics } from '../processes/publish.ts'
 import { serve } from '../processes/read-rig.ts'
-import type { Bench, Figure, Measure, Picture, Row } from '../rig/bench.ts'
+import type { Bench, Figure, FigureRow, Measure, Picture } from '../rig/bench.ts'
 import { createDataset, type DatasetSize } from '../rig/dataset.ts'
 import type { FreshnessRate } from '../rig/sizes.ts'
 import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
 import { type Cpu, watchCpu } from '../rig/usage.ts'
 
-/**
- * Milliseconds between two questions for one probe: a tenth of its age, so that a slow answer is not made slower by
- * asking.
- */
+/** Milliseconds between two requests for one probe: a tenth of its age, so that requests do not slow answers down. */
 const ASK_MS = 5
 const ASK_SHARE = 0.1
-/** Milliseconds after which a probe that is not there is a failure. */
+/** Milliseconds after which a missing probe is an error. */
 const LOST_MS = 30_000
 
-/** What is to be reached, by rate: milliseconds, and the share of the plain pipe's p50. */
+/** Targets by rate: milliseconds, and the share of the plain pipe's p50. */
 const targets: Readonly<Record<number, { p50?: number; p99?: number; ratio?: number }>> = {
   200: { p50: 40, p99: 150, ratio: 1 / 12 },
   2000: { p99: 300 },
@@ -69,18 +66,18 @@ const measureOurs = async (bench: Bench, size: DatasetSize): Promise<Measured> =
   const { eventsPerSecond, seconds } = sizes.freshness.jvmWarmUp
   say(`warming up: ${eventsPerSecond} events/s for ${seconds} s`)
   await Promise.race([publish(eventsPerSecond, seconds), died])
-  // Awaited here: what it needs is disposed of when this returns.
+  // Awaited here: its resources are disposed of on return.
   return await measureRates(bench, system, sizes.freshness.secondsPerRound)
 }
 
-/** With the machine to itself: projector and API have ended. */
+/** Has the machine to itself: projector and API have ended. */
 const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> => {
   const { signal, services, sizes, elasticsearch } = bench
   await using topics = await createTopics(bench)
   const { organizations } = createDataset(size)
   await using plain = await startPipe(bench, topics, helpersBulk, { refresh_interval: '1s' })
   const ask: Ask = async (place, id) => {
-    // A search: a get by id would see it before the index is refreshed.
+    // A search: a get by id would find it before the refresh.
     const search = { size: 1, query: { term: { _id: recordId(organizations[place]?.id ?? '', id) } } }
     const found = (await elasticsearch.call('POST', `/${plain.index}/_search`, search)) as { hits: { hits: unknown[] } }
     return found.hits.hits.length > 0 ? 'there' : 'not yet'
@@ -92,13 +89,13 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   }
   const publish = createSteadyPublisher({ topics, organizations, shape: size, signal })
   const system = { what: 'through the plain pipe', publish, ask, pids, died: plain.process.died }
-  // Awaited here: what it needs is disposed of when this returns.
+  // Awaited here: its resources are disposed of on return.
   return await measureRates(bench, system, sizes.freshness.plainSecondsPerRound)
 }
 
 type Ask = (organization: number, id: string) => Promise<'there' | 'not yet' | 'refused'>
 
-/** What takes events from a topic and shows them. */
+/** A system that takes events from a topic and makes them visible. */
 type System = {
   readonly what: string
   readonly publish: PublishSteadily
@@ -107,10 +104,7 @@ type System = {
   readonly died: Promise<never>
 }
 
-/**
- * Milliseconds since it was published: when the answer that has it had come, and when the last without it was asked
- * for.
- */
+/** Milliseconds from publishing to the answer that has it, and to the last request whose answer had not. */
 type Probe = { readonly seen: number; readonly notYet: number; readonly asked: number; readonly refused: number }
 type Round = {
   readonly probes: readonly Probe[]
@@ -142,7 +136,7 @@ const measureRound = async (
 ): Promise<Round> => {
   const probes: Promise<Probe>[] = []
   let published = 0
-  const onSent = (sent: Sent): void => {
+  const onSent = (sent: SentPayout): void => {
     if (published++ % probeEvery !== 0) return
     const probe = sent.acknowledged.then(() => lookFor(sent, ask, signal))
     probe.catch(() => undefined)
@@ -155,8 +149,8 @@ const measureRound = async (
   return { probes: await Promise.race([Promise.all(probes), died]), perSecond, ...counted }
 }
 
-/** Asks until the record is there. */
-const lookFor = async ({ id, organization, at }: Sent, ask: Ask, signal: AbortSignal): Promise<Probe> => {
+/** Requests the record until it is visible. */
+const lookFor = async ({ id, organization, at }: SentPayout, ask: Ask, signal: AbortSignal): Promise<Probe> => {
   let notYet = 0
   let refused = 0
   for (let asked = 1; ; asked++) {
@@ -165,7 +159,7 @@ const lookFor = async ({ id, organization, at }: Sent, ask: Ask, signal: AbortSi
     const seen = performance.now() - at
     if (answer === 'there') return { seen, notYet, asked, refused }
     if (answer === 'refused') refused++
-    if (seen > LOST_MS) throw new Error(`${id} is not there ${LOST_MS / 1000} s after it was published`)
+    if (seen > LOST_MS) throw new Error(`${id} is not visible ${LOST_MS / 1000} s after it was published`)
     notYet = askedAt
     await sleep(Math.max(ASK_MS, ASK_SHARE * seen), undefined, { signal })
   }
@@ -173,7 +167,7 @@ const lookFor = async ({ id, organization, at }: Sent, ask: Ask, signal: AbortSi
 
 const timesOf = (probes: readonly Probe[]): number[] => probes.map(({ seen }) => seen)
 
-/** The first table has the picture, and what is to be known of all. */
+/** The first table has the picture, and the notes about all. */
 const figuresOf = (bench: Bench, ours: Measured, plain: Measured): Figure[] =>
   bench.sizes.freshness.rates.map((rate, place) => ({
     name: 'freshness',
@@ -183,7 +177,7 @@ const figuresOf = (bench: Bench, ours: Measured, plain: Measured): Figure[] =>
     ...(place === 0 && { pictures: [pictureOf(bench, ours, plain)] }),
   }))
 
-const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plain: readonly Round[]): Row[] => {
+const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plain: readonly Round[]): FigureRow[] => {
   const reach = targets[eventsPerSecond] ?? {}
   const ratio = timeOf(ours, 50).value / timeOf(plain, 50).value
   const refused = ours.flatMap(({ probes }) => probes).reduce((sum, probe) => sum + probe.refused, 0)
@@ -208,14 +202,14 @@ const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plai
   ]
 }
 
-/** Of rounds, each one's percentile. */
+/** The percentile of each round. */
 const timeOf = (rounds: readonly Round[], percent: number): Spread =>
   spreadOf(rounds.map(({ probes }) => percentile(timesOf(probes), percent)))
 
 const atMost = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
 
-/** Cores that each process had. */
-const coresOf = (rounds: readonly Round[]): Row[] =>
+/** Cores that each process used. */
+const coresOf = (rounds: readonly Round[]): FigureRow[] =>
   Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
     what: `CPU of ${name}`,
     unit: 'cores',

@@ -1,12 +1,12 @@
-/** What is said of growing data: rows, pictures, and what one must know to read them. */
-import type { Bar, Figure, Picture, Row } from '../rig/bench.ts'
+/** The figure of growing data: rows, pictures and notes. */
+import type { Bar, Figure, FigureRow, Picture } from '../rig/bench.ts'
 import type { DatasetSize } from '../rig/dataset.ts'
 import type { Sizes } from '../rig/sizes.ts'
 import { percentile, spreadOf } from '../rig/statistics.ts'
 import { PAGE, type PageTimes, type Walk } from './pages.ts'
 import { MEMORY_MOST } from './replay-figure.ts'
 
-/** When so many payouts were seen decided. */
+/** A sample: seconds after which this many payouts were decided. */
 export type Growth = {
   readonly payouts: number
   readonly seconds: number
@@ -26,12 +26,12 @@ export type Stage = {
 
 export type Chains = readonly { readonly length: number; readonly seconds: readonly number[] }[]
 
-/** Of the largest, the first and the last of so many parts are compared. */
+/** Compares the first and the last of PARTS parts of the largest size. */
 const PARTS = 10
 const RATE_LEAST = 0.85
 const PAGE_MOST = 1.3
 const RESTART_MOST_SECONDS = 3
-/** How much more memory counts as flat: what the collector leaves lying about differs by as much. */
+/** Growth of memory that counts as flat: uncollected garbage varies as much. */
 const FLAT_MOST = 1.15
 
 export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[]): Figure => {
@@ -40,7 +40,7 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
   const step = largest.payouts / PARTS
   const parts = partsOf(largest.growth, step)
   const [first, last] = [parts[0], parts.at(-1)]
-  if (first === undefined || last === undefined) throw new Error('a projection was over before it was looked at')
+  if (first === undefined || last === undefined) throw new Error('a projection ended before its first look')
   const part = step.toLocaleString('en-US')
   const all = largest.payouts.toLocaleString('en-US')
   return {
@@ -77,9 +77,7 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
 
 type Part = { readonly payouts: number; readonly rate: number; readonly mebibytes: number | undefined }
 
-/**
- * Rate of every part, and the memory at its end. Where a part ends between two looks, it went on evenly between them.
- */
+/** Rate of every part, and memory at its end. Interpolates where a part ends between two looks. */
 const partsOf = (growth: readonly Growth[], step: number): Part[] => {
   const reached = (payouts: number): Growth | undefined => {
     const place = growth.findIndex(look => look.payouts >= payouts)
@@ -95,7 +93,7 @@ const partsOf = (growth: readonly Growth[], step: number): Part[] => {
   })
 }
 
-const memoryRows = (largest: Stage, parts: readonly Part[], part: string, all: string): Row[] => {
+const memoryRows = (largest: Stage, parts: readonly Part[], part: string, all: string): FigureRow[] => {
   const [first, last, peak] = [parts[0]?.mebibytes, parts.at(-1)?.mebibytes, largest.peakMebibytes]
   if (first === undefined || last === undefined || peak === undefined) return []
   return [
@@ -113,7 +111,7 @@ const memoryRows = (largest: Stage, parts: readonly Part[], part: string, all: s
   ]
 }
 
-const stageRows = ({ payouts, growth, diskBytes, walk, seen }: Stage, isLargest: boolean): Row[] => {
+const stageRows = ({ payouts, growth, diskBytes, walk, seen }: Stage, isLargest: boolean): FigureRow[] => {
   const size = payouts.toLocaleString('en-US')
   const of = (pick: (round: PageTimes) => number) => spreadOf(walk.rounds.map(pick))
   const begun = growth.findLast(look => look.payouts <= 0)?.seconds ?? 0
@@ -194,9 +192,9 @@ export const figureOfChains = ({ payouts, organizations }: DatasetSize, chains: 
     name: 'growth',
     title: 'Growth: longer chains',
     rows: [
-      ...bars.map(({ name, ...rates }): Row => ({ what: `replay, ${name}`, unit: 'payout events/s', ...rates })),
+      ...bars.map(({ name, ...rates }): FigureRow => ({ what: `replay, ${name}`, unit: 'payout events/s', ...rates })),
       ...chains.slice(1).map(
-        ({ length, seconds }): Row => ({
+        ({ length, seconds }): FigureRow => ({
           what: `chains of ${length} / of ${shortest?.length}`,
           unit: '',
           ...spreadOf(seconds.map((taken, round) => (shortest?.seconds[round] ?? Number.NaN) / taken)),

@@ -1,27 +1,27 @@
 /**
- * What becomes slower as the data grows: the same organization with ten times as many payouts each time, projected and
- * read; the largest also while it is projected, and when its projector starts again. And the same events in longer
+ * Cost as the data grows: one organization with ten times as many payouts each time, projected and read. For the
+ * largest size also the rate during its projection, and restarts of its projector. Then the same events in longer
  * chains.
  */
 import { startApi } from '../processes/api-process.ts'
 import {
   outcomes,
-  type Projection,
-  project,
+  type RunningProjection,
   readMetrics,
   requireAllApplied,
+  startProjection,
   startProjector,
-  untilCaughtUp,
+  waitForPositions,
 } from '../processes/projection.ts'
-import { createKey, createTopics, type Topics } from '../processes/publish.ts'
+import { createBenchKey, createTopics, type Topics } from '../processes/publish.ts'
 import type { Bench, Measure } from '../rig/bench.ts'
-import { createDataset, type Organization, payoutOf } from '../rig/dataset.ts'
-import { createRandom } from '../rig/random.ts'
+import { createDataset, type DatasetOrganization, payoutOf } from '../rig/dataset.ts'
+import { createDatasetRandom } from '../rig/random.ts'
 import { memoryMebibytes } from '../rig/usage.ts'
 import { type Chains, figureOfChains, figureOfGrowth, type Growth, type Stage } from './growth-figure.ts'
 import { measurePages, untilSeen } from './pages.ts'
 
-/** Records that a projector finds unread when it starts again. */
+/** Unread records when a projector starts again. */
 const UNREAD = 200
 
 export const measureGrowth: Measure = async bench => {
@@ -37,7 +37,7 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
   const dataset = createDataset({ payouts, organizations: 1, recalculated, ...shape })
   const [organization] = dataset.organizations
   if (organization === undefined) throw new Error('there is no organization')
-  const key = createKey(organization.id)
+  const key = createBenchKey(organization.id)
   await using topics = await createTopics(bench)
   const recorded = [...dataset.peopleAndPeriods()]
   await topics.publish(key.event)
@@ -45,13 +45,13 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
   await topics.publishAll(dataset.payouts(), payouts, `publishing ${payouts} payouts`)
 
   const growth: Growth[] = []
-  await using projection = await project(bench, topics, {
+  await using projection = await startProjection(bench, topics, {
     what: `projecting ${payouts} payouts`,
     onLook: async projector => {
-      // As it decides, not as it publishes: far behind that is done seconds apart, at the end at once.
+      // Counts decided records: published positions move seconds apart while the projector is far behind.
       const { applied = 0 } = outcomes(await readMetrics(projector), 'commission_records_total')
       const seconds = (Date.now() - projector.ready.time) / 1000
-      // They are of one organization, in one partition, in order: when its payouts begin, reps and periods are done.
+      // One organization is in one partition, in order: reps and periods are done when its payouts begin.
       growth.push({ payouts: applied - recorded.length, seconds, mebibytes: memoryMebibytes(projector.pid) })
     },
   })
@@ -66,9 +66,9 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
 
 type NextPayout = () => ReturnType<typeof payoutOf>
 
-/** Payouts of pairs of rep and period that have none: recalculations left the last ones over. */
-const newPayouts = (organization: Organization, { sizes }: Bench): NextPayout => {
-  const random = createRandom('new payouts')
+/** Payouts of pairs of rep and period without one: recalculations left the last pairs free. */
+const newPayouts = (organization: DatasetOrganization, { sizes }: Bench): NextPayout => {
+  const random = createDatasetRandom('new payouts')
   let pair = organization.reps.length * organization.periods.length
   return () => payoutOf(organization, --pair, null, sizes.growth.shape, random)
 }
@@ -79,7 +79,7 @@ const publishPayout = (topics: Topics, data: ReturnType<NextPayout>): Promise<vo
 const measureReading = async (
   bench: Bench,
   topics: Topics,
-  projection: Projection,
+  projection: RunningProjection,
   key: string,
   next: NextPayout,
 ): Promise<Pick<Stage, 'walk' | 'seen'>> => {
@@ -94,8 +94,8 @@ const measureReading = async (
   return { walk, seen }
 }
 
-/** Bytes of all segments of the indices; what was only written to the log of an index is brought into one before. */
-const diskOf = async ({ elasticsearch }: Bench, { prefix }: Projection): Promise<number> => {
+/** Bytes of all segments of the indices. The flush first writes what is only in the translog into segments. */
+const diskOf = async ({ elasticsearch }: Bench, { prefix }: RunningProjection): Promise<number> => {
   await elasticsearch.call('POST', `/${prefix}-*/_flush`)
   const { indices } = (await elasticsearch.call('GET', `/${prefix}-*/_segments`)) as Segments
   const shards = Object.values(indices).flatMap(index => Object.values(index.shards).flat())
@@ -108,7 +108,7 @@ type Segments = {
   readonly indices: Readonly<Record<string, { readonly shards: Readonly<Record<string, readonly Shard[]>> }>>
 }
 
-/** @returns seconds from starting the process until the first of the unread records is published */
+/** @returns seconds from the start of the process until the first unread record is published */
 const measureRestarts = async (
   bench: Bench,
   topics: Topics,
@@ -124,14 +124,14 @@ const measureRestarts = async (
     const began = performance.now()
     await using projector = await startProjector(bench, topics, prefix)
     const first = before.map((end, partition) => Math.min(end + 1, ends[partition] ?? 0))
-    await Promise.race([untilCaughtUp(bench, prefix, first, { everyMilliseconds: 5 }), projector.died])
+    await Promise.race([waitForPositions(bench, prefix, first, { everyMilliseconds: 5 }), projector.died])
     taken.push((performance.now() - began) / 1000)
-    await Promise.race([untilCaughtUp(bench, prefix, ends), projector.died])
+    await Promise.race([waitForPositions(bench, prefix, ends), projector.died])
   }
   return taken
 }
 
-/** Seconds of each round, by chain length; rounds of the lengths alternate. */
+/** Seconds of each round, by chain length. Rounds of the lengths alternate. */
 const measureChains = async (bench: Bench): Promise<Chains> => {
   const { lengths, data, rounds } = bench.sizes.growth.chains
   await using stack = new AsyncDisposableStack()
@@ -146,7 +146,7 @@ const measureChains = async (bench: Bench): Promise<Chains> => {
   }
   for (let round = 0; round < rounds; round++) {
     for (const { length, topics, events, seconds } of chains) {
-      await using projection = await project(bench, topics)
+      await using projection = await startProjection(bench, topics)
       requireAllApplied(projection, events)
       await projection.projector.stop()
       seconds.push(projection.seconds)

@@ -1,16 +1,15 @@
 /**
- * How long a page takes at the beginning, in the middle and at the end of a long walk, and how long it takes until a
- * single payout is seen.
+ * Times of pages at the beginning, in the middle and at the end of a long walk, and the time until a payout is visible.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { authorization, type RunningApi, walkPayouts } from '../processes/api-process.ts'
 import type { Bench } from '../rig/bench.ts'
-import { load } from '../rig/load.ts'
+import { applyLoad } from '../rig/load.ts'
 
-/** Records of a page, and the pages of each place that are asked for in turn. */
+/** Records of a page, and pages of each place that are requested in turn. */
 export const PAGE = 200
 const PAGES = 20
-/** Milliseconds between two questions for one payout, and after which one that is not there is a failure. */
+/** Milliseconds between two requests for a payout, and after which a missing payout is an error. */
 const ASK_MS = 2
 const LOST_MS = 10_000
 
@@ -18,14 +17,14 @@ const LOST_MS = 10_000
 export type PageTimes = { readonly beginning: number; readonly middle: number; readonly end: number }
 export type Walk = { readonly pages: number; readonly seconds: number; readonly rounds: readonly PageTimes[] }
 
-/** Walks the payouts of a key's organization to the end, then asks for pages of the three places again, in rounds. */
+/** Walks all payouts of the key's organization. Then requests pages of the three places again, in rounds. */
 export const measurePages = async (bench: Bench, api: RunningApi, key: string): Promise<Walk> => {
   const { rounds, secondsPerRound } = bench.sizes.growth.pages
   const began = performance.now()
   const paths = (await walkPayouts(api.url, key, PAGE, bench.signal)).map(({ path }) => path)
   const seconds = (performance.now() - began) / 1000
 
-  // The last page is shorter than the others.
+  // The last page is shorter.
   const full = paths.slice(0, -1)
   const count = Math.min(PAGES, Math.floor(full.length / 3))
   if (count === 0) throw new Error('a walk of three full pages is needed')
@@ -38,21 +37,21 @@ export const measurePages = async (bench: Bench, api: RunningApi, key: string): 
   const p50 = async (asked: readonly string[]): Promise<number> => {
     const requests = asked.map(path => ({ url: `${api.url}${path}`, method: 'GET', headers: authorization(key) }))
     const milliseconds = secondsPerRound * 1000
-    return (await load({ requests, connections: 1, milliseconds, signal: bench.signal })).p50
+    return (await applyLoad({ requests, connections: 1, milliseconds, signal: bench.signal })).p50
   }
   const measure = async (): Promise<PageTimes> => ({
     beginning: await p50(places.beginning),
     middle: await p50(places.middle),
     end: await p50(places.end),
   })
-  // Not counted: the API gets warm.
+  // Not counted: warms the API up.
   await measure()
   const measured: PageTimes[] = []
   for (let round = 0; round < rounds; round++) measured.push(await measure())
   return { pages: paths.length, seconds, rounds: measured }
 }
 
-/** @returns milliseconds from publishing until the API has the payout of that id */
+/** @returns milliseconds from publishing until the API returns the payout */
 export const untilSeen = async (
   { signal }: Bench,
   api: RunningApi,
@@ -68,7 +67,7 @@ export const untilSeen = async (
     const milliseconds = performance.now() - began
     if (answer.status === 200) return milliseconds
     if (answer.status !== 404 && answer.status !== 503) throw new Error(`the API answers ${answer.status} to a payout`)
-    if (milliseconds > LOST_MS) throw new Error(`a payout is not there ${LOST_MS / 1000} s after it was published`)
+    if (milliseconds > LOST_MS) throw new Error(`a payout is not visible ${LOST_MS / 1000} s after it was published`)
     await sleep(ASK_MS, undefined, { signal })
   }
 }

@@ -1,9 +1,6 @@
-/**
- * What a second projector in the group adds on one machine, and what six partitions give over one. Rounds of the three
- * alternate, each from empty indices.
- */
+/** Two projectors against one, and six partitions against one, on one machine. Rounds alternate. */
 
-import { forgetProjectors, outcomes, readMetrics, startProjector, untilCaughtUp } from '../processes/projection.ts'
+import { forgetProjectors, outcomes, readMetrics, startProjector, waitForPositions } from '../processes/projection.ts'
 import { createTopics, type Topics } from '../processes/publish.ts'
 import type { Bench, Figure, Measure } from '../rig/bench.ts'
 import { createDataset } from '../rig/dataset.ts'
@@ -42,16 +39,14 @@ export const measurePartitions: Measure = async bench => {
   return figureOf(bench, recorded.length, measured)
 }
 
-/**
- * @returns seconds from the first log line "projecting" until all is visible; sharing out the partitions is part of it
- */
+/** @returns seconds from the first log line "projecting" until all is visible, the assignment of partitions included */
 const projectBy = async (bench: Bench, topics: Topics, projectors: number, events: number): Promise<number> => {
   const prefix = newPrefix()
   const ends = await topics.ends()
   await using stack = new AsyncDisposableStack()
   stack.defer(() => bench.elasticsearch.removeIndices(prefix))
   stack.defer(() => forgetProjectors(topics, prefix))
-  // Also when one does not start: the other has to end.
+  // If one does not start, the stack must still end the other.
   const started = await Promise.allSettled(
     Array.from({ length: projectors }, async () => stack.use(await startProjector(bench, topics, prefix))),
   )
@@ -59,13 +54,13 @@ const projectBy = async (bench: Bench, topics: Topics, projectors: number, event
     if (start.status === 'rejected') throw start.reason
     return start.value
   })
-  await Promise.race([untilCaughtUp(bench, prefix, ends), ...running.map(({ died }) => died)])
+  await Promise.race([waitForPositions(bench, prefix, ends), ...running.map(({ died }) => died)])
   const seconds = (Date.now() - Math.min(...running.map(({ ready }) => ready.time))) / 1000
   await requireAllApplied(running, events)
   return seconds
 }
 
-/** A projector that loses a partition leaves records that are applied again: at least once each. */
+/** Counts duplicates too: records of a lost partition are applied again, at least once each. */
 const requireAllApplied = async (running: readonly Running[], events: number): Promise<void> => {
   let applied = 0
   for (const projector of running) {

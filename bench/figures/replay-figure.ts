@@ -1,21 +1,21 @@
-/** What is said of a replay: its rows, its picture, and what one must know to read them. */
+/** The figure of a replay: rows, picture and notes. */
 import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
 import type { Piped } from '../peers.ts'
 import type { BulkRequests } from '../processes/ceiling.ts'
-import { LOOK_MS, type Projection } from '../processes/projection.ts'
+import { POSITIONS_INTERVAL_MS, type RunningProjection } from '../processes/projection.ts'
 import type { Topics } from '../processes/publish.ts'
-import type { Bar, Figure, Row } from '../rig/bench.ts'
+import type { Bar, Figure, FigureRow } from '../rig/bench.ts'
 import type { DatasetSize } from '../rig/dataset.ts'
 import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
 import { type Cpu, EVERYTHING_ELSE } from '../rig/usage.ts'
 
-/** What is to be reached, of the ceiling and of the fastest plain pipe. */
+/** Targets: shares of the ceiling and of the fastest plain pipe. */
 const OF_CEILING = 0.85
 const OF_PIPES = 1.2
 /** MiB of the projector. */
 export const MEMORY_MOST = 400
 
-/** A topic, and what a projection of it sends. */
+/** A topic, and the bulk requests of its projection. */
 export type Mix = {
   readonly topics: Topics
   readonly payouts: number
@@ -26,9 +26,9 @@ export type Mix = {
 }
 
 export type Ceiling = { readonly seconds: number; readonly cpu: Cpu }
-export type Pair = { readonly ceiling: Ceiling; readonly projection: Omit<Projection, 'projector'> }
+export type CeilingPair = { readonly ceiling: Ceiling; readonly projection: Omit<RunningProjection, 'projector'> }
 /** Pipes by name. */
-export type Round = Pair & { readonly pipes: Readonly<Record<string, Piped>> }
+export type Round = CeilingPair & { readonly pipes: Readonly<Record<string, Piped>> }
 
 export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds: readonly Round[]): Figure => {
   const { payouts, lines, steps, organizations, recalculated } = data
@@ -49,22 +49,22 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
       { ...ratioRow('projector / ceiling', rounds), atLeast: OF_CEILING },
       { what: 'projector', unit: 'documents/s', ...spreadOf(projected) },
       { what: 'bulk ceiling', unit: 'documents/s', ...spreadOf(ceiling) },
-      ...names.map((name): Row => ({ what: name, unit: 'documents/s', ...spreadOf(piped(name)) })),
+      ...names.map((name): FigureRow => ({ what: name, unit: 'documents/s', ...spreadOf(piped(name)) })),
       ...optional('projector / the fastest plain pipe, documents/s', '', ofPipes).map(
-        (row): Row => ({ ...row, isRatio: true, atLeast: OF_PIPES }),
+        (row): FigureRow => ({ ...row, isRatio: true, atLeast: OF_PIPES }),
       ),
       ...optional(
         'projector / the fastest plain pipe, events/s: a third of the documents',
         '',
         ofPipes.map(ratio => (ratio * records) / bulks.documents),
-      ).map((row): Row => ({ ...row, isRatio: true })),
+      ).map((row): FigureRow => ({ ...row, isRatio: true })),
       ...cpuRows(rounds, payouts, names),
       ...optional('CPU of everything else meanwhile', 'cores', rounds.flatMap(coresElsewhere)),
       ...optional(
         'peak memory of the projector',
         'MiB',
         rounds.flatMap(({ projection }) => projection.peakMebibytes ?? []),
-      ).map((row): Row => ({ ...row, atMost: MEMORY_MOST })),
+      ).map((row): FigureRow => ({ ...row, atMost: MEMORY_MOST })),
       ...names.flatMap(name =>
         optional(
           `peak memory of ${name}`,
@@ -75,7 +75,7 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
     ],
     notes: [
       `${payouts} payout events of ${lines} lines and ${steps} steps, ${100 * recalculated} % of them recalculations, of ${organizations} organizations in 6 partitions, after ${others} reps and periods, which take time and are not counted as events.`,
-      `The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every ${LOOK_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
+      `The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every ${POSITIONS_INTERVAL_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
       `The ceiling is what one projection sent (${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies), recorded on the way in a round that was not measured and sent again to fresh indices of the same mappings, ${BULKS_IN_FLIGHT} requests in flight, and one refresh. Rounds alternate; ratios are of neighbours.`,
       'The plain pipes read the same topic from its start and make of each record one document with the whole event, in an index with the mappings of the payouts, by the id of the record; then one refresh. They decide nothing, keep no chain and no trace, and lose what is refused.',
       'CPU: milliseconds per event are seconds per 1,000 events.',
@@ -92,12 +92,12 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
   }
 }
 
-/** Projector and ceiling alone, under other circumstances. @param key tells its ratio from the others */
+/** Projector and ceiling only, under other conditions. @param key identifies the ratio */
 export const figureOfPairs = (
   title: string,
   key: string,
   { payouts }: DatasetSize,
-  pairs: readonly Pair[],
+  pairs: readonly CeilingPair[],
   notes: readonly string[],
 ): Figure => ({
   name: 'replay',
@@ -111,7 +111,7 @@ export const figureOfPairs = (
   notes,
 })
 
-const ratesOf = (payouts: number, pairs: readonly Pair[]): Row[] => [
+const ratesOf = (payouts: number, pairs: readonly CeilingPair[]): FigureRow[] => [
   {
     what: 'projector',
     unit: 'payout events/s',
@@ -124,16 +124,20 @@ const ratesOf = (payouts: number, pairs: readonly Pair[]): Row[] => [
   },
 ]
 
-const ratioRow = (what: string, pairs: readonly Pair[]): Row => ({
+const ratioRow = (what: string, pairs: readonly CeilingPair[]): FigureRow => ({
   what,
   unit: '',
   ...spreadOf(pairs.map(({ ceiling, projection }) => ceiling.seconds / projection.seconds)),
   isRatio: true,
 })
 
-/** Of every process, by what it did. */
-const cpuRows = (rounds: readonly (Pair & Partial<Round>)[], payouts: number, pipes: readonly string[]): Row[] => {
-  const row = (process: string, doing: string, of: readonly (Cpu | undefined)[]): Row[] =>
+/** CPU of every process, by its work. */
+const cpuRows = (
+  rounds: readonly (CeilingPair & Partial<Round>)[],
+  payouts: number,
+  pipes: readonly string[],
+): FigureRow[] => {
+  const row = (process: string, doing: string, of: readonly (Cpu | undefined)[]): FigureRow[] =>
     optional(`CPU of ${process}, ${doing}`, 'ms per event', perEvent(of, process, payouts))
   const servers = ['Elasticsearch', 'Kafka']
   const projections = rounds.map(({ projection }) => projection.cpu)
@@ -156,8 +160,8 @@ const cpuRows = (rounds: readonly (Pair & Partial<Round>)[], payouts: number, pi
 const perEvent = (all: readonly (Cpu | undefined)[], process: string, payouts: number): number[] =>
   all.map(cpu => (1_000 * (cpu?.[process] ?? Number.NaN)) / payouts).filter(Number.isFinite)
 
-/** How near to the ceiling one can come at all where the cores are shared. */
-const boundNote = (pairs: readonly Pair[], payouts: number): string[] => {
+/** The highest possible share of the ceiling if the cores are shared. */
+const boundNote = (pairs: readonly CeilingPair[], payouts: number): string[] => {
   const of = (all: readonly Cpu[], process: string): number => percentile(perEvent(all, process, payouts), 50)
   const projections = pairs.map(({ projection }) => projection.cpu)
   const ceilings = pairs.map(({ ceiling }) => ceiling.cpu)
@@ -175,8 +179,8 @@ const boundNote = (pairs: readonly Pair[], payouts: number): string[] => {
   ]
 }
 
-/** Cores that others had while a projection was measured. */
-export const coresElsewhere = ({ projection: { cpu, seconds } }: Pair): number[] => {
+/** Cores that other processes used during a projection. */
+export const coresElsewhere = ({ projection: { cpu, seconds } }: CeilingPair): number[] => {
   const used = cpu[EVERYTHING_ELSE]
   return used === undefined ? [] : [used / seconds]
 }
@@ -184,7 +188,7 @@ export const coresElsewhere = ({ projection: { cpu, seconds } }: Pair): number[]
 const rateOf = (seconds: number | undefined, records: number): number[] =>
   seconds === undefined ? [] : [records / seconds]
 
-const optional = (what: string, unit: string, values: readonly number[]): Row[] =>
+const optional = (what: string, unit: string, values: readonly number[]): FigureRow[] =>
   values.length === 0 ? [] : [{ what, unit, ...spreadOf(values) }]
 
 const bar = (name: string, values: readonly number[]): Bar & Spread => ({ name, ...spreadOf(values) })

@@ -1,12 +1,12 @@
 /**
- * Replay: how fast an existing topic is projected into empty indices until all of it is visible, beside the bulk
- * ceiling (the very same bulk requests sent again by a loop that does nothing else) and beside plain pipes on the same
+ * Replay: the rate at which an existing topic is projected into empty indices until all of it is visible. Measured
+ * beside the bulk ceiling (the same bulk requests, sent by a loop that does nothing else) and plain pipes on the same
  * topic. Rounds alternate.
  */
 import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
 import { type Peer, type Piped, pipeOnce, preparePeers } from '../peers.ts'
 import { type BulkRequests, createBulkRequests } from '../processes/ceiling.ts'
-import { project, requireAllApplied } from '../processes/projection.ts'
+import { requireAllApplied, startProjection } from '../processes/projection.ts'
 import { createTopics, type Topics } from '../processes/publish.ts'
 import { startRecordingProxy } from '../processes/recording-proxy.ts'
 import type { Bench, Figure, Measure } from '../rig/bench.ts'
@@ -18,17 +18,16 @@ import { agree } from '../rig/statistics.ts'
 import { watchCpu } from '../rig/usage.ts'
 import {
   type Ceiling,
+  type CeilingPair,
   coresElsewhere,
   figureOfPairs,
   figureOfReplay,
   type Mix,
-  type Pair,
   type Round,
 } from './replay-figure.ts'
 
 /**
- * Warming up ends when two rounds of both differ by no more percent than this, or after as many rounds as the size
- * says.
+ * The warm-up ends when two rounds differ by at most this percentage, in both measurements, or after `warmUpRounds`.
  */
 const WARM_PERCENT = 10
 
@@ -46,7 +45,7 @@ export const measureReplay: Measure = async bench => {
   ]
 }
 
-/** Everything that is measured on the first mix. What it holds is much, and gone before the second. */
+/** Measures the first mix, and frees its memory before the second one. */
 const measureMix = async (bench: Bench): Promise<Figure[]> => {
   const { say, sizes, profile } = bench
   const { data, rounds, separateRounds } = sizes.replay
@@ -89,10 +88,10 @@ const publishMix = async (bench: Bench, data: DatasetSize): Promise<Mix> => {
   return { topics, payouts, others, bulks, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-/** One projection through a proxy that keeps the bulk requests. Not measured. */
+/** Projects once through a recording proxy. Not measured. */
 const recordBulks = async (bench: Bench, topics: Topics, events: number): Promise<BulkRequests> => {
   await using proxy = await startRecordingProxy(bench.elasticsearch.url, path => path.startsWith('/_bulk'))
-  await using projection = await project(bench, topics, {
+  await using projection = await startProjection(bench, topics, {
     elasticsearchUrl: proxy.url,
     what: 'recording the bulk requests',
   })
@@ -101,9 +100,9 @@ const recordBulks = async (bench: Bench, topics: Topics, events: number): Promis
   return createBulkRequests(proxy.recorded, projection.prefix)
 }
 
-/** Until the JVM is warm for both: what it has compiled for one is not all that the other needs. */
+/** Warms the JVM up for both: code compiled for one is not all that the other needs. */
 const warmUp = async (bench: Bench, mix: Mix): Promise<void> => {
-  let before: Pair | undefined
+  let before: CeilingPair | undefined
   for (let round = 1; round <= bench.sizes.replay.warmUpRounds; round++) {
     const pair = await measurePair(bench, mix)
     bench.say(`warming up, round ${round}: ${describe(mix.payouts, pair)}`)
@@ -112,17 +111,17 @@ const warmUp = async (bench: Bench, mix: Mix): Promise<void> => {
   }
 }
 
-const isAsFast = (a: Pair, b: Pair): boolean =>
+const isAsFast = (a: CeilingPair, b: CeilingPair): boolean =>
   agree(a.ceiling.seconds, b.ceiling.seconds, WARM_PERCENT) &&
   agree(a.projection.seconds, b.projection.seconds, WARM_PERCENT)
 
-const measurePair = async (bench: Bench, mix: Mix): Promise<Pair> => ({
+const measurePair = async (bench: Bench, mix: Mix): Promise<CeilingPair> => ({
   ceiling: await sendBulks(bench, mix.bulks),
   projection: await projectOnce(bench, mix),
 })
 
-const measurePairs = async (bench: Bench, mix: Mix, rounds: number, what: string): Promise<Pair[]> => {
-  const pairs: Pair[] = []
+const measurePairs = async (bench: Bench, mix: Mix, rounds: number, what: string): Promise<CeilingPair[]> => {
+  const pairs: CeilingPair[] = []
   for (let round = 1; round <= rounds; round++) {
     const pair = await measurePair(bench, mix)
     bench.say(`${what}, round ${round} of ${rounds}: ${describe(mix.payouts, pair)}`)
@@ -131,8 +130,8 @@ const measurePairs = async (bench: Bench, mix: Mix, rounds: number, what: string
   return pairs
 }
 
-/** Nothing where processes cannot be given cores. */
-const measureSeparated = async (bench: Bench, mix: Mix, rounds: number): Promise<Pair[]> => {
+/** Returns nothing if processes cannot be pinned to cores. */
+const measureSeparated = async (bench: Bench, mix: Mix, rounds: number): Promise<CeilingPair[]> => {
   await using separated = await separate(bench)
   return separated === undefined ? [] : await measurePairs(bench, mix, rounds, 'each on a core of its own')
 }
@@ -151,7 +150,7 @@ const measurePipes = async (
   return pipes
 }
 
-const describe = (payouts: number, { ceiling, projection }: Pair): string => {
+const describe = (payouts: number, { ceiling, projection }: CeilingPair): string => {
   const [rate, most] = [payouts / projection.seconds, payouts / ceiling.seconds]
   const others = coresElsewhere({ ceiling, projection }).map(cores => `, others had ${cores.toFixed(2)} cores`)
   return `${rate.toFixed(0)} events/s, ceiling ${most.toFixed(0)}: ${(rate / most).toFixed(2)}${others}`
@@ -174,8 +173,8 @@ const projectOnce = async (
   bench: Bench,
   { topics, payouts, others }: Mix,
   flags: readonly string[] = [],
-): Promise<Pair['projection']> => {
-  await using projection = await project(bench, topics, { flags })
+): Promise<CeilingPair['projection']> => {
+  await using projection = await startProjection(bench, topics, { flags })
   requireAllApplied(projection, payouts + others)
   await projection.projector.stop()
   return projection

@@ -1,6 +1,6 @@
 /**
- * A plain pipe to compare with, not to copy: kafkajs and the client's own bulk helper, as most would write it. One
- * document an event, nothing decided. What Elasticsearch refuses is dropped, and the offset committed past it.
+ * A plain pipe for comparison, not to copy: kafkajs and the client's bulk helper. One document for each event, no
+ * decisions. Documents that Elasticsearch refuses are dropped, and their offsets committed.
  */
 import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
@@ -8,7 +8,7 @@ import kafkajs, { type KafkaMessage } from 'kafkajs'
 const { KAFKA_BROKERS = '', KAFKA_EVENTS_TOPIC = '', KAFKA_GROUP_ID = '', ELASTICSEARCH_URL = '' } = process.env
 const { ELASTICSEARCH_INDEX = '' } = process.env
 
-/** What tuning gave: large fetches, three partitions at a time, requests of 5 MB, five of them under way. */
+/** Found by tuning: large fetches, three partitions at a time, five requests of 5 MB in flight. */
 const MiB = 1024 * 1024
 const PARTITIONS_AT_A_TIME = 3
 const BULK = { flushBytes: 5 * MiB, concurrency: 5 }

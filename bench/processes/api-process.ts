@@ -1,15 +1,15 @@
-/** The real API process on a projection, with one key for each organization that is asked about. */
+/** The real API process on a projection. */
 import type { Bench } from '../rig/bench.ts'
-import { type Running, startProcess } from '../rig/process.ts'
+import { type Running, startBenchProcess } from '../rig/process.ts'
 
 export type RunningApi = { readonly url: string; readonly process: Running; [Symbol.asyncDispose](): Promise<void> }
 
-/** So high that it never limits. */
+/** High enough that it never limits. */
 const RATE_LIMIT = 100_000_000
 
-/** @param elasticsearchUrl where it finds Elasticsearch */
+/** @param elasticsearchUrl may be that of a proxy */
 export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchUrl: string): Promise<RunningApi> => {
-  const process = await startProcess({
+  const process = await startBenchProcess({
     script: 'api/main.ts',
     ready: 'ready',
     signal,
@@ -29,7 +29,7 @@ export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchU
 
 export const authorization = (key: string) => ({ authorization: `Bearer ${key}` })
 
-/** The answer's JSON. @throws when it is not 200 */
+/** Returns the JSON of the answer. @throws Error if the status is not 200 */
 export const readApi = async (url: string, key: string): Promise<unknown> => {
   const answer = await fetch(url, { headers: authorization(key) })
   const text = await answer.text()
@@ -37,12 +37,17 @@ export const readApi = async (url: string, key: string): Promise<unknown> => {
   return JSON.parse(text)
 }
 
-export type Page = { readonly path: string; readonly ids: readonly string[] }
+export type WalkedPage = { readonly path: string; readonly ids: readonly string[] }
 
-/** All pages of the list of payouts, one after the other. */
-export const walkPayouts = async (url: string, key: string, limit: number, signal: AbortSignal): Promise<Page[]> => {
+/** Reads all pages of the list of payouts, one after the other. */
+export const walkPayouts = async (
+  url: string,
+  key: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<WalkedPage[]> => {
   const first = `/payouts?limit=${limit}`
-  const pages: Page[] = []
+  const pages: WalkedPage[] = []
   for (let path = first; ; ) {
     signal.throwIfAborted()
     const page = (await readApi(`${url}${path}`, key)) as PageRead

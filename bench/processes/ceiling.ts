@@ -1,13 +1,13 @@
 /**
- * What Elasticsearch can do at all: recorded bulk requests sent again to fresh indices, in the order they came, so many
- * at a time, by a loop that does nothing else; then one refresh.
+ * The most that Elasticsearch can do: sends recorded bulk requests to fresh indices, in their order, with a fixed
+ * number in flight, from a loop that does nothing else. Then refreshes once.
  */
 import { Agent, request } from 'node:http'
 import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/stored/documents.ts'
-import type { Elasticsearch } from '../rig/elasticsearch.ts'
+import type { BenchElasticsearch } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 
-/** The prefix they were recorded with, put out of the way for another one of the same length. */
+/** Recorded requests, whose prefix can be replaced by another one of the same length. */
 export type BulkRequests = {
   readonly documents: number
   readonly bytes: number
@@ -15,7 +15,7 @@ export type BulkRequests = {
   readonly aimAt: (prefix: string) => void
   /** Sends them all. @returns milliseconds, the refresh included */
   readonly send: (
-    elasticsearch: Elasticsearch,
+    elasticsearch: BenchElasticsearch,
     prefix: string,
     inFlight: number,
     signal: AbortSignal,
@@ -36,8 +36,7 @@ export const createBulkRequests = (recorded: readonly Recorded[], prefix: string
 }
 
 /**
- * Where the prefix stands that follows `"_index":"`. Within a document the quotes would be escaped: only action lines
- * have it.
+ * Places of the prefix after `"_index":"`. Only action lines have this text: within a document the quotes are escaped.
  */
 const placesOf = (text: string, body: Buffer): number[] => {
   const sought = Buffer.from(text)
@@ -50,7 +49,7 @@ const placesOf = (text: string, body: Buffer): number[] => {
 
 const sendAll = async (
   requests: readonly Recorded[],
-  elasticsearch: Elasticsearch,
+  elasticsearch: BenchElasticsearch,
   prefix: string,
   inFlight: number,
   signal: AbortSignal,
@@ -91,7 +90,9 @@ const sendOne = ({ method, path, headers, body }: Recorded, url: string, agent: 
     sent.end(body)
   })
 
-/** A later version that overtook an earlier one of the same document is no refusal: the projector meets that too. */
+/**
+ * A version conflict is no refusal: a later version of the document came first, as it also happens to the projector.
+ */
 const refusalIn = (status: number | undefined, answer: Buffer): Error | undefined => {
   if (status === 200 && !answer.includes('"error"')) return undefined
   if (status !== 200) return new Error(`Elasticsearch answers ${status} to a recorded bulk request`)

@@ -1,36 +1,37 @@
-/** Publishes payouts of their own at a steady rate, over several organizations, whatever becomes of those before. */
+/** Publishes new payouts of several organizations at a constant rate, whatever happens to earlier ones. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Organization, type PayoutShape, payoutOf } from '../rig/dataset.ts'
-import { createRandom } from '../rig/random.ts'
+import { type DatasetOrganization, type PayoutShape, payoutOf } from '../rig/dataset.ts'
+import { createDatasetRandom } from '../rig/random.ts'
 import type { Topics } from './publish.ts'
 
-/**
- * Milliseconds between two requests at least; those due meanwhile are one request. It is what Kafka's own clients wait
- * by default.
- */
+/** Least milliseconds between two requests: the default linger of Kafka's clients. Payouts due meanwhile share one. */
 export const LINGER_MS = 5
 
-/** A payout on its way: of which organization, when its request was sent, and its acknowledgement. */
-export type Sent = {
+/** A payout that was sent: its organization, the time of its request, and its acknowledgement. */
+export type SentPayout = {
   readonly id: string
   readonly organization: number
   readonly at: number
   readonly acknowledged: Promise<void>
 }
 
-/** @returns when all are acknowledged: how many a second were published */
-export type PublishSteadily = (perSecond: number, seconds: number, onSent?: (sent: Sent) => void) => Promise<number>
+/** Resolves when all are acknowledged. @returns the rate, in payouts a second */
+export type PublishSteadily = (
+  perSecond: number,
+  seconds: number,
+  onSent?: (sent: SentPayout) => void,
+) => Promise<number>
 
 type Parts = {
   readonly topics: Pick<Topics, 'publish'>
-  /** They must have free pairs for all that is ever published. */
-  readonly organizations: readonly Organization[]
+  /** They need free pairs for all payouts that are ever published. */
+  readonly organizations: readonly DatasetOrganization[]
   readonly shape: PayoutShape
   readonly signal: AbortSignal
 }
 
 export const createSteadyPublisher = ({ topics, organizations, shape, signal }: Parts): PublishSteadily => {
-  const random = createRandom('steady')
+  const random = createDatasetRandom('steady')
   let made = 0
 
   const next = () => {
@@ -55,7 +56,7 @@ export const createSteadyPublisher = ({ topics, organizations, shape, signal }: 
       const eventOf = ({ payout: data }: typeof first) => ({ type: 'commission.payout.calculated.v1', data }) as const
       const at = performance.now()
       const acknowledged = topics.publish(eventOf(first), ...more.map(eventOf))
-      // A failure is found when all are waited for: until then it must not pass for one that nobody hears.
+      // `Promise.all` below reports a failure. Until then it must not be an unhandled rejection.
       acknowledged.catch(() => undefined)
       requests.push(acknowledged)
       for (const { place, payout } of [first, ...more]) onSent({ id: payout.id, organization: place, at, acknowledged })

@@ -1,17 +1,17 @@
-/** One projection of a topic by the real projector process, from empty indices until everything is visible. */
+/** Projects a topic with the real projector process, from empty indices until everything is visible. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { API_KEYS_GENERATION, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Bench } from '../rig/bench.ts'
 import { newPrefix } from '../rig/elasticsearch.ts'
-import { type Running, startProcess } from '../rig/process.ts'
+import { type Running, startBenchProcess } from '../rig/process.ts'
 import { showProgress } from '../rig/progress.ts'
 import { type Cpu, peakMebibytes, watchCpu } from '../rig/usage.ts'
 import type { Topics } from './publish.ts'
 
-export type Projection = {
+export type RunningProjection = {
   readonly prefix: string
   readonly projector: Running
-  /** From the log line "projecting" until the published position of every partition was seen at its end. */
+  /** From the log line "projecting" until the published position of every partition is at its end. */
   readonly seconds: number
   /** CPU seconds in that time. */
   readonly cpu: Cpu
@@ -23,27 +23,27 @@ export type Projection = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Milliseconds between two looks at the positions: how much later than it was the end may be seen. */
-export const LOOK_MS = 100
+/** Milliseconds between two reads of the positions: the largest error of a measured time. */
+export const POSITIONS_INTERVAL_MS = 100
 
 export type ProjectionOptions = {
-  /** Where the projector finds Elasticsearch, if not at its own address. */
+  /** Address of Elasticsearch for the projector, if not its own. */
   readonly elasticsearchUrl?: string
   readonly flags?: readonly string[]
-  /** What the progress is of; without it none is shown. */
+  /** Title of the progress bar; without it none is shown. */
   readonly what?: string
-  /** Told at every look by which process it is projected, and waited for. */
+  /** Called, and awaited, after every read of the positions. */
   readonly onLook?: (projector: Running) => Promise<void>
 }
 
-/** Starts one that projects into indices of that prefix. */
+/** Starts a projector that writes indices of this prefix. */
 export const startProjector = (
   { elasticsearch, signal }: Bench,
   topics: Topics,
   prefix: string,
   { elasticsearchUrl = elasticsearch.url, flags = [] }: ProjectionOptions = {},
 ): Promise<Running> =>
-  startProcess({
+  startBenchProcess({
     script: 'projector/main.ts',
     ready: 'projecting',
     flags,
@@ -57,12 +57,16 @@ export const startProjector = (
     },
   })
 
-/** What a projector may leave behind beside its indices. */
+/** Deletes what a projector may leave besides its indices: its consumer groups. */
 export const forgetProjectors = (topics: Topics, prefix: string): Promise<void> =>
   topics.forgetGroups([FIRST_GENERATION, API_KEYS_GENERATION].map(generation => `${prefix}-${generation}`))
 
-/** Starts a projector on indices of their own and waits until it has caught up. It goes on until disposed of. */
-export const project = async (bench: Bench, topics: Topics, options: ProjectionOptions = {}): Promise<Projection> => {
+/** Starts a projector on empty indices and waits until it has caught up. It runs until it is disposed of. */
+export const startProjection = async (
+  bench: Bench,
+  topics: Topics,
+  options: ProjectionOptions = {},
+): Promise<RunningProjection> => {
   const { services, elasticsearch } = bench
   const prefix = newPrefix()
   const ends = await topics.ends()
@@ -77,7 +81,7 @@ export const project = async (bench: Bench, topics: Topics, options: ProjectionO
   })
   const { what, onLook } = options
   const look = onLook && (() => onLook(projector))
-  await Promise.race([untilCaughtUp(bench, prefix, ends, { what, onLook: look }), projector.died])
+  await Promise.race([waitForPositions(bench, prefix, ends, { what, onLook: look }), projector.died])
   const seconds = (Date.now() - projector.ready.time) / 1000
   const used = cpu()
 
@@ -101,18 +105,18 @@ type Looking = {
   readonly everyMilliseconds?: number
 }
 
-/** A figure of a projection that parked or lost something would be none. */
-export const requireAllApplied = ({ records }: Pick<Projection, 'records'>, events: number): void => {
+/** @throws Error if records were parked or lost: the figure would be wrong */
+export const requireAllApplied = ({ records }: Pick<RunningProjection, 'records'>, events: number): void => {
   if (records.applied === events) return
   throw new Error(`of ${events} events published, ${JSON.stringify(records)} were projected`)
 }
 
-/** Waits until the published position of every partition has reached an end. */
-export const untilCaughtUp = async (
+/** Waits until the published position of every partition has reached its end. */
+export const waitForPositions = async (
   { elasticsearch, signal, say }: Bench,
   prefix: string,
   ends: readonly number[],
-  { what, onLook, everyMilliseconds = LOOK_MS }: Looking = {},
+  { what, onLook, everyMilliseconds = POSITIONS_INTERVAL_MS }: Looking = {},
 ): Promise<void> => {
   const total = ends.reduce((sum, end) => sum + end, 0)
   const progress = what === undefined ? () => {} : showProgress(say, what, total)
@@ -126,13 +130,13 @@ export const untilCaughtUp = async (
   }
 }
 
-/** What a projector counts. */
+/** Returns the metrics of a projector. */
 export const readMetrics = async ({ lines }: Running): Promise<string> => {
   const port = lines.find(({ msg }) => msg === 'admin port')?.address?.port
   return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 }
 
-/** Of the stream of events, one counter: how often each outcome. */
+/** One counter of the events stream, by outcome. */
 export const outcomes = (metrics: string, counter: string): Record<string, number> =>
   Object.fromEntries(
     [...metrics.matchAll(new RegExp(`^${counter}\\{stream="events",outcome="(\\w+)"\\} (\\d+)$`, 'gm'))].map(

@@ -1,4 +1,4 @@
-/** Topics of the bench's own, and a publisher as a calculation system would have one. */
+/** Topics of the bench, and a publisher like that of a calculation system. */
 import { createHash, randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type Kafka, type Message } from 'kafkajs'
 import type { AnyEvent, ApiKeyEvent } from '../../schemas/events.ts'
@@ -7,7 +7,7 @@ import { runScript } from '../rig/process.ts'
 import { showProgress } from '../rig/progress.ts'
 
 export type Topics = {
-  /** For the environment of the processes. */
+  /** Environment of the processes. */
   readonly settings: {
     readonly KAFKA_BROKERS: string
     readonly KAFKA_EVENTS_TOPIC: string
@@ -15,11 +15,11 @@ export type Topics = {
   }
   /** Publishes in one request. */
   readonly publish: (event: AnyEvent, ...more: AnyEvent[]) => Promise<void>
-  /** Publishes in requests of many events, with a line of progress. */
+  /** Publishes in requests of many events, and shows progress. */
   readonly publishAll: (events: Iterable<AnyEvent>, total: number, what: string) => Promise<void>
-  /** The end of every partition of the events topic, by partition. */
+  /** Returns the ends of the events topic, by partition. */
   readonly ends: () => Promise<number[]>
-  /** Forgets consumer groups whose members have ended. */
+  /** Deletes consumer groups whose members have ended. */
   readonly forgetGroups: (groups: readonly string[]) => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -28,7 +28,7 @@ const PARTITIONS = 6
 /** Events of one request to Kafka: some 3 MB. */
 const EVENTS_PER_REQUEST = 1_000
 
-/** Creates the topics with the project's own command, so that they are what an operator gets. */
+/** Creates the topics with the project's own command, as an operator does. */
 export const createTopics = async ({ services, say, signal }: Bench, partitions = PARTITIONS): Promise<Topics> => {
   await using stack = new AsyncDisposableStack()
   const name = `bench-${randomBytes(4).toString('hex')}`
@@ -87,7 +87,7 @@ export const createTopics = async ({ services, say, signal }: Bench, partitions 
       return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => Number(high))
     },
     forgetGroups: async groups => {
-      // What is left is a few empty groups on a broker that usually is about to end: not worth a failure.
+      // A failure leaves only some empty groups, on a broker that usually ends soon.
       await admin.deleteGroups([...groups]).catch(() => undefined)
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -113,8 +113,8 @@ const messageOf = ({ type, data }: AnyEvent): Message => ({
   },
 })
 
-/** A key of an organization: the text a client sends, and the event that makes it valid. */
-export const createKey = (org: string): { readonly text: string; readonly event: ApiKeyEvent } => {
+/** A key of an organization: its text, which a client sends, and the event that makes it valid. */
+export const createBenchKey = (org: string): { readonly text: string; readonly event: ApiKeyEvent } => {
   const text = `bench_${randomBytes(24).toString('hex')}`
   const data = {
     org_id: org,

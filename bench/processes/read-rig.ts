@@ -1,34 +1,31 @@
-/**
- * What is read from: published data, its projection by a real projector process, a key of every organization, and an
- * API.
- */
+/** The rig of read figures: published data, its projection by a real projector, a key of every organization, an API. */
 
 import type { Bench } from '../rig/bench.ts'
-import { createDataset, type DatasetSize, type Organization } from '../rig/dataset.ts'
+import { createDataset, type DatasetOrganization, type DatasetSize } from '../rig/dataset.ts'
 import { type RunningApi, startApi } from './api-process.ts'
-import { type Projection, project } from './projection.ts'
-import { createKey, createTopics, type Topics } from './publish.ts'
+import { type RunningProjection, startProjection } from './projection.ts'
+import { createBenchKey, createTopics, type Topics } from './publish.ts'
 
 export type Served = {
   readonly topics: Topics
   readonly holders: readonly Holder[]
-  readonly projection: Projection
+  readonly projection: RunningProjection
   readonly api: RunningApi
-  /** Rejects when a process ends without having been asked to. */
+  /** Rejects when a process ends unasked. */
   readonly died: Promise<never>
-  /** Ends the processes, and removes what they and we created. */
+  /** Ends the processes, and removes what they and the bench created. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /** An organization and a key that reads it. */
-export type Holder = { readonly organization: Organization; readonly key: string }
+export type Holder = { readonly organization: DatasetOrganization; readonly key: string }
 
-/** Publishes a dataset and waits until all of it is projected. Projector and API go on until disposed of. */
+/** Publishes a dataset and waits until it is projected. Projector and API run until they are disposed of. */
 export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> => {
   await using stack = new AsyncDisposableStack()
   const topics = stack.use(await createTopics(bench))
   const { organizations, peopleAndPeriods, payouts } = createDataset(size)
-  const keys = organizations.map(({ id }) => createKey(id))
+  const keys = organizations.map(({ id }) => createBenchKey(id))
   await topics.publishAll(
     keys.map(({ event }) => event),
     keys.length,
@@ -37,7 +34,7 @@ export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> =>
   const recorded = [...peopleAndPeriods()]
   await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
   if (size.payouts > 0) await topics.publishAll(payouts(), size.payouts, 'publishing payouts')
-  const projection = stack.use(await project(bench, topics, { what: 'projecting' }))
+  const projection = stack.use(await startProjection(bench, topics, { what: 'projecting' }))
   const api = stack.use(await startApi(bench, projection.prefix, bench.elasticsearch.url))
 
   const died = Promise.race([projection.projector.died, api.process.died])

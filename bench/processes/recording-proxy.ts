@@ -1,7 +1,4 @@
-/**
- * Stands between a process and Elasticsearch and keeps what is asked, byte for byte, so that the very same can be asked
- * again without the process. Never there in a round that is measured.
- */
+/** A proxy that records requests byte for byte, to repeat them later. Never used in a measured round. */
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,19 +6,19 @@ import type { AddressInfo } from 'node:net'
 export type Recorded = {
   readonly method: string
   readonly path: string
-  /** Elasticsearch wants both in one form. */
+  /** Elasticsearch requires both in the same form. */
   readonly headers: { readonly accept: string; readonly 'content-type': string }
   readonly body: Buffer
 }
 
 export type RecordingProxy = {
   readonly url: string
-  /** In the order in which they arrived. */
+  /** In order of arrival. */
   readonly recorded: readonly Recorded[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** @param wanted whether requests to a path are kept */
+/** @param wanted whether requests to a path are recorded */
 export const startRecordingProxy = async (
   target: string,
   wanted: (path: string) => boolean,
@@ -51,7 +48,7 @@ export const startRecordingProxy = async (
   }
 }
 
-/** Passes a request on as it is, and its answer back. @returns the body that was asked with */
+/** Forwards a request unchanged, and its answer. @returns the body of the request */
 const pass = async (asked: IncomingMessage, answer: ServerResponse, target: string, agent: Agent): Promise<Buffer> => {
   const chunks: Buffer[] = []
   for await (const chunk of asked) chunks.push(chunk)

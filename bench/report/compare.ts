@@ -1,15 +1,12 @@
-/**
- * Holds the ratios of one run against those of another. Times and rates are of a machine and a day, and never compared.
- */
-import type { Figure, Row } from '../rig/bench.ts'
+/** Compares the ratios of two runs. Times and rates depend on machine and day, so they are not compared. */
+import type { Figure, FigureRow } from '../rig/bench.ts'
 
-/** By how many percent a ratio may be worse. */
 export const WORSE_PERCENT = 15
 
-export type Compared = {
+export type ComparedRatio = {
   readonly key: string
   readonly before: number
-  /** Absent where it was not measured: without Go there is no Go pipe to compare with. */
+  /** Undefined if not measured: without Go there is no Go pipe. */
   readonly now: number | undefined
   /** Negative: better. */
   readonly worsePercent: number | undefined
@@ -17,10 +14,10 @@ export type Compared = {
 }
 
 /**
- * Of every ratio with a bound that was kept of a figure measured now. One without a bound has no better and worse.
- * @throws Error when two ratios have one key
+ * Compares every stored ratio that has a bound and whose figure was measured now. Only a bound tells better from worse.
+ * @throws Error if two ratios have the same key
  */
-export const compareRatios = (kept: readonly Figure[], measured: readonly Figure[]): Compared[] => {
+export const compareRatios = (kept: readonly Figure[], measured: readonly Figure[]): ComparedRatio[] => {
   const now = ratiosOf(measured)
   const names = new Set(measured.map(({ name }) => name))
   return [...ratiosOf(kept.filter(({ name }) => names.has(name)))].map(([key, row]) => {
@@ -32,8 +29,8 @@ export const compareRatios = (kept: readonly Figure[], measured: readonly Figure
   })
 }
 
-const ratiosOf = (figures: readonly Figure[]): Map<string, Row> => {
-  const ratios = new Map<string, Row>()
+const ratiosOf = (figures: readonly Figure[]): Map<string, FigureRow> => {
+  const ratios = new Map<string, FigureRow>()
   for (const { name, rows } of figures) {
     for (const row of rows) {
       if (!row.isRatio || (row.atLeast === undefined && row.atMost === undefined)) continue
@@ -45,6 +42,6 @@ const ratiosOf = (figures: readonly Figure[]): Map<string, Row> => {
   return ratios
 }
 
-/** In percent of what it was. Of a ratio with both bounds the lower one says what is better. */
-const worseBy = ({ value: before, atLeast }: Row, now: number): number =>
+/** In percent of the value before. With both bounds, the lower one tells what is better. */
+const worseBy = ({ value: before, atLeast }: FigureRow, now: number): number =>
   (100 * (atLeast === undefined ? now - before : before - now)) / before

@@ -4,7 +4,7 @@ import type { Bar, Picture } from '../rig/bench.ts'
 
 const WIDTH = 860
 const LINES_HEIGHT = 380
-/** Pixels of one bar with what is around it, and of title and axis. */
+/** Pixels of a bar with its margin, and of title and axis. */
 const BAR = 42
 const AROUND_BARS = 110
 const COLORS = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#9d755d']
@@ -21,7 +21,7 @@ export const drawPicture = (picture: Picture): string => {
   return `${svg}\n`
 }
 
-/** One below the other, with a stroke from lowest to highest. */
+/** Bars below each other, each with a line from lowest to highest. */
 const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption => ({
   grid: { left: 32, right: 60, top: 48, bottom: 44, containLabel: true },
   xAxis: { type: 'value', name: unit, nameLocation: 'middle', nameGap: 28 },
@@ -44,7 +44,7 @@ const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption =
   ],
 })
 
-/** With the value: within a short bar there is no room for it. */
+/** With the value, because a short bar has no room for it. */
 const labelOf = ({ name, value }: Bar): string =>
   `${name}: ${value >= 100 ? Math.round(value).toLocaleString('en-US') : Number(value.toPrecision(3))}`
 

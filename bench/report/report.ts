@@ -1,14 +1,14 @@
-/** The result as text: for the terminal and, the same, for docs/performance.md. */
-import { type Figure, type FigureName, figureNames, type Picture, type Row } from '../rig/bench.ts'
+/** The results as text, for the terminal and for docs/performance.md. */
+import { type Figure, type FigureName, type FigureRow, figureNames, type Picture } from '../rig/bench.ts'
 import type { Machine } from '../rig/machine.ts'
-import type { Compared } from './compare.ts'
+import type { ComparedRatio } from './compare.ts'
 
 export const reportMachine = (machine: Machine): string => table([['', ''], ...Object.entries(machine)])
 
 export const reportFigure = ({ title, rows, notes }: Figure): string =>
   [`## ${title}`, tableOf(rows), ...notes].join('\n\n')
 
-export const reportCompared = (compared: readonly Compared[]): string =>
+export const reportCompared = (compared: readonly ComparedRatio[]): string =>
   table([
     ['ratio', 'kept', 'now', 'worse by'],
     ...compared.map(({ key, before, now, worsePercent, isTooMuch }) => [
@@ -19,12 +19,12 @@ export const reportCompared = (compared: readonly Compared[]): string =>
     ]),
   ])
 
-/** Where a picture stands, seen from docs/. */
+/** Path of a picture, relative to docs/. */
 export const pictureFile = ({ name }: Picture): string => `pictures/bench-${name}.svg`
 
 /**
- * The template with `{{machine}}` and the name of every figure, as `{{replay}}`, replaced by what was measured.
- * @throws Error when a figure has no place in it, or a place no figure
+ * Replaces `{{machine}}` and each figure's placeholder, such as `{{replay}}`, in the template.
+ * @throws Error for a figure without a placeholder, or a placeholder without a figure
  */
 export const renderPage = (template: string, machine: Machine, figures: readonly Figure[]): string => {
   for (const name of ['machine', ...figureNames]) {
@@ -48,7 +48,7 @@ const renderFigure = ({ title, rows, notes, pictures = [] }: Figure): string =>
     ...notes,
   ].join('\n\n')
 
-const tableOf = (rows: readonly Row[]): string =>
+const tableOf = (rows: readonly FigureRow[]): string =>
   table([
     ['', 'figure', 'lowest to highest', '', 'to reach'],
     ...rows.map(row => [
@@ -60,17 +60,17 @@ const tableOf = (rows: readonly Row[]): string =>
     ]),
   ])
 
-const target = ({ value, atLeast, atMost }: Row): string => {
+const target = ({ value, atLeast, atMost }: FigureRow): string => {
   if (atLeast !== undefined) return `≥ ${amount(atLeast)}: ${value >= atLeast ? 'reached' : 'not reached'}`
   if (atMost !== undefined) return `≤ ${amount(atMost)}: ${value <= atMost ? 'reached' : 'not reached'}`
   return ''
 }
 
-/** Three digits that count; whole numbers from 100 on. */
+/** Three significant digits; whole numbers from 100 on. */
 const amount = (value: number): string =>
   Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)))
 
-/** Rows of cells, the first the heading, as a Markdown table that also reads well as plain text. */
+/** Formats rows of cells, the first as heading, as a Markdown table with aligned columns. */
 const table = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(3, ...rows.map(cells => cells[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>

@@ -1,4 +1,4 @@
-/** What a whole run leaves behind: its figures as JSON, and the pages that are made of them. */
+/** Results of a whole run: figures as JSON, and the pages made from them. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Figure } from '../rig/bench.ts'
@@ -13,10 +13,10 @@ const resultsFile = join(root, 'bench/results.json')
 const templateFile = join(root, 'bench/performance.md')
 const docs = join(root, 'docs')
 
-/** @throws Error that says so when no run was kept */
+/** @throws Error if no results are stored */
 export const readResults = async (): Promise<Results> => {
   const text = await readFile(resultsFile, 'utf8').catch(() => {
-    throw new Error('no whole run was kept: there is no bench/results.json')
+    throw new Error('no whole run is stored: there is no bench/results.json')
   })
   return JSON.parse(text) as Results
 }
@@ -24,7 +24,7 @@ export const readResults = async (): Promise<Results> => {
 export const keepResults = (results: Results): Promise<void> =>
   writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
 
-/** Makes docs/performance.md and its pictures. */
+/** Writes docs/performance.md and its pictures. */
 export const renderResults = async (results: Results): Promise<void> => {
   const template = await readFile(templateFile, 'utf8')
   await writeFile(join(docs, 'performance.md'), renderPage(template, results.machine, results.figures))

@@ -1,62 +1,54 @@
-/** What every figure is given, and what it gives back. */
+/** Inputs and results of a figure. */
 import type { Say } from '../../services/service.ts'
 import type { Services } from '../../services/services.ts'
-import type { Elasticsearch } from './elasticsearch.ts'
+import type { BenchElasticsearch } from './elasticsearch.ts'
 import type { Sizes } from './sizes.ts'
 
-/** In the order in which they are measured. */
+/** In the order of measurement. */
 export const figureNames = ['replay', 'partitions', 'growth', 'freshness', 'api', 'crowd'] as const
 export type FigureName = (typeof figureNames)[number]
 
 export type Bench = {
   readonly services: Services
-  readonly elasticsearch: Elasticsearch
+  readonly elasticsearch: BenchElasticsearch
   readonly sizes: Sizes
   readonly say: Say
   /** Aborted when the bench is interrupted. */
   readonly signal: AbortSignal
-  /** Where the CPU profile of one more replay round is left. */
+  /** Folder for the CPU profile of one more replay round. */
   readonly profile: string | undefined
 }
 
-/**
- * Measures one figure, as one table or several. Everything it started or created is gone when it is done, however it
- * ends.
- */
+/** Measures a figure, as one or several tables. Removes everything that it started or created, even after an error. */
 export type Measure = (bench: Bench) => Promise<Figure | readonly Figure[]>
 
 export type Figure = {
   readonly name: FigureName
   readonly title: string
-  readonly rows: readonly Row[]
-  /** What one must know to read the rows. */
+  readonly rows: readonly FigureRow[]
+  /** How to read the rows. */
   readonly notes: readonly string[]
   readonly pictures?: readonly Picture[]
 }
 
-/**
- * One line of the table. A ratio compares two things measured in the same run: it means the same on another machine.
- */
-export type Row = {
+/** A line of the table. A ratio compares two things of the same run, so other machines give a similar one. */
+export type FigureRow = {
   readonly what: string
-  /**
-   * What a ratio is found by in other results where `what` is not always the same; of all ratios of a name it is the
-   * only such.
-   */
+  /** Identifies a ratio in other results if `what` varies. Unique among the ratios of a figure. */
   readonly key?: string
   readonly unit: string
-  /** Of several rounds their median. */
+  /** The median of the rounds. */
   readonly value: number
-  /** Of the rounds; absent where there was one. */
+  /** Of the rounds; undefined for a single round. */
   readonly lowest?: number
   readonly highest?: number
   readonly isRatio?: true
-  /** What is to be reached. */
+  /** The target. */
   readonly atLeast?: number
   readonly atMost?: number
 }
 
-/** `name` is that of its file, and of no other picture's. */
+/** `name` is unique, and names the file. */
 export type Picture = {
   readonly name: string
   readonly title: string
@@ -71,6 +63,6 @@ export type Bar = {
   readonly highest?: number
 }
 
-/** `isLog` where each step is ten times the one before. */
+/** `isLog`: each step is ten times the one before. */
 export type Axis = { readonly title: string; readonly isLog?: true }
 export type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }

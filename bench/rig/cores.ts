@@ -1,6 +1,6 @@
 /**
- * Gives processes a core of their own, and takes it away again: on few cores, what is measured and what it stands on
- * otherwise share all of them. Only where Linux's taskset is there, and the servers are ours.
+ * Pins processes to cores of their own, and back. On few cores the measured process otherwise shares them with the
+ * servers. Needs taskset (Linux), and servers that the bench started.
  */
 import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -8,9 +8,9 @@ import { promisify } from 'node:util'
 import type { Bench } from './bench.ts'
 
 /**
- * Puts Elasticsearch and Kafka on one core, and the bench, with all that it starts from then on, on another one.
+ * Pins Elasticsearch and Kafka to one core; the bench, and all that it starts from then on, to another one.
  * @param started processes that the bench has started before
- * @returns what puts everything back; nothing, and says why, where it cannot be done
+ * @returns what unpins them; undefined, with a message, if pinning is not possible
  */
 export const separate = async (
   { services, say }: Bench,
@@ -18,12 +18,12 @@ export const separate = async (
 ): Promise<AsyncDisposable | undefined> => {
   const servers = [services.elasticsearch?.pid, services.kafka?.pid].filter(pid => pid !== undefined)
   if (process.platform !== 'linux' || servers.length < 2 || availableParallelism() < 2) {
-    say('nothing is measured on a core of its own: that needs Linux, two cores and servers that were started here')
+    say('processes are not pinned to cores: that needs Linux, two cores and servers that the bench started')
     return undefined
   }
   const [first, second] = await coresOf(process.pid).catch(() => [])
   if (first === undefined || second === undefined) {
-    say('nothing is measured on a core of its own: there is no taskset here')
+    say('processes are not pinned to cores: taskset is missing')
     return undefined
   }
   await using stack = new AsyncDisposableStack()
@@ -40,12 +40,12 @@ export const separate = async (
 
 const run = promisify(execFile)
 
-/** All threads of a process; those that they start later inherit it. */
+/** Pins all threads of a process. New threads inherit the cores. */
 const pin = async (pid: number, cores: string): Promise<void> => {
   await run('taskset', ['--all-tasks', '--cpu-list', '--pid', cores, String(pid)])
 }
 
-/** The cores that a process may use, each by itself. */
+/** The cores that a process may use, one by one. */
 const coresOf = async (pid: number): Promise<string[]> => {
   const { stdout } = await run('taskset', ['--cpu-list', '--pid', String(pid)])
   // "pid 17's current affinity list: 0-2,5"

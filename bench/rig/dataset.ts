@@ -1,38 +1,38 @@
 /**
- * The data that is measured with: organizations with reps and periods, and payouts of a given number of lines and
- * steps, some of which replace an earlier one. Seeded: the same size gives the same events, byte for byte.
+ * The measured data: organizations with reps and periods, and payouts with a given number of lines and steps, some of
+ * which replace an earlier one. The same size gives the same events, byte for byte.
  */
 import type { CommissionEvent, LineItem, PayoutCalculatedData, TraceStep } from '../../schemas/events.ts'
-import { createRandom, type Random } from './random.ts'
+import { createDatasetRandom, type DatasetRandom } from './random.ts'
 
 export type DatasetSize = {
   readonly payouts: number
   readonly organizations: number
-  /** The share of the payouts that the first organization has; absent, all have the same. */
+  /** Share of the payouts that the first organization has; by default all have the same. */
   readonly firstShare?: number
-  /** The share of the payouts that replace an earlier one. */
+  /** Share of the payouts that replace an earlier one. */
   readonly recalculated: number
-  /** Pairs of rep and period of each organization that its payouts leave free, at least. */
+  /** Least pairs of rep and period without a payout, in each organization. */
   readonly free?: number
-  /** Where it is given, every rep has so many payouts of each period instead, each of which replaces the one before. */
+  /** If set, every rep has this many payouts in each period, and each replaces the one before. */
   readonly chainLength?: number
 } & PayoutShape
 
-/** Lines and steps of the trace of every payout. */
+/** Lines and trace steps of every payout. */
 export type PayoutShape = { readonly lines: number; readonly steps: number }
 
 export type Dataset = {
-  readonly organizations: readonly Organization[]
-  /** Reps and periods: to be published before the payouts. */
+  readonly organizations: readonly DatasetOrganization[]
+  /** Reps and periods: publish them before the payouts. */
   readonly peopleAndPeriods: () => Iterable<CommissionEvent>
   readonly payouts: () => Iterable<CommissionEvent>
 }
 
-export type Organization = {
+export type DatasetOrganization = {
   readonly id: string
   readonly reps: readonly string[]
   readonly periods: readonly string[]
-  /** The number of the first pair of rep and period that is of no payout of the dataset. */
+  /** Number of the first pair of rep and period without a payout in the dataset. */
   readonly firstFree: number
 }
 
@@ -41,7 +41,7 @@ const PERIODS = 24
 export const createDataset = (size: DatasetSize): Dataset => {
   const { free = 0 } = size
   const quotas = quotasOf(size)
-  const random = createRandom('organizations')
+  const random = createDatasetRandom('organizations')
   const organizations = quotas.map(quota => ({
     id: `org_${random.id()}`,
     reps: Array.from({ length: Math.ceil((quota + free) / PERIODS) }, () => `rep_${random.id()}`),
@@ -59,12 +59,12 @@ const quotasOf = ({ payouts, organizations, firstShare = 1 / organizations }: Da
   const first = Math.round(payouts * firstShare)
   const rest = Math.floor((payouts - first) / Math.max(1, organizations - 1))
   const quotas = [first, ...Array.from({ length: organizations - 1 }, () => rest)]
-  // What does not divide evenly goes to the last.
+  // The remainder goes to the last organization.
   quotas[organizations - 1] = (quotas.at(-1) ?? 0) + payouts - quotas.reduce((sum, quota) => sum + quota, 0)
   return quotas
 }
 
-const recordedOf = ({ id: org_id, reps, periods }: Organization): CommissionEvent[] => [
+const recordedOf = ({ id: org_id, reps, periods }: DatasetOrganization): CommissionEvent[] => [
   ...periods.map((id, month): CommissionEvent => {
     const kind = 'month'
     const data = { org_id, id, kind, name: `Month ${month + 1}`, timezone: 'Europe/Berlin' } as const
@@ -84,12 +84,12 @@ const recordedOf = ({ id: org_id, reps, periods }: Organization): CommissionEven
 const instantOf = (month: number): string => new Date(Date.UTC(2024, month)).toISOString().replace('.000Z', 'Z')
 
 function* payoutsOf(
-  organizations: readonly Organization[],
+  organizations: readonly DatasetOrganization[],
   quotas: readonly number[],
   size: DatasetSize,
 ): Generator<CommissionEvent> {
-  const random = createRandom('payouts')
-  // Only ids: of a million payouts, the rest would be gigabytes.
+  const random = createDatasetRandom('payouts')
+  // Only ids: a million whole payouts would take gigabytes.
   const current = organizations.map((): string[] => [])
   const done = organizations.map(() => 0)
   for (const place of random.shuffle(quotas.flatMap((quota, place) => Array<number>(quota).fill(place)))) {
@@ -104,28 +104,25 @@ function* payoutsOf(
   }
 }
 
-/**
- * Which pair of rep and period the next payout of an organization is of: one that has a payout, or the next that has
- * none.
- */
+/** The pair of the next payout of an organization: one that has a payout, or the next one without. */
 const pairOf = (
   pairs: number,
   done: number,
   quota: number,
   { recalculated, chainLength }: DatasetSize,
-  random: Random,
+  random: DatasetRandom,
 ): number => {
   if (chainLength !== undefined) return done % Math.ceil(quota / chainLength)
   return pairs > 0 && random.chance(recalculated) ? random.below(pairs) : pairs
 }
 
-/** A payout of the pair of that number: all reps of the first period, then of the second. */
+/** A payout of a pair. Pairs are numbered over all reps of the first period, then of the second. */
 export const payoutOf = (
-  { id: org_id, reps, periods }: Organization,
+  { id: org_id, reps, periods }: DatasetOrganization,
   pair: number,
   supersedes_id: string | null,
   { lines, steps }: PayoutShape,
-  random: Random,
+  random: DatasetRandom,
 ): PayoutCalculatedData => {
   const [rep_id, period_id] = [reps[pair % reps.length], periods[Math.floor(pair / reps.length)]]
   if (rep_id === undefined || period_id === undefined) throw new Error('an organization has too few reps and periods')
@@ -146,7 +143,7 @@ export const payoutOf = (
   }
 }
 
-const lineOf = (amount: number, place: number, random: Random): LineItem => ({
+const lineOf = (amount: number, place: number, random: DatasetRandom): LineItem => ({
   id: `line_${random.id(10)}`,
   category: 'earned',
   description: `Closed deal number ${random.below(100_000)}, instalment ${place + 1}`,
@@ -154,7 +151,7 @@ const lineOf = (amount: number, place: number, random: Random): LineItem => ({
   deal_id: `deal_${random.id(16)}`,
 })
 
-const stepOf = (place: number, amount: number, random: Random): TraceStep => ({
+const stepOf = (place: number, amount: number, random: DatasetRandom): TraceStep => ({
   step: place + 1,
   name: `Rate of tier ${place + 1}`,
   strategy: 'tiered_rate',
@@ -164,5 +161,4 @@ const stepOf = (place: number, amount: number, random: Random): TraceStep => ({
   deal_id: `deal_${random.id(16)}`,
 })
 
-/** Cents as an amount. */
 const money = (cents: number): string => `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`

@@ -1,4 +1,4 @@
-/** What the bench asks of Elasticsearch besides what it measures: indices, positions, versions. */
+/** Requests of the bench to Elasticsearch besides the measured ones: indices, positions, versions. */
 import { randomBytes } from 'node:crypto'
 import {
   controlIndexOf,
@@ -9,22 +9,22 @@ import {
 } from '../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 
-export type Elasticsearch = {
+export type BenchElasticsearch = {
   readonly url: string
-  /** The answer's JSON. @throws when it is not 2xx */
+  /** Returns the JSON of the answer. @throws Error if the status is not 2xx */
   readonly call: (method: string, path: string, body?: object) => Promise<unknown>
-  /** The indices of a first generation and those all share, as a projector creates them. */
+  /** Creates the indices of the first generation and the common ones, as a projector does. */
   readonly createIndices: (prefix: string) => Promise<void>
   readonly removeIndices: (prefix: string) => Promise<void>
-  /** The published position of every partition of the first generation, by partition. */
+  /** Returns the published positions of the first generation, by partition. */
   readonly positions: (prefix: string, partitions: number) => Promise<number[]>
 }
 
-/** Prefixes are all of one length, so that one can be put in another's place in recorded bytes. */
+/** All prefixes have the same length, so that one can replace another in recorded bytes. */
 export const newPrefix = (): string => `bench-${randomBytes(4).toString('hex')}`
 
-export const createElasticsearch = (url: string): Elasticsearch => {
-  const call: Elasticsearch['call'] = async (method, path, body) => {
+export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
+  const call: BenchElasticsearch['call'] = async (method, path, body) => {
     const answer = await fetch(`${url}${path}`, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),

@@ -1,6 +1,4 @@
-/**
- * The load tool: the same requests over and over, a number of connections, each asking again as soon as it is answered.
- */
+/** The load tool: a number of connections, each of which sends the next request as soon as it has its answer. */
 import { Agent, request } from 'node:http'
 import { percentile } from './statistics.ts'
 
@@ -12,7 +10,7 @@ export type LoadRequest = {
 }
 
 export type LoadOptions = {
-  /** Asked in turn. */
+  /** Sent in turn. */
   readonly requests: readonly LoadRequest[]
   readonly connections: number
   readonly milliseconds: number
@@ -26,12 +24,12 @@ export type Load = {
   /** Milliseconds from sending a request to the end of its answer. */
   readonly p50: number
   readonly p99: number
-  /** The share of the time in which this tool's own thread was busy: near 1, it would be what is measured. */
+  /** Share of the time in which this tool's thread was busy. Near 1 the tool itself would be measured. */
   readonly busy: number
 }
 
-/** @throws when an answer is not 200 */
-export const load = async ({ requests, connections, milliseconds, signal }: LoadOptions): Promise<Load> => {
+/** @throws Error if a status is not 200 */
+export const applyLoad = async ({ requests, connections, milliseconds, signal }: LoadOptions): Promise<Load> => {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const times: number[] = []
   let next = 0
@@ -65,14 +63,14 @@ export const load = async ({ requests, connections, milliseconds, signal }: Load
   }
 }
 
-/** The answer is read to its end and dropped. */
+/** Reads the answer to its end and drops it. */
 const ask = ({ url, method, headers, body }: LoadRequest, agent: Agent): Promise<void> =>
   new Promise((resolve, reject) => {
     const sent = request(url, { agent, method, headers }, answer => {
       answer.on('error', reject)
       answer.on('end', () => {
         if (answer.statusCode === 200) resolve()
-        else reject(new Error(`${answer.statusCode} is answered to ${method} ${url}`))
+        else reject(new Error(`${answer.statusCode} was answered to ${method} ${url}`))
       })
       answer.resume()
     })

@@ -1,16 +1,16 @@
-/** On what it was measured. */
+/** Describes the machine of the measurement. */
 import { execFileSync } from 'node:child_process'
 import { arch, availableParallelism, cpus, platform, release, totalmem } from 'node:os'
 import { temporaryFolder } from '../../services/folder.ts'
 import { kafkaVersion } from '../../services/kafka.ts'
 import type { Services } from '../../services/services.ts'
-import type { Elasticsearch } from './elasticsearch.ts'
+import type { BenchElasticsearch } from './elasticsearch.ts'
 
 export type Machine = Readonly<Record<string, string>>
 
 export const describeMachine = async (
   services: Services,
-  elasticsearch: Elasticsearch,
+  elasticsearch: BenchElasticsearch,
   mode: string,
 ): Promise<Machine> => {
   const { version } = (await elasticsearch.call('GET', '/')) as { version: { number: string } }
@@ -30,7 +30,7 @@ export const describeMachine = async (
 const placeOfData = async (): Promise<string> =>
   (await temporaryFolder(process.env)).startsWith('/dev/shm') ? 'in memory (/dev/shm)' : 'on a disk'
 
-/** What lies there without git is of no commit. */
+/** Files without git have no commit. */
 const commit = (): string => {
   try {
     const options = { cwd: import.meta.dirname, encoding: 'utf8', stdio: 'pipe' } as const

@@ -1,7 +1,4 @@
-/**
- * Runs the project's own processes as an operator would: from their main files, with settings in the environment.
- * Others, too.
- */
+/** Runs the project's main files as an operator does, with settings in the environment; other programs too. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { isAbsolute, join } from 'node:path'
@@ -11,34 +8,34 @@ import manifest from '../../package.json' with { type: 'json' }
 import { leaveWill } from '../../services/cleanup-on-exit.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-/** The Kafka client sets timers in the past; harmless, and not news. */
+/** The Kafka client sets timers in the past, which is harmless. */
 const quiet = '--disable-warning=TimeoutNegativeWarning'
-/** Of Node, where `npm run start:…` gives some besides: what is measured is what an operator starts. */
+/** Node's flags in `npm run start:…`, so that the bench measures what an operator starts. */
 const flagsOf = (script: string): string[] => {
   const starts = Object.values(manifest.scripts).find(
     command => command.startsWith('exec node ') && command.endsWith(` ${script}`),
   )
   return starts?.match(/ --\S+/g)?.map(flag => flag.trim()) ?? [quiet]
 }
-/** How long a process may take until it says that it is ready, and until it ends when asked to. Milliseconds. */
+/** Milliseconds until a process must be ready, and until it must have ended. */
 const START_MS = 60_000
 const STOP_MS = 15_000
-/** Characters of what it said that an error shows. */
+/** Characters of its output that an error shows. */
 const SHOWN = 4_000
 
 type Settings = Readonly<Record<string, string>>
 
 export type ProcessOptions = {
-  /** What Node runs; or, as an absolute path, a program by itself. */
+  /** A script for Node, or the absolute path of a program. */
   readonly script: string
   readonly settings: Settings
-  /** The message of the log line that says it is ready. */
+  /** Message of the log line that means ready. */
   readonly ready: string
   readonly flags?: readonly string[]
   readonly signal: AbortSignal
 }
 
-/** A line of the process's log. `time` is in milliseconds since 1970, by its own clock. */
+/** A log line. `time` is in milliseconds since 1970, by the clock of the process. */
 export type LogLine = {
   readonly msg: string
   readonly time: number
@@ -49,24 +46,24 @@ export type LogLine = {
 
 export type Running = {
   readonly pid: number | undefined
-  /** What it said until it was ready. */
+  /** Log lines until it was ready. */
   readonly lines: readonly LogLine[]
-  /** The end of what it has said. */
+  /** The end of its output. */
   readonly last: () => string
-  /** The line that said it is ready. */
+  /** The log line that means ready. */
   readonly ready: LogLine
-  /** Rejects when it ends without having been asked to. */
+  /** Rejects when the process ends unasked. */
   readonly died: Promise<never>
-  /** Asks it to end and waits until it has. @throws when it ends with another code than 0 */
+  /** Stops the process and waits for its end. @throws Error if its exit code is not 0 */
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts it and waits until it is ready. */
-export const startProcess = async (options: ProcessOptions): Promise<Running> => {
+/** Starts a process and waits until it is ready. */
+export const startBenchProcess = async (options: ProcessOptions): Promise<Running> => {
   const { script, settings, flags = [], signal } = options
   signal.throwIfAborted()
-  // In a group of its own: a Ctrl-C reaches us, and we end it in order.
+  // A process group of its own: Ctrl-C reaches only the bench, which then stops it in order.
   const [program, args] = isAbsolute(script)
     ? [script, flags]
     : [process.execPath, [...flagsOf(script), ...flags, join(root, script)]]
@@ -122,9 +119,7 @@ const end = async (child: ChildProcess, exit: Promise<unknown[]>): Promise<unkno
   return code ?? by
 }
 
-/**
- * Reads lines until the one that says it is ready. What follows is only taken off its hands: a line for every request.
- */
+/** Parses lines until the one that means ready. Later output (a line for every request) is read and dropped. */
 const hear = (streams: readonly Readable[], message: string) => {
   const ready = Promise.withResolvers<LogLine>()
   const lines: LogLine[] = []
@@ -156,7 +151,7 @@ const logLine = (text: string): LogLine | undefined => {
   }
 }
 
-/** Runs a script to its end. @throws with what it said when it fails */
+/** Runs a script to its end. @throws Error with its output if it fails */
 export const runScript = async (script: string, settings: Settings): Promise<void> => {
   await promisify(execFile)(process.execPath, [quiet, join(root, script)], {
     cwd: root,

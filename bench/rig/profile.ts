@@ -1,11 +1,11 @@
-/** Reads a CPU profile that Node wrote and says in which functions the time went. */
+/** Reads a CPU profile of Node and prints the functions that took most of the time. */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Say } from '../../services/service.ts'
 
 const FUNCTIONS_SHOWN = 40
 
-/** Prints the functions with the most time of their own, of the latest profile in a folder. */
+/** Prints the functions with the most self time, from the latest profile in a folder. */
 export const printProfile = async (folder: string, say: Say): Promise<void> => {
   const names = (await readdir(folder)).filter(name => name.endsWith('.cpuprofile')).sort()
   const name = names.at(-1)
@@ -18,7 +18,7 @@ export const printProfile = async (folder: string, say: Say): Promise<void> => {
   }
 }
 
-/** As Node writes it; times in microseconds. */
+/** Node's format; times in microseconds. */
 type Profile = {
   readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[]
   readonly samples: readonly number[]

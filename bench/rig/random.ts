@@ -1,22 +1,22 @@
 /** Seeded random numbers: the same seed gives the same data on every machine. */
 import { createHash } from 'node:crypto'
 
-export type Random = {
-  /** A whole number from 0 up to, not including, `limit`. */
+export type DatasetRandom = {
+  /** A whole number from 0 (included) to `limit` (excluded). */
   readonly below: (limit: number) => number
   readonly chance: (probability: number) => boolean
   /** Characters of an id, without its prefix. */
   readonly id: (length?: number) => string
-  /** In a new order, in place. */
+  /** Shuffles in place. */
   readonly shuffle: (items: number[]) => number[]
 }
 
 const characters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-export const createRandom = (seed: string): Random => {
+export const createDatasetRandom = (seed: string): DatasetRandom => {
   let state = createHash('sha256').update(seed).digest().readInt32LE(0)
 
-  /** Mulberry32: a number from 0 up to, not including, 1. */
+  /** Mulberry32: a number from 0 (included) to 1 (excluded). */
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)

@@ -1,4 +1,4 @@
-/** How much is measured: whole runs, whose result is kept, and quick ones for every day. */
+/** Sizes of measurements: whole runs, whose results are stored, and quick runs for every day. */
 import type { DatasetSize, PayoutShape } from './dataset.ts'
 
 export type Sizes = {
@@ -7,29 +7,29 @@ export type Sizes = {
     /** At most. */
     readonly warmUpRounds: number
     readonly rounds: number
-    /** Each on a core of its own. */
+    /** Each process on a core of its own. */
     readonly separateRounds: number
-    /** One organization has half. */
+    /** One organization has half of the payouts. */
     readonly half: { readonly data: DatasetSize; readonly rounds: number }
   }
   readonly partitions: { readonly data: DatasetSize; readonly rounds: number }
   readonly growth: {
-    /** Payouts of one organization, projected and read one after the other, from the smallest. */
+    /** Payouts of one organization; each size is projected and read, the smallest first. */
     readonly payouts: readonly number[]
     readonly shape: PayoutShape
     readonly recalculated: number
     readonly pages: { readonly rounds: number; readonly secondsPerRound: number }
-    /** Payouts published one by one, each looked for until it is there. */
+    /** Payouts published one by one, each requested until it is visible. */
     readonly probes: number
     readonly restarts: number
     readonly chains: { readonly lengths: readonly number[]; readonly data: DatasetSize; readonly rounds: number }
   }
   readonly freshness: {
     readonly organizations: number
-    /** The processes and the JVM get warm: not counted, and longer than the time before each rate. */
+    /** Warms processes and JVM up: not counted, and longer than the warm-up of each rate. */
     readonly jvmWarmUp: { readonly eventsPerSecond: number; readonly seconds: number }
     readonly rates: readonly FreshnessRate[]
-    /** Of each rate, not counted. */
+    /** For each rate, not counted. */
     readonly warmUpSeconds: number
     readonly rounds: number
     readonly secondsPerRound: number
@@ -38,13 +38,13 @@ export type Sizes = {
   }
   readonly api: {
     readonly data: DatasetSize
-    /** Of every kind of request, at every number of connections. */
+    /** For every kind of request and number of connections. */
     readonly rounds: number
-    /** Of every kind of request, either way. */
+    /** For every kind of request, through the API and straight to Elasticsearch. */
     readonly warmUpSeconds: number
     readonly secondsPerRound: number
     readonly connections: readonly number[]
-    /** Pages while events are projected. */
+    /** Pages during projection. */
     readonly beside: { readonly eventsPerSecond: number; readonly rounds: number; readonly seconds: number }
   }
   readonly crowd: {
@@ -60,11 +60,11 @@ export type Sizes = {
 
 export type FreshnessRate = {
   readonly eventsPerSecond: number
-  /** One event in so many is looked for. */
+  /** One of this many events is a probe. */
   readonly probeEvery: number
 }
 
-/** The share of payouts that replace an earlier one. */
+/** Share of payouts that replace an earlier one. */
 const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
 const large = { lines: 6, steps: 8 }
@@ -92,7 +92,7 @@ export const wholeRun: Sizes = {
     },
   },
   freshness: {
-    // No common factor with any `probeEvery`: probes are of every organization.
+    // No common factor with any `probeEvery`, so that every organization gets probes.
     organizations: 13,
     jvmWarmUp: { eventsPerSecond: 200, seconds: 20 },
     rates: [
@@ -107,11 +107,11 @@ export const wholeRun: Sizes = {
     shape,
   },
   api: {
-    // The first organization, whose pages are read, has some 100,000 current ones; the others make it one among many.
+    // Pages are read of the first organization: some 100,000 current payouts. The others make it one among many.
     data: { payouts: 140_000, organizations: 50, firstShare: 0.8, recalculated, ...shape },
-    // Many short rounds, so that whatever else the machine does meets both.
+    // Many short rounds: other load on the machine then meets both alternatives.
     rounds: 5,
-    // Thousands of pages: with fewer, much of what the API uses is its code being compiled, on the same cores.
+    // Thousands of pages: with fewer, much of the API's CPU is the compilation of its code, on the same cores.
     warmUpSeconds: 10,
     secondsPerRound: 2,
     connections: [1, 8, 32],

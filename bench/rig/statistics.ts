@@ -1,4 +1,4 @@
-/** What is said of a number of measurements. */
+/** Statistics of measurements. */
 
 /** `value` is the median. */
 export type Spread = { readonly value: number; readonly lowest: number; readonly highest: number }
@@ -10,7 +10,7 @@ export const spreadOf = (values: readonly number[]): Spread => ({
 })
 
 /**
- * The smallest value that so many percent of the values do not exceed; of an even number of values, 50 gives the mean
+ * The smallest value that at least `percent` of the values do not exceed. For 50 and an even number of values: the mean
  * of the middle two.
  */
 export const percentile = (values: readonly number[], percent: number): number => {
@@ -20,6 +20,6 @@ export const percentile = (values: readonly number[], percent: number): number =
   return percent === 50 && Number.isInteger(rank) ? (at(rank) + at(rank + 1)) / 2 : at(Math.ceil(rank))
 }
 
-/** Whether two measurements are within so many percent of the larger one. */
+/** Whether two measurements differ by at most `percent` of the larger one. */
 export const agree = (a: number, b: number, percent: number): boolean =>
   Math.abs(a - b) <= (percent / 100) * Math.max(a, b)

@@ -1,16 +1,15 @@
 /**
- * What processes have used, as Linux counts it. On other systems, and for a process that is not ours to see, nothing is
- * said.
+ * CPU and memory of processes, as Linux counts them. Undefined on other systems, and for processes that cannot be seen.
  */
 import { readFileSync } from 'node:fs'
 
-/** CPU seconds by process; of all that is not among them, as `everything else`. Whatever cannot be seen is absent. */
+/** CPU seconds by process, and those of all others as `everything else`. Processes that cannot be seen are missing. */
 export type Cpu = Readonly<Record<string, number>>
 
-/** Linux counts CPU time for programs in hundredths of a second, whatever its own clock is. */
+/** Linux reports CPU time in hundredths of a second, whatever its own clock is. */
 const TICKS_PER_SECOND = 100
 
-/** Begins to watch processes. @returns what each has used since, the bench itself as `bench` */
+/** Starts to watch processes. @returns a function that returns the CPU used since, the bench itself as `bench` */
 export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): (() => Cpu) => {
   const watched = { ...pids, bench: process.pid }
   const before = cpuOf(watched)
@@ -26,10 +25,7 @@ export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): ((
   }
 }
 
-/**
- * CPU that other processes of the machine took meanwhile. Where it is much, times and rates say little, and ratios even
- * less.
- */
+/** CPU of other processes of the machine. If it is high, times and rates are unreliable, and ratios even more. */
 export const EVERYTHING_ELSE = 'everything else'
 
 const cpuOf = (pids: Readonly<Record<string, number | undefined>>): Cpu =>
@@ -40,16 +36,16 @@ const cpuOf = (pids: Readonly<Record<string, number | undefined>>): Cpu =>
     }),
   )
 
-/** Of all its threads since it was started. */
+/** Of all its threads since its start. */
 const cpuSeconds = (pid: number | undefined): number | undefined => {
   const stat = pid === undefined ? undefined : read(`${pid}/stat`)
   if (stat === undefined) return undefined
-  // After the name in parentheses, which may hold anything: the 12th and 13th field are user and system time.
+  // The name in parentheses may contain anything. After it, the 12th and 13th fields are user and system time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-/** Of all processes on all cores; what the host took away counts as used. */
+/** Of all processes on all cores. Time that the host took away (steal) counts as used. */
 const machineCpuSeconds = (): number | undefined => {
   const line = read('stat')?.split('\n', 1)[0]
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] =
@@ -57,10 +53,10 @@ const machineCpuSeconds = (): number | undefined => {
   return line === undefined ? undefined : (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND
 }
 
-/** The most memory it has had at a time, in MiB. */
+/** Peak memory in MiB. */
 export const peakMebibytes = (pid: number | undefined): number | undefined => mebibytes(pid, /^VmHWM:\s+(\d+) kB$/m)
 
-/** What it has now, in MiB. */
+/** Present memory in MiB. */
 export const memoryMebibytes = (pid: number | undefined): number | undefined => mebibytes(pid, /^VmRSS:\s+(\d+) kB$/m)
 
 const mebibytes = (pid: number | undefined, line: RegExp): number | undefined => {

@@ -1,27 +1,24 @@
-/**
- * `npm run projection -- explain`: how a payout came to be what it is: its chain, step by step, and what was paid for
- * it. Only reads.
- */
+/** `npm run projection -- explain`: the history of a payout: its chain, step by step, and what was paid. Read-only. */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { asOf } from '../documents/as-of.ts'
 import type { PayrollSays } from '../documents/comparable-content.ts'
-import { patiently } from '../documents/patiently.ts'
+import { withRetries } from '../documents/patiently.ts'
 import { portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, readAll } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { timeOf } from '../terminal.ts'
-import { type Explanation, textOf } from './explanation.ts'
-import { balancesOf, type ChainPayout, type Step, stepOf } from './payout-changes.ts'
+import { type Explanation, explanationText } from './explanation.ts'
+import { balancesOf, type ChainPayout, type PayoutChange, stepOf } from './payout-changes.ts'
 
 export type ExplainOptions = {
   readonly org: string
   readonly payout: string
-  /** Or a sandbox; the live one by default. */
+  /** A generation or `sandbox:NAME`; the live generation by default. */
   readonly generation: string | undefined
   readonly json: boolean
 }
@@ -49,7 +46,7 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   if (chain === undefined) throw new Error('a payout without its chain')
   const { payouts, payroll } = chain.body as ChainBody
 
-  const steps: Step[] = []
+  const steps: PayoutChange[] = []
   let before: ChainPayout | undefined
   for await (const now of chainOf(org, payouts, read, sizesIn)) {
     steps.push(stepOf(before, now))
@@ -80,12 +77,12 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
     payroll: paid,
     balances: balancesOf(before?.payout, paid),
   }
-  context.out(json ? `${JSON.stringify(explanation)}\n` : textOf(explanation))
+  context.out(json ? `${JSON.stringify(explanation)}\n` : explanationText(explanation))
   return exitCodes.done
 }
 
 type Fields = Readonly<Record<string, unknown>>
-/** Documents as of the position, of the first ids as many as one answer holds; undefined for one that is not there. */
+/** Reads documents as of the position: as many of the first ids as one answer holds; undefined for a missing one. */
 type Read = (kind: Kind, ids: readonly string[]) => Promise<(Fields | undefined)[]>
 
 const readerOf =
@@ -93,13 +90,13 @@ const readerOf =
   async (kind, ids) => {
     const _index = indexOf(prefix, generation, kind)
     const docs = ids.map(_id => ({ _index, _id }))
-    const found = await patiently({ sleep }, () => multiGet(send, docs))
+    const found = await withRetries({ sleep }, () => multiGet(send, docs))
     return found.map(({ _id: id, found, _source }) =>
       found ? asOf(kind, { id, source: _source as Fields }, position)?.source : undefined,
     )
   }
 
-/** @throws where one is missing: what a chain names is there */
+/** @throws Error if a document is missing: everything that a chain names must exist */
 const readAllOf = async (read: Read, kind: Kind, ids: readonly string[]): Promise<Fields[]> => {
   const all: Fields[] = []
   while (all.length < ids.length) {
@@ -111,7 +108,7 @@ const readAllOf = async (read: Read, kind: Kind, ids: readonly string[]): Promis
   return all
 }
 
-/** The payouts of a chain in order, few in memory at a time: traces can be long. */
+/** Yields the payouts of a chain in order. Traces can be long, so only few are in memory at a time. */
 async function* chainOf(
   org: string,
   items: ChainBody['payouts'],
@@ -129,7 +126,7 @@ async function* chainOf(
     }
   }
 }
-/** The ids of payouts that fit into memory together, with their statements. */
+/** Ids of payouts that fit into memory together with their statements. */
 async function* portionsOfChain(
   org: string,
   items: ChainBody['payouts'],

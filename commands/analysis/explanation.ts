@@ -1,19 +1,19 @@
-/** The history of a payout for people: a block for each step, then what was paid, then what is still owed. */
+/** The history of a payout as text: a block for each step, then what was paid, then what is still owed. */
 
 import type { PayrollSays } from '../documents/comparable-content.ts'
 import type { LineChange } from '../documents/lines.ts'
 import { aligned, printable } from '../terminal.ts'
-import type { Balance, CategoryTotal, Step, StrategyChange } from './payout-changes.ts'
+import type { Balance, CategoryTotal, PayoutChange, StrategyChange } from './payout-changes.ts'
 
-/** What `--json` gives, as it is. Positions are topic:partition:offset, times those of the records in Kafka. */
+/** The output of `--json`. Positions are topic:partition:offset; times are those of the records in Kafka. */
 export type Explanation = {
   readonly generation: string
   readonly organization: string
   readonly rep: string
   readonly period: string
-  /** The one that was asked for; the others of its rep and period are before and after it. */
+  /** The payout that was asked for; `steps` has all of its rep and period. */
   readonly payout: string
-  /** The next position: what lies at it, or behind, has not happened. */
+  /** The next position: excludes records from it on. */
   readonly as_of: string
   readonly current: string | null
   readonly steps: readonly ExplainedStep[]
@@ -21,10 +21,10 @@ export type Explanation = {
   readonly balances: readonly Balance[]
 }
 type Placed = { readonly at: string; readonly position: string }
-type ExplainedStep = Omit<Step, 'offset' | 'at'> & Placed
+type ExplainedStep = Omit<PayoutChange, 'offset' | 'at'> & Placed
 type PayrollEntry = Omit<PayrollSays, 'rep_id' | 'period_id'> & Placed
 
-export const textOf = (explanation: Explanation): string => {
+export const explanationText = (explanation: Explanation): string => {
   const { organization, rep, period, payout, generation, as_of, current, steps, payroll, balances } = explanation
   const role = payout === current ? 'current' : `replaced; current is ${current}`
   const heading = [

@@ -1,8 +1,8 @@
-/** What changed from one payout of a chain to the next, and what of it was paid: pure, exact. */
+/** Changes from one payout of a chain to the next, and what was paid. Pure and exact. */
 import type { LineItem, TraceStep } from '../../schemas/events.ts'
 import type { PayoutSays, PayrollSays } from '../documents/comparable-content.ts'
 import { type LineChange, linesChanged } from '../documents/lines.ts'
-import { difference, total } from '../documents/sums.ts'
+import { subtract, total } from '../documents/sums.ts'
 
 /** A payout of a chain, with its trace, the offset of its event and that event's record time in milliseconds. */
 export type ChainPayout = {
@@ -13,19 +13,19 @@ export type ChainPayout = {
   readonly at: number
 }
 
-export type Step = {
+export type PayoutChange = {
   readonly payout: string
   readonly replaces: string | null
   readonly replaced_by: string | null
   readonly event: 'commission.payout.calculated.v1' | 'commission.payout.recorded.v1'
-  /** As the publisher said: when it was calculated, or recorded. */
+  /** When it was calculated or recorded, according to the publisher. */
   readonly said_at: string | null
   readonly offset: number
   readonly at: number
   readonly currency: string
   readonly net_amount: string
   readonly earned_amount: string
-  /** To the payout before; null where there is none in the same currency. */
+  /** To the payout before; null without one in the same currency. */
   readonly net_difference: string | null
   readonly earned_difference: string | null
   readonly categories: readonly CategoryTotal[]
@@ -47,7 +47,7 @@ export type StrategyChange = {
 }
 
 /** @param before the payout that it replaced; undefined for the first */
-export const stepOf = (before: ChainPayout | undefined, now: ChainPayout): Step => {
+export const stepOf = (before: ChainPayout | undefined, now: ChainPayout): PayoutChange => {
   const { payout, seq, at, traceRecorded, trace } = now
   const comparable = before?.payout.currency === payout.currency ? before.payout : undefined
   return {
@@ -61,8 +61,8 @@ export const stepOf = (before: ChainPayout | undefined, now: ChainPayout): Step 
     currency: payout.currency,
     net_amount: payout.net_amount,
     earned_amount: payout.earned_amount,
-    net_difference: comparable ? difference(comparable.net_amount, payout.net_amount) : null,
-    earned_difference: comparable ? difference(comparable.earned_amount, payout.earned_amount) : null,
+    net_difference: comparable ? subtract(comparable.net_amount, payout.net_amount) : null,
+    earned_difference: comparable ? subtract(comparable.earned_amount, payout.earned_amount) : null,
     categories: categoriesOf(comparable, payout),
     lines: linesChanged(before?.payout, payout),
     trace_recorded: traceRecorded,
@@ -73,7 +73,7 @@ export const stepOf = (before: ChainPayout | undefined, now: ChainPayout): Step 
 
 const categories: readonly LineItem['category'][] = ['earned', 'recovered', 'adjusted']
 
-/** Of those that either has lines of. */
+/** Without categories in which neither payout has lines. */
 const categoriesOf = (before: PayoutSays | undefined, now: PayoutSays): CategoryTotal[] =>
   categories.flatMap(category => {
     const of = (payout: PayoutSays | undefined): string[] =>
@@ -81,7 +81,7 @@ const categoriesOf = (before: PayoutSays | undefined, now: PayoutSays): Category
     const [old, amounts] = [of(before), of(now)]
     if (old.length + amounts.length === 0) return []
     const sum = total(amounts)
-    return [{ category, total: sum, difference: before ? difference(total(old), sum) : null }]
+    return [{ category, total: sum, difference: before ? subtract(total(old), sum) : null }]
   })
 
 const strategiesChanged = (before: ChainPayout['trace'], now: ChainPayout['trace']): StrategyChange[] => {
@@ -95,7 +95,6 @@ const strategiesChanged = (before: ChainPayout['trace'], now: ChainPayout['trace
   })
 }
 
-/** The versions of each strategy, sorted. */
 const versionsOf = (trace: ChainPayout['trace']): Map<string, string[]> => {
   const versions = new Map<string, Set<string>>()
   for (const { strategy, strategy_version } of trace) {
@@ -113,10 +112,7 @@ export type Balance = {
   readonly still_owed: string
 }
 
-/**
- * What is owed now, what has left, and what of it is still owed, by currency; in another than the payout's nothing is
- * owed.
- */
+/** Amounts owed, paid and still owed, by currency. Only the currency of the current payout has an amount owed. */
 export const balancesOf = (
   current: Pick<PayoutSays, 'currency' | 'net_amount'> | undefined,
   payroll: readonly Pick<PayrollSays, 'currency' | 'amount'>[],
@@ -125,6 +121,6 @@ export const balancesOf = (
   return [...currencies].sort().map(currency => {
     const owed = current?.currency === currency ? current.net_amount : '0'
     const paid = total(payroll.flatMap(record => (record.currency === currency ? [record.amount] : [])))
-    return { currency, owed, paid, still_owed: difference(paid, owed) }
+    return { currency, owed, paid, still_owed: subtract(paid, owed) }
   })
 }

@@ -1,6 +1,4 @@
-/**
- * Up to where a replay goes: from what was asked for to the first offset of each partition that is not in it any more.
- */
+/** The end of a replay: the first offset of each partition that is not included. */
 import { AS_OF_SETTLED } from '../../api/limits.ts'
 import type { Ends } from '../../projector/kafka/source.ts'
 import type { Bounds } from '../../projector/stream/stop-at.ts'
@@ -13,14 +11,13 @@ export type UntilOffset = { readonly partition: number | undefined; readonly off
 
 export type Until = { readonly offsets: readonly UntilOffset[] } | { readonly time: number } | undefined
 
-/** As it is kept, and compared with what is asked for when it is gone on with. */
+/** The end as stored. A replay that continues must ask for the same end. */
 export const untilAsked = (until: Until, org: string | undefined, partitions: number): SandboxBody['until'] => {
   if (until === undefined) return null
   if ('time' in until) return { time: new Date(until.time).toISOString() }
   const ours = org === undefined ? undefined : partitionOf(org, partitions)
   const offsets = until.offsets.map(({ partition = ours, offset }): [number, number] => {
-    if (partition === undefined)
-      throw new CommandError('an offset without a partition is one of an organization: --org')
+    if (partition === undefined) throw new CommandError('an offset without a partition needs --org')
     if (partition >= partitions)
       throw new CommandError(`there is no partition ${partition}: the topic has ${partitions}`)
     if (ours === undefined || partition === ours) return [partition, offset]
@@ -30,10 +27,10 @@ export const untilAsked = (until: Until, org: string | undefined, partitions: nu
 }
 
 /**
- * An instant is over in a partition once a later record is in it, as its times never go back. Where there is none it
- * must lie so far back that no record can bear it any more: the same margin that `as_of` has in the API.
- * @throws CommandError for one that is not over in every partition that is replayed: the same replay would come to
- * something else a moment later
+ * An instant is over in a partition once that has a later record, because record times never go back. Without a later
+ * record the instant must be so old that no new record can get that time: `AS_OF_SETTLED`, as for `as_of` in the API.
+ * @throws CommandError if the instant is not over in every replayed partition: the same replay could give another
+ * result a moment later
  */
 export const assertOver = (
   time: number,
@@ -48,14 +45,14 @@ export const assertOver = (
     if (ours !== undefined && partition !== ours) continue
     if (time <= settled || (firstLater.get(partition) ?? end) < end) continue
     const last = new Date(settled).toISOString()
-    throw new CommandError(`that time is not over in partition ${partition}; the last one that surely is: ${last}`)
+    throw new CommandError(`that time is not over in partition ${partition}; the latest time that surely is: ${last}`)
   }
 }
 
 /**
- * Partitions that nothing was said of go to where they end.
- * @param firstLater the first offset of each partition whose record is later than the instant that was asked for
- * @throws CommandError for an offset that is not there yet
+ * A partition without a requested end is replayed up to its present end.
+ * @param firstLater first offset of each partition whose record is later than the requested instant
+ * @throws CommandError for an offset beyond the end
  */
 export const boundsOf = (
   asked: SandboxBody['until'],

@@ -1,13 +1,13 @@
 /**
- * `npm run projection -- replay`: projects the log from its first record on, up to a point, into a sandbox: by the
- * projector's own steps, of all organizations or of one, under the present rules or others. Reads Kafka alone, and
- * writes under the sandboxes' prefix alone.
+ * `npm run projection -- replay`: projects the log from its first record up to a point into a sandbox. Uses the
+ * projector's own code, for all organizations or one, under the present rules or others. Reads only Kafka; writes only
+ * under the prefix of sandboxes.
  */
 import type { Admin } from 'kafkajs'
 import { StopError } from '../../projector/failures.ts'
 import { prepareControl, prepareGeneration, readGeneration } from '../../projector/generations/prepare.ts'
 import { describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
-import { rebuild } from '../../projector/rebuild.ts'
+import { rebuildCommand } from '../../projector/rebuild.ts'
 import { eventsOptions } from '../../projector/start.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf } from '../generations/generations.ts'
@@ -20,11 +20,11 @@ import { assertOver, boundsOf, type Until, untilAsked } from './replay-bounds.ts
 import { loadRules, type RulesModule } from './rules-module.ts'
 
 export type ReplayOptions = {
-  /** The first that is free, where none is given. */
+  /** By default the first free name. */
   readonly name: string | undefined
   readonly until: Until
   readonly org: string | undefined
-  /** A file. */
+  /** Path of a module. */
   readonly rules: string | undefined
   readonly maxRate: number
   readonly json: boolean
@@ -35,7 +35,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
   const { send, prefix, say, out, now } = context
   const module = options.rules === undefined ? undefined : await loadRules(options.rules)
   if (options.until && 'time' in options.until && options.until.time > now()) {
-    throw new CommandError('that time is yet to come: what happens until then is not known')
+    throw new CommandError('that time is in the future')
   }
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
@@ -62,12 +62,12 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),
   }
-  /** What goes wrong once somebody has dropped it goes wrong for that reason. */
+  /** If somebody has dropped the sandbox, reports the drop as the cause of the failure. */
   const unlessDropped = async (error: unknown): Promise<never> => {
     if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
     throw error
   }
-  const ended = await rebuild(stream, options.maxRate, {
+  const ended = await rebuildCommand(stream, options.maxRate, {
     kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },
@@ -83,17 +83,17 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
     return report('is made')
   }
-  say(`stopped; the same command with --name ${generation} goes on`)
+  say(`stopped; the same command with --name ${generation} continues`)
   return exitCodes.failed
 }
 
-/** Whether some of it was deleted since it was opened: its indices all at once, first of all. */
+/** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */
 const isGone = async ({ generation, partitions }: Identity, context: RebuildSteps): Promise<boolean> => {
   const found = (await findRemains(context)).get(generation)
   return found === undefined || !isWhole(found, partitions)
 }
 
-/** One that was begun with the same, or a new one. */
+/** Continues a sandbox that was begun with the same options, or makes a new one. */
 const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
@@ -108,7 +108,7 @@ const openSandbox = async (
   const generation = name ?? (await firstFree(steps))
   const before = await readGeneration(generation, steps)
   if (before) assertMadeWith(before, wanted)
-  // First: what is appended meanwhile lies behind it, and so is not counted in.
+  // Ends are read first: records that are appended later are not included.
   const ends = await fetchEnds(admin, topics.events)
   const later = until && 'time' in until ? await firstLaterThan(until.time, admin, topics.events) : new Map()
   if (before === undefined && until && 'time' in until) assertOver(until.time, org, ends, later, now())
@@ -117,21 +117,20 @@ const openSandbox = async (
   const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
     if (!(error instanceof StopError && error.code === 'index_missing')) throw error
     const advice = `npm run projection -- drop ${written(generation)} removes what is left`
-    throw new CommandError(`${written(generation)} was dropped, and not to the end, or just now: ${advice}`)
+    throw new CommandError(`${written(generation)} is only partly dropped, or is being dropped: ${advice}`)
   })
-  // Somebody else may have begun one of this name at the same time.
+  // Another process may have begun a sandbox of this name at the same time.
   assertMadeWith(identity, wanted)
-  say(before ? `going on with ${written(generation)}` : `making ${written(generation)}, in ${prefix}-${generation}-*`)
+  say(before ? `continuing with ${written(generation)}` : `making ${written(generation)}, in ${prefix}-${generation}-*`)
   return identity
 }
 
-/** The first offset of each partition whose record is later; its end where none is. */
+/** The first offset of each partition whose record is later than `time`; the end if there is none. */
 const firstLaterThan = async (time: number, admin: Admin, topic: string): Promise<Map<number, number>> => {
   const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, time + 1)
   return new Map(offsets.map(({ partition, offset }) => [partition, Number(offset)]))
 }
 
-/** The first name that no sandbox has. */
 const firstFree = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
   for (let number = 1; ; number++) {
     if ((await readGeneration(`s${number}`, steps)) === undefined) return `s${number}`

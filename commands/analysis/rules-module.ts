@@ -1,6 +1,6 @@
 /**
- * Rules of an analyst's own: a module (.ts or .js) whose default export is a function from the built-in table of rules
- * to the table that is to be used. What it does not replace stays:
+ * An analyst's own rules: a module (.ts or .js) whose default export is a function. It gets the built-in table of rules
+ * and returns the table to use. Rules that it does not replace stay:
  *
  *   export default rules => ({
  *     ...rules,
@@ -10,10 +10,10 @@
  *     },
  *   })
  *
- * For each event type there are `names`, `namesNext` and `decide`, as `projector/rules/decision.ts` describes them
- * (types: `RulesTable` of `projector/rules/rules.ts`). They must be pure: what they give may depend on the event and
- * the state alone, or a replay that is stopped and gone on with comes to something else. The lists of a payout
- * (`line_items`, `calculation_trace`) are text: `JSON.parse(data.line_items.text)`, and back `new JsonText(…)` of
+ * Each event type has `names`, `namesNext` and `decide`: see `projector/rules/decision.ts`, and for types `RulesTable`
+ * of `projector/rules/rules.ts`. They must be pure: results may depend on the event and the state only. Otherwise a
+ * replay that is stopped and continued gives another result. The lists of a payout (`line_items`, `calculation_trace`)
+ * are text: read them with `JSON.parse(data.line_items.text)`, and return `new JsonText(…)` of
  * `projector/event/raw-json.ts`.
  */
 import { createHash } from 'node:crypto'
@@ -28,13 +28,13 @@ import { CommandError } from '../failures.ts'
 
 export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }
 
-/** The built-in rules, which a module may take over, and cannot change in place. */
+/** A frozen copy of the built-in rules: a module may reuse them, but cannot change them. */
 const given = (): RulesTable =>
   Object.freeze(
     Object.fromEntries(Object.entries(builtInRules).map(([type, rules]) => [type, Object.freeze({ ...rules })])),
   ) as RulesTable
 
-/** @throws CommandError that says what is wrong with it */
+/** @throws CommandError that names what is wrong with the module */
 export const loadRules = async (file: string): Promise<RulesModule> => {
   const name = basename(file)
   const path = resolve(file)
@@ -51,12 +51,12 @@ export const loadRules = async (file: string): Promise<RulesModule> => {
   }
 }
 
-/** A table that holds what it must: rules for every event type and for nothing else. @throws CommandError */
+/** Checks that a table has rules for every event type and for nothing else. @throws CommandError */
 export const tableIn = (made: unknown, name: string): RulesTable => {
   const wanted = Object.keys(builtInRules)
   if (typeof made !== 'object' || made === null) throw new CommandError(`${name} gives no table of rules`)
   const unknown = Object.keys(made).filter(type => !wanted.includes(type))
-  if (unknown.length > 0) throw new CommandError(`${name} gives rules for what is no event type: ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new CommandError(`${name} gives rules for unknown event types: ${unknown.join(', ')}`)
   const table = made as Partial<Record<string, Partial<AnyRules>>>
   const guarded = wanted.map(type => {
     const { names, namesNext, decide } = table[type] ?? {}
@@ -70,7 +70,7 @@ export const tableIn = (made: unknown, name: string): RulesTable => {
   return Object.fromEntries(guarded) as RulesTable
 }
 
-/** What goes wrong in them is said as theirs, with where. */
+/** Turns exceptions of the module's rules into errors that name the module, the event type and the offset. */
 const guard = (rules: AnyRules, type: string, name: string): AnyRules => ({
   names: data => sync(`${name} failed on a ${type}`, () => rules.names(data)),
   namesNext: (event, state) =>
@@ -103,7 +103,7 @@ const sync = <Result>(what: string, act: () => Result): Result => {
   }
 }
 
-/** The class of an error and where it was thrown; its message may quote a record. */
+/** The class of an error and its place. Never its message, which may quote a record. */
 const inOurWords = (what: string, error: unknown): CommandError => {
   const kind = error instanceof Error ? error.name : typeof error
   const [, file, line] =

@@ -1,6 +1,4 @@
-/**
- * A stored document as it was when its partition was at an earlier position: what later events did to it is taken back.
- */
+/** A stored document as of an earlier position of its partition: takes back what later events did to it. */
 
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Kind } from '../../schemas/stored/documents.ts'
@@ -8,13 +6,13 @@ import type { Kind } from '../../schemas/stored/documents.ts'
 export type Document = { readonly id: string; readonly source: Readonly<Record<string, unknown>> }
 
 /**
- * Undefined where it was not there yet. `position` is the next offset: what lies at it or behind has not happened.
- * `body_bytes` is what was stored, for a body that never changes; of a list it is what it was then, as much too large
- * or too small as it is now.
+ * Undefined if the document did not exist at `position`, which is the next offset: excludes events from it on.
+ * `body_bytes` of a body that never changes is returned as stored. For a list it is reduced by the size of the removed
+ * items; an error in the stored value remains.
  */
 export const asOf = (kind: Kind, { id, source: fields }: Document, position: number): Document | undefined => {
   if (kind === 'parked') return Number(fields.offset) < position ? { id, source: fields } : undefined
-  // Chains, and which versions of a rep or period there are: lists of what happened.
+  // Chains, and version lists of reps and periods.
   if (fields.seq === undefined) {
     const body = Object.fromEntries(
       Object.entries(fields.body as Record<string, { readonly seq: number }[]>).map(([name, items]) => [

@@ -1,13 +1,13 @@
 /**
- * Content of the records of a generation as readers know it, without offsets. Two generations with the same content are
- * equal, even where other rules parked records in between.
+ * Records as readers see them, without offsets. Generations with equal content are equal, even if other rules parked
+ * records in between.
  */
 
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Kind } from '../../schemas/stored/documents.ts'
 import type { Document } from './as-of.ts'
 
-/** Chains are made of the others, and say nothing more. */
+/** Without chains: they only list the other records. */
 export const recordKinds = [
   'reps',
   'periods',
@@ -25,15 +25,12 @@ export type Saying = {
   readonly says: Readonly<Record<string, unknown>>
 }
 
-/**
- * Of a rep or a period the version that is current; nothing for what is no record. The document must be as of a
- * position.
- */
+/** The content of a record as of a position; of a rep or period its current version. Undefined for other documents. */
 export const sayingOf = (kind: RecordKind, { id, source }: Document): Saying | undefined => {
   const { body, until_seq, superseded_by_id, code, type = null, event_id = null } = source
   const fields = body as Readonly<Record<string, unknown>>
   if (kind === 'parked') return { id, rep: null, period: null, says: { code, type, event_id, ...fields } }
-  // Which versions there are.
+  // A version list.
   if (source.seq === undefined) return undefined
   const own = id.split(':')[1] ?? ''
   if (kind === 'statements') return { id: own, rep: null, period: null, says: fields }

@@ -1,7 +1,7 @@
 /**
- * How two generations differ. First all of both is read once, and of each organization there stays a digest of what its
- * records say; then those that differ are compared one by one: of one organization there are ids and hashes in memory,
- * and few documents at a time.
+ * Compares two generations. First reads both once and keeps a digest of each organization. Then compares the
+ * organizations whose digests differ, one at a time: memory holds ids and hashes of one organization, and few
+ * documents.
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
@@ -20,10 +20,10 @@ import {
 } from './comparable-content.ts'
 import { firstDifference } from './find-differences.ts'
 import { linesChanged } from './lines.ts'
-import { type Row, rowOf } from './rows.ts'
+import { type DifferenceRow, rowOf } from './rows.ts'
 import { portionsOf } from './sizes.ts'
 import { documentsOf } from './summarize.ts'
-import { difference, isSameAmount, total } from './sums.ts'
+import { isSameAmount, subtract, total } from './sums.ts'
 
 /** A generation as of its own published positions. */
 export type Side = {
@@ -31,12 +31,12 @@ export type Side = {
   readonly generation: string
   readonly positions: readonly number[]
   readonly context: CommandContext
-  /** Where it is of one organization only, records that lie in other partitions are of no concern. */
+  /** Set if one side contains one organization only: parked records of other partitions are ignored. */
   readonly onlyPartition: number | undefined
 }
 
 export type Overview = {
-  /** By organization; '' for what was parked of none. */
+  /** By organization; '' for parked records without one. */
   readonly digests: ReadonlyMap<string, bigint>
   /** By `owed EUR` and `paid EUR`. */
   readonly money: ReadonlyMap<string, string>
@@ -55,8 +55,8 @@ export const overviewOf = async (side: Side, org: string | undefined): Promise<O
   return { digests, money }
 }
 
-/** Every difference of one organization: money, lines, records. */
-export async function* differencesOf(organization: string, a: Side, b: Side): AsyncGenerator<Row> {
+/** Yields every difference of one organization: money, lines, records. */
+export async function* differencesOf(organization: string, a: Side, b: Side): AsyncGenerator<DifferenceRow> {
   const left = await contentOf(organization, a)
   const right = await contentOf(organization, b)
   yield* moneyRows(organization, left.money, right.money)
@@ -64,15 +64,12 @@ export async function* differencesOf(organization: string, a: Side, b: Side): As
   for (const kind of recordKinds) yield* recordRows(organization, kind, [a, left], [b, right])
 }
 
-/**
- * What there is of an organization, without its documents: each by its id, with where it lies and a hash of what it
- * says.
- */
+/** Records of an organization by id: document id, hash and size of each, without content. */
 type Content = {
   readonly records: Readonly<Record<RecordKind, Map<string, Kept>>>
   /** By `owed rep_1 period_1 EUR`. */
   readonly money: Map<string, string>
-  /** The current payout of each pair, by `rep_1 period_1`. */
+  /** The current payout of each rep and period, by `rep_1 period_1`. */
   readonly current: Map<string, Kept>
 }
 type Kept = { readonly document: string; readonly hash: string; readonly bytes: number }
@@ -106,10 +103,7 @@ const contentOf = async (organization: string, side: Side): Promise<Content> => 
 
 type Amount = { readonly currency: string; readonly amount: string }
 
-/**
- * What a record has to do with money: a payout with what is owed, while it is current; a payroll record with what was
- * paid.
- */
+/** The amount that a record adds: a current payout to what is owed, a payroll record to what was paid. */
 const moneyOf = (kind: RecordKind, { says }: Saying): [what: 'owed' | 'paid', of: Amount][] => {
   if (kind === 'payouts') {
     const { superseded_by_id, currency, net_amount: amount } = says as PayoutSays
@@ -143,24 +137,28 @@ async function* recordsOf(
 const unionOf = (a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): string[] =>
   [...new Set([...a.keys(), ...b.keys()])].sort()
 
-/** Those sums that differ; what there is nothing of is 0. */
+/** Sums that differ. A missing sum is 0. */
 export function* moneyRows(
   organization: string,
   a: ReadonlyMap<string, string>,
   b: ReadonlyMap<string, string>,
-): Generator<Row> {
+): Generator<DifferenceRow> {
   for (const key of unionOf(a, b)) {
     const [left, right] = [a.get(key) ?? '0', b.get(key) ?? '0']
     if (isSameAmount(left, right)) continue
     const [row, rep = null, period = null, currency = null] = key.split(' ')
     if (row !== 'owed' && row !== 'paid') throw new Error('a sum of neither what is owed nor what was paid')
-    yield rowOf({ row, organization, rep, period, currency, a: left, b: right, difference: difference(left, right) })
+    yield rowOf({ row, organization, rep, period, currency, a: left, b: right, difference: subtract(left, right) })
   }
 }
 
 type SideContent = readonly [side: Side, content: Content]
 
-async function* lineRows(organization: string, [a, left]: SideContent, [b, right]: SideContent): AsyncGenerator<Row> {
+async function* lineRows(
+  organization: string,
+  [a, left]: SideContent,
+  [b, right]: SideContent,
+): AsyncGenerator<DifferenceRow> {
   const differing = unionOf(left.current, right.current).filter(
     pair => left.current.get(pair)?.hash !== right.current.get(pair)?.hash,
   )
@@ -189,7 +187,7 @@ async function* recordRows(
   kind: RecordKind,
   [a, left]: SideContent,
   [b, right]: SideContent,
-): AsyncGenerator<Row> {
+): AsyncGenerator<DifferenceRow> {
   const [ours, theirs] = [left.records[kind], right.records[kind]]
   const differing = unionOf(ours, theirs).filter(id => ours.get(id)?.hash !== theirs.get(id)?.hash)
   for (const ids of chunksOf(differing, ours, theirs)) {
@@ -213,7 +211,7 @@ export const recordRow = (
   id: string,
   a: Saying | undefined,
   b: Saying | undefined,
-): Row => {
+): DifferenceRow => {
   const { rep = null, period = null } = b ?? a ?? {}
   const what = { row: 'record', organization, rep, period, kind, id } as const
   if (a === undefined) return rowOf({ ...what, change: 'added' })
@@ -222,11 +220,11 @@ export const recordRow = (
   return rowOf({ ...what, change: 'changed', field, a: textOf(before), b: textOf(after) })
 }
 
-/** A text as it is, anything else as JSON; null for what is not there. */
+/** Strings unchanged, other values as JSON; null for undefined. */
 const textOf = (value: unknown): string | null =>
   value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value)
 
-/** What documents say as of the side's position, in the order they are given; undefined for none. */
+/** Reads documents as of the side's positions, in the given order; undefined for a missing one. */
 const readSaid = async (
   { generation, positions, context: { send, prefix } }: Side,
   organization: string,
@@ -237,7 +235,7 @@ const readSaid = async (
   const ids = wanted.flatMap(kept => (kept ? [kept.document] : []))
   const said = new Map<string, Saying>()
   for (let rest = ids; rest.length > 0; ) {
-    // As many as one answer holds.
+    // `multiGet` returns as many documents as one answer holds.
     const found = await multiGet(
       send,
       rest.map(_id => ({ _index, _id })),
@@ -254,7 +252,7 @@ const readSaid = async (
   return wanted.map(kept => kept && said.get(kept.document))
 }
 
-/** So many that the documents of both sides fit into memory together. */
+/** Splits keys into chunks whose documents of both sides fit into memory together. */
 function* chunksOf(
   keys: readonly string[],
   ...sides: readonly ReadonlyMap<string, Kept>[]

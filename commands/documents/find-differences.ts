@@ -1,7 +1,7 @@
 /**
- * The documents of one organization in which two generations differ. Both are read again, kind by kind; of each
- * document an id and a hash stay in memory, of so many at most as `DIFFERING_HELD` says. Only documents that differ are
- * read whole, two at a time.
+ * Finds the documents of one organization that differ between two generations. Reads both again, kind by kind, and
+ * keeps the id and hash of at most `DIFFERING_HELD` documents in memory. Reads whole only the documents that differ,
+ * two at a time.
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
@@ -9,14 +9,14 @@ import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
 import { asOf, type Document } from './as-of.ts'
-import { patiently } from './patiently.ts'
-import { add, documentsOf, hashOf, positionFor, type Summary } from './summarize.ts'
+import { withRetries } from './patiently.ts'
+import { add, documentHash, documentsOf, positionFor, type Summary } from './summarize.ts'
 
-export type Difference = {
+export type DocumentDifference = {
   readonly organization: string
   readonly kind: Kind
   readonly id: string
-  /** Where in the document; empty for one that only one of them has. */
+  /** Path of the field; empty if only one generation has the document. */
   readonly field: string
   readonly a: unknown
   readonly b: unknown
@@ -25,13 +25,13 @@ export type Difference = {
 type Pair = { readonly a: string; readonly b: string; readonly positions: readonly number[] }
 type Counts = Summary['counts']
 
-/** By kind and id, each with the first field that differs. Of a very large organization only some. */
-export async function* differencesOf(
+/** Yields differences by kind and id, with the first field that differs; for a very large organization only some. */
+export async function* documentDifferences(
   organization: string,
   pair: Pair,
   counts: readonly Counts[],
   context: CommandContext,
-): AsyncGenerator<Difference> {
+): AsyncGenerator<DocumentDifference> {
   for (const kind of kinds) {
     const count = Math.max(0, ...counts.map(of => of[kind] ?? 0))
     for (const id of await differingIds(organization, kind, pair, count, context)) {
@@ -55,11 +55,11 @@ const differingIds = async (
     count <= DIFFERING_HELD ? () => true : await bucketsThatDiffer(kind, documents(a), documents(b), DIFFERING_HELD)
   const differing = new Map<string, string>()
   for await (const { document } of documents(a)) {
-    if (isHeld(document.id)) differing.set(document.id, hashOf(kind, document))
+    if (isHeld(document.id)) differing.set(document.id, documentHash(kind, document))
   }
   for await (const { document } of documents(b)) {
     if (!isHeld(document.id)) continue
-    const hash = hashOf(kind, document)
+    const hash = documentHash(kind, document)
     if (differing.get(document.id) === hash) differing.delete(document.id)
     else differing.set(document.id, hash)
   }
@@ -69,8 +69,8 @@ const differingIds = async (
 type Documents = AsyncIterable<{ readonly document: Document }>
 
 /**
- * Where there are too many ids to hold: all documents are divided by their ids into buckets, and each has a digest. The
- * buckets that differ are known then; as many of them are looked into as can be held.
+ * For more ids than memory may hold. Divides all documents by id into buckets with a digest each, and selects differing
+ * buckets with at most `held` documents. Returns whether an id is in one of them.
  */
 export const bucketsThatDiffer = async (
   kind: Kind,
@@ -84,7 +84,7 @@ export const bucketsThatDiffer = async (
     for await (const { document } of documents) {
       const bucket = digests[side]?.[bucketOf(document.id)]
       if (bucket === undefined) throw new Error('an id without a bucket')
-      bucket.digest = add(bucket.digest, hashOf(kind, document))
+      bucket.digest = add(bucket.digest, documentHash(kind, document))
       bucket.count++
     }
   }
@@ -103,7 +103,7 @@ export const bucketsThatDiffer = async (
 
 const bucketOf = (id: string): number => createHash('sha256').update(id).digest().readUInt32BE(0) % DIFFERING_BUCKETS
 
-/** One document whole, as of the positions; undefined where there is none. */
+/** Reads one document as of the positions; undefined if it does not exist. */
 const readOne = async (
   organization: string,
   kind: Kind,
@@ -113,18 +113,18 @@ const readOne = async (
   { send, prefix, sleep }: CommandContext,
 ): Promise<Document['source'] | undefined> => {
   const docs = [{ _index: indexOf(prefix, generation, kind), _id: id }]
-  const [found] = await patiently({ sleep }, () => multiGet(send, docs))
+  const [found] = await withRetries({ sleep }, () => multiGet(send, docs))
   if (!found?.found) return undefined
   const document = { id, source: found._source as Document['source'] }
   return asOf(kind, document, positionFor(kind, organization, document, positions))?.source
 }
 
-/** The first field in which two documents differ, and what stands there; nothing where they are equal. */
+/** Returns the first field that differs, with both values; undefined if the documents are equal. */
 export const firstDifference = (
   a: unknown,
   b: unknown,
   field: string,
-): Pick<Difference, 'field' | 'a' | 'b'> | undefined => {
+): Pick<DocumentDifference, 'field' | 'a' | 'b'> | undefined => {
   if (isObject(a) && isObject(b)) {
     for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
       const inside = firstDifference(own(a, name), own(b, name), field === '' ? name : `${field}.${name}`)
@@ -135,7 +135,7 @@ export const firstDifference = (
   return a === b ? undefined : { field, a, b }
 }
 
-/** Names are publishers' words, too: what every object has besides is none of theirs. */
+/** Field names come from publishers: `constructor` must not find an inherited member. */
 const own = (of: Record<string, unknown>, name: string): unknown => (Object.hasOwn(of, name) ? of[name] : undefined)
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

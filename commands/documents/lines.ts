@@ -1,11 +1,8 @@
-/**
- * The lines of two payouts, one by one: which were added, removed or changed. A line in another currency is another
- * line.
- */
+/** Compares the lines of two payouts: added, removed or changed. A line in another currency is another line. */
 
 import type { LineSays, PayoutSays } from './comparable-content.ts'
 import { firstDifference } from './find-differences.ts'
-import { difference } from './sums.ts'
+import { subtract } from './sums.ts'
 
 export type LineChange = {
   readonly id: string
@@ -13,17 +10,17 @@ export type LineChange = {
   readonly category: string
   readonly description: string
   readonly currency: string
-  /** Null where there is no such line. */
+  /** Amounts; null if that payout has no such line. */
   readonly a: string | null
   readonly b: string | null
   readonly difference: string
-  /** Of a changed one, the first field that differs: its amount if it does. */
+  /** The first field that differs of a changed line: its amount if that differs. */
   readonly field: string | null
 }
 
 type Lines = Pick<PayoutSays, 'currency' | 'line_items'>
 
-/** Those of b in their order, then those that only a has. Undefined is no payout, and so no lines. */
+/** Lines of b in their order, then lines that only a has. Undefined means no payout, and so no lines. */
 export const linesChanged = (a: Lines | undefined, b: Lines | undefined): LineChange[] => {
   const before = new Map(a?.line_items.map(line => [`${line.id} ${a.currency}`, line]))
   const changes: LineChange[] = []
@@ -37,7 +34,7 @@ export const linesChanged = (a: Lines | undefined, b: Lines | undefined): LineCh
   }
   for (const line of before.values()) {
     const { id, category, description, amount } = line
-    const rest = { currency: a?.currency ?? '', b: null, difference: difference(amount, '0'), field: null }
+    const rest = { currency: a?.currency ?? '', b: null, difference: subtract(amount, '0'), field: null }
     changes.push({ id, change: 'removed', category, description, a: amount, ...rest })
   }
   return changes
@@ -46,8 +43,8 @@ export const linesChanged = (a: Lines | undefined, b: Lines | undefined): LineCh
 const changeOf = (old: LineSays | undefined, line: LineSays, currency: string): LineChange | undefined => {
   const { id, category, description, amount } = line
   const what = { id, category, description, currency, b: amount }
-  if (old === undefined) return { ...what, change: 'added', a: null, difference: difference('0', amount), field: null }
+  if (old === undefined) return { ...what, change: 'added', a: null, difference: subtract('0', amount), field: null }
   const found = old.amount === amount ? firstDifference(old, line, '')?.field : 'amount'
   if (found === undefined) return undefined
-  return { ...what, change: 'changed', a: old.amount, difference: difference(old.amount, amount), field: found }
+  return { ...what, change: 'changed', a: old.amount, difference: subtract(old.amount, amount), field: found }
 }

@@ -1,15 +1,12 @@
-/**
- * Asks again while Elasticsearch does not answer. For what only reads: an answer that was lost may have changed
- * something.
- */
+/** Retries while Elasticsearch does not answer. For reads only: a write whose answer was lost may have been applied. */
 import { Unavailable } from '../../projector/elasticsearch/client.ts'
 import type { CommandContext } from '../context.ts'
 import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
 
-export type Reading = Pick<CommandContext, 'send' | 'sleep'>
+export type RetryContext = Pick<CommandContext, 'send' | 'sleep'>
 
-export const patiently = async <Answer>(
-  { sleep }: Pick<Reading, 'sleep'>,
+export const withRetries = async <Answer>(
+  { sleep }: Pick<RetryContext, 'sleep'>,
   ask: () => Promise<Answer>,
 ): Promise<Answer> => {
   for (let attempt = 1; ; attempt++) {

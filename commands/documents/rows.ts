@@ -1,11 +1,8 @@
-/**
- * The differences of two generations as rows of one shape, and how they are written: CSV, lines of JSON, tables for
- * people.
- */
+/** Differences of two generations as rows of one shape, and their formats: CSV, NDJSON, tables for people. */
 import { moneyPattern } from '../../schemas/values.ts'
-import { aligned, cut } from '../terminal.ts'
+import { aligned, fitColumn } from '../terminal.ts'
 
-/** `row` says what it is about: what is owed, what was paid, a line of a current payout, or a record. */
+/** The subject of a row: amount owed, amount paid, line of a current payout, record. */
 export type RowKind = 'owed' | 'paid' | 'line' | 'record'
 
 export const columns = [
@@ -24,8 +21,8 @@ export const columns = [
   'difference',
 ] as const
 export type Column = (typeof columns)[number]
-/** `difference` is b less a. Null: that says nothing here. */
-export type Row = Readonly<Record<Exclude<Column, 'row'>, string | null>> & { readonly row: RowKind }
+/** `difference` is b minus a. Null: the column does not apply. */
+export type DifferenceRow = Readonly<Record<Exclude<Column, 'row'>, string | null>> & { readonly row: RowKind }
 
 const nothing = {
   rep: null,
@@ -40,19 +37,20 @@ const nothing = {
   b: null,
   difference: null,
 }
-export const rowOf = (given: Pick<Row, 'row' | 'organization'> & Partial<Row>): Row => ({ ...nothing, ...given })
+export const rowOf = (given: Pick<DifferenceRow, 'row' | 'organization'> & Partial<DifferenceRow>): DifferenceRow => ({
+  ...nothing,
+  ...given,
+})
 
-export const ndjsonOf = (row: Row): string =>
+export const ndjsonOf = (row: DifferenceRow): string =>
   `${JSON.stringify(Object.fromEntries(columns.map(column => [column, row[column]])))}\n`
 
 export const csvHeader = `${columns.join(',')}\r\n`
-/** As RFC 4180 has it. */
-export const csvOf = (row: Row): string => `${columns.map(column => csvCell(row[column] ?? '')).join(',')}\r\n`
+/** RFC 4180. */
+export const csvOf = (row: DifferenceRow): string =>
+  `${columns.map(column => csvCell(row[column] ?? '')).join(',')}\r\n`
 
-/**
- * What a spreadsheet would take for a formula gets an apostrophe in front, by which spreadsheets know a text; an amount
- * that is negative is no formula, and stays.
- */
+/** Puts an apostrophe before text that a spreadsheet would run as a formula. A negative amount is no formula. */
 const csvCell = (text: string): string => {
   const safe = formula.test(text) && !money.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
@@ -60,15 +58,15 @@ const csvCell = (text: string): string => {
 const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 const money = new RegExp(moneyPattern)
 
-/** Tables of the rows of one organization, one for each kind of row. @param names what a and b are */
-export const tablesOf = (rows: readonly Row[], names: readonly [a: string, b: string]): string => {
+/** Tables of the rows of one organization, one for each kind of row. @param names of a and b */
+export const tablesOf = (rows: readonly DifferenceRow[], names: readonly [a: string, b: string]): string => {
   const tables = sections.flatMap(({ title, of, columns, right }) => {
     const ours = rows.filter(({ row }) => of.includes(row))
     if (ours.length === 0) return []
     const heading = columns.map(column =>
       column === 'a' ? names[0] : column === 'b' ? names[1] : column.toUpperCase(),
     )
-    const lines = ours.map(row => columns.map(column => cut(row[column] ?? '-')))
+    const lines = ours.map(row => columns.map(column => fitColumn(row[column] ?? '-')))
     const places = right.map(column => columns.indexOf(column))
     return [`${title}\n${indented(aligned([heading, ...lines], places))}`]
   })
@@ -92,7 +90,7 @@ const sections: readonly Section[] = [
     right: amounts,
   },
   {
-    title: 'lines of what is current',
+    title: 'lines of current payouts',
     of: ['line'],
     columns: ['rep', 'period', 'id', 'change', 'field', 'category', 'currency', ...amounts],
     right: amounts,

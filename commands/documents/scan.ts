@@ -1,12 +1,12 @@
 /**
- * Goes through all documents of an index, of one organization (of none, where that is empty) or of all, however many
- * and however large they are, as they are at one moment.
+ * Reads all documents of an index, or those of one organization, as of one moment, whatever their number and size.
  *
- * In: an index. Out: its documents, one after the other, in no order that another index shares.
- * Promises: no answer holds more than `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so each page
- *   is asked for twice: first how large its documents are, then the documents, as many at a time as fit.
- * Can go wrong: Elasticsearch away, or too slow for a page (fewer documents are asked for, then it is tried again); a
- *   part of the index does not answer (the command ends: a missing part must not pass for an empty one).
+ * In: an index; an organization, '' for documents without one, undefined for all. Out: its documents, in an order that
+ * differs between indices.
+ * Promises: an answer holds at most `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so each page is
+ * requested twice: first the sizes of its documents, then the documents, as many at a time as fit.
+ * Can go wrong: Elasticsearch is away or too slow for a page (requests fewer documents and retries); a shard does not
+ * answer (the command ends: missing documents must not look like an empty shard).
  */
 import { AnswerTooLong, Unavailable } from '../../projector/elasticsearch/client.ts'
 import { CommandError } from '../failures.ts'
@@ -19,10 +19,10 @@ import {
   SCAN_SIZES_FIRST,
 } from '../limits.ts'
 import type { Document } from './as-of.ts'
-import { patiently, type Reading } from './patiently.ts'
+import { type RetryContext, withRetries } from './patiently.ts'
 import { countFitting } from './sizes.ts'
 
-/** Longer than a page is tried again. */
+/** Longer than the retries of a page. */
 const KEEP_ALIVE = '15m'
 
 type Hit = { readonly _id: string; readonly _source?: Document['source']; readonly sort: readonly unknown[] }
@@ -35,16 +35,16 @@ type Page = {
 type Refreshed = { readonly _shards?: { readonly failed: number } }
 type Sized = { readonly id: string; readonly bytes: number; readonly sort: readonly unknown[] }
 
-/** @throws CommandError where a part of the index does not answer */
-export async function* scan(index: string, org: string | undefined, reading: Reading): AsyncGenerator<Document> {
+/** @throws CommandError if a shard does not answer */
+export async function* scan(index: string, org: string | undefined, reading: RetryContext): AsyncGenerator<Document> {
   const { send } = reading
-  // Elasticsearch refreshes by itself only indices that are searched.
-  await patiently(reading, async () => {
+  // Elasticsearch stops the periodic refresh of an index that nobody searches.
+  await withRetries(reading, async () => {
     const { body } = await send({ method: 'POST', path: `/${index}/_refresh` })
-    // A shard that is not refreshed lacks its last documents: lacking in two generations, they would pass for equal.
+    // A shard that is not refreshed lacks its last documents. Two generations that both lack them would look equal.
     if (((body as Refreshed)._shards?.failed ?? 0) > 0) throw new Unavailable(503)
   })
-  const opened = await patiently(reading, () =>
+  const opened = await withRetries(reading, () =>
     send({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
   )
   if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
@@ -87,19 +87,19 @@ export async function* scan(index: string, org: string | undefined, reading: Rea
       )
     }
   } finally {
-    // Left open it would hold what it saw for minutes. Where that fails, the failure before it is the one to know of.
+    // An open point in time holds its segments for minutes. If closing it fails, an earlier error is the one to report.
     await send({ method: 'DELETE', path: '/_pit', body: { id: pit } }).catch(() => undefined)
   }
 }
 
 type Search = (size: number, after: readonly unknown[] | undefined, sizesOnly: boolean) => Promise<readonly Hit[]>
 
-/** The documents whose sizes are known, as many at a time as fit into one answer. */
+/** Reads the documents whose sizes are known, as many at a time as fit into one answer. */
 async function* documentsOf(
   sized: readonly Sized[],
   before: readonly unknown[] | undefined,
   index: string,
-  reading: Reading,
+  reading: RetryContext,
   search: Search,
 ): AsyncGenerator<Document> {
   const sizes = sized.map(({ bytes }) => bytes)
@@ -115,17 +115,17 @@ async function* documentsOf(
   }
 }
 
-/** Elasticsearch loads each document to say its size: the larger the last ones were, the fewer are asked about. */
+/** Elasticsearch loads each document to return its size: the larger the last ones were, the fewer are requested. */
 export const nextSize = (asked: number, sizes: readonly number[]): number => {
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
   const fitting = Math.floor((SCAN_LOADED_BYTES * sizes.length) / Math.max(1, bytes))
   return Math.max(1, Math.min(asked * 4, fitting, SCAN_SIZES))
 }
 
-/** Asks for half as many where an answer is too long or does not come. One document is asked for until it comes. */
+/** Halves the request if an answer is too long or missing; retries a single document. */
 const fewer = async <Answer>(
   wanted: number,
-  { sleep }: Reading,
+  { sleep }: RetryContext,
   ask: (size: number) => Promise<Answer>,
 ): Promise<{ readonly hits: Answer; readonly asked: number }> => {
   for (let size = wanted, attempt = 1; ; size = Math.max(1, size >> 1)) {
@@ -139,7 +139,7 @@ const fewer = async <Answer>(
   }
 }
 
-/** What was parked may be of no organization. */
+/** A parked record may have no organization. */
 const queryOf = (org: string | undefined): object => {
   if (org === undefined) return { match_all: {} }
   return org === '' ? { bool: { must_not: { exists: { field: 'org_id' } } } } : { term: { org_id: org } }

@@ -1,20 +1,20 @@
 /**
- * Sizes of stored documents. They are not indexed: Elasticsearch loads a document to tell its size, but the answer has
- * a few bytes only. With the sizes a command reads as many documents at a time as fit into memory.
+ * Sizes of stored documents, to read as many at a time as fit into memory. Elasticsearch loads a document to return its
+ * size (sizes are not indexed), but answers with few bytes.
  */
 import { type DocumentAddress, multiGet } from '../../projector/elasticsearch/client.ts'
 import { SCAN_BYTES, SIZES_AT_ONCE } from '../limits.ts'
-import { patiently, type Reading } from './patiently.ts'
+import { type RetryContext, withRetries } from './patiently.ts'
 
-/** Bytes of the bodies of documents, in the order asked; 0 for one that is not there. */
+/** Returns the bytes of the documents' bodies, in the order asked; 0 for a missing one. */
 export const sizesOf = async (
   docs: readonly Omit<DocumentAddress, '_source'>[],
-  reading: Reading,
+  reading: RetryContext,
 ): Promise<number[]> => {
   const sizes: number[] = []
   while (sizes.length < docs.length) {
     const asked = docs.slice(sizes.length, sizes.length + SIZES_AT_ONCE)
-    const found = await patiently(reading, () =>
+    const found = await withRetries(reading, () =>
       multiGet(
         reading.send,
         asked.map(place => ({ ...place, _source: ['body_bytes'] })),
@@ -26,7 +26,7 @@ export const sizesOf = async (
   return sizes
 }
 
-/** How many documents, from this one on, one answer may hold: at least one. */
+/** Returns how many documents, starting at `from`, fit into one answer: at least one. */
 export const countFitting = (sizes: readonly number[], from: number, most = SCAN_BYTES): number => {
   let [count, bytes] = [0, 0]
   for (const size of sizes.slice(from)) {
@@ -37,7 +37,7 @@ export const countFitting = (sizes: readonly number[], from: number, most = SCAN
   return count
 }
 
-/** Items that are read together, in order. */
+/** Splits items into portions that are read together, in order. */
 export function* portionsOf<Item>(
   items: readonly Item[],
   sizes: readonly number[],

@@ -1,7 +1,6 @@
 /**
- * What the documents of a generation add up to as of some positions: by organization how many there are, what is owed
- * and paid, and a digest of all of them. Memory holds one answer of Elasticsearch and a summary of each organization,
- * however large the generation is.
+ * Sums up the documents of a generation as of some positions: by organization their number, what is owed and paid, and
+ * a digest of all. Memory holds one answer of Elasticsearch and a summary of each organization.
  */
 import { createHash } from 'node:crypto'
 import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
@@ -10,15 +9,15 @@ import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { READING_TOLD_MS } from '../limits.ts'
 import { asOf, type Document } from './as-of.ts'
-import type { Reading } from './patiently.ts'
+import type { RetryContext } from './patiently.ts'
 import { scan } from './scan.ts'
 
 export type Summary = {
   readonly counts: Partial<Record<Kind, number>>
-  /** By currency, as decimal strings: what is owed now, and what has left. */
+  /** By currency, as decimal strings: what is owed now, and what has left through payroll. */
   readonly owed: Record<string, string>
   readonly left: Record<string, string>
-  /** Of every document; equal for equal documents, in whatever order they were read. */
+  /** Digest of every document, independent of their order. */
   readonly digest: string
 }
 
@@ -47,7 +46,7 @@ export const summarize = async (
       const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), left: new Map(), digest: 0n }
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
-      summary.digest = add(summary.digest, hashOf(kind, document))
+      summary.digest = add(summary.digest, documentHash(kind, document))
       const { body, superseded_by_id } = document.source as { body?: Money; superseded_by_id?: string | null }
       if (kind === 'payouts' && superseded_by_id === null)
         addTo(summary.owed, body?.currency ?? '', body?.net_amount ?? '0')
@@ -68,21 +67,20 @@ export const summarize = async (
 
 type Money = { readonly currency?: string; readonly net_amount?: string; readonly amount?: string }
 
-/** Adds a hash to a digest: in whatever order, the sum is the same. */
+/** Adds a hash to a digest. The sum does not depend on the order. */
 export const add = (digest: bigint, hash: string): bigint => (digest + BigInt(`0x${hash}`)) % 2n ** 256n
 
-export const hashOf = (kind: Kind, { id, source }: Document): string =>
+export const documentHash = (kind: Kind, { id, source }: Document): string =>
   createHash('sha256')
     .update(`${kind}\n${id}\n${JSON.stringify(source)}`)
     .digest('hex')
 
-/** The documents of an index as of these positions, of one organization or of all. */
 export async function* documentsOf(
   index: string,
   kind: Kind,
   org: string | undefined,
   positions: readonly number[],
-  reading: Reading,
+  reading: RetryContext,
 ): AsyncGenerator<{ readonly org: string; readonly document: Document }> {
   for await (const document of scan(index, org, reading)) {
     const owner = String(document.source.org_id ?? '')

@@ -1,6 +1,4 @@
-/**
- * Exact sums of amounts, as texts with as many digits behind the point as the finest of what went in: 15.00, not 15.
- */
+/** Exact sums of amounts, as strings with as many decimal places as the input with most: 15.00, not 15. */
 import { Exact } from '../../schemas/money.ts'
 
 export const total = (amounts: Iterable<string>): string => {
@@ -13,11 +11,11 @@ export const total = (amounts: Iterable<string>): string => {
   return sum.toFixed(digits)
 }
 
-/** What a came to when it became b. */
-export const difference = (a: string, b: string): string =>
+/** b minus a. */
+export const subtract = (a: string, b: string): string =>
   new Exact(b).minus(a).toFixed(Math.max(digitsBehindPoint(a), digitsBehindPoint(b)))
 
-/** As amounts: 1.0 is 1.00. */
+/** Compares values: 1.0 is 1.00. */
 export const isSameAmount = (a: string, b: string): boolean => new Exact(a).eq(b)
 
 const digitsBehindPoint = (amount: string): number => {

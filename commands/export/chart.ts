@@ -1,7 +1,4 @@
-/**
- * Draws what is owed and paid by period, a panel for each currency. Amounts become numbers here, and only here: a bar
- * has no cents.
- */
+/** Draws what is owed and paid by period, a panel by currency. Amounts become numbers only here: a bar is not exact. */
 
 import type { Totals } from '../../schemas/resources.ts'
 import { CommandError } from '../failures.ts'
@@ -9,7 +6,9 @@ import { CommandError } from '../failures.ts'
 /** Of one period and currency; `period` is its name. */
 export type TotalsRow = Totals['totals'][number] & { readonly period: string; readonly still_owed: string }
 
-/** Pixels: a period, what is beside the bars, a currency, what is beside its bars, and the legend. */
+/**
+ * Pixels: width of a period, width beside the bars, height of a panel, of its labels and of the legend, least width.
+ */
 const PERIOD = 10
 const MARGIN = 130
 const PANEL = 380
@@ -17,7 +16,7 @@ const LABELS = 170
 const HEAD = 60
 const WIDTH_MIN = 960
 
-/** @throws CommandError where the library is not installed: it is for development, and not in the image */
+/** @throws CommandError if echarts is not installed: it is a development package, and not in the image */
 export const drawTotals = async (rows: readonly TotalsRow[]): Promise<string> => {
   const echarts = await import('echarts').catch(() => {
     throw new CommandError('drawing needs the packages for development: npm ci')

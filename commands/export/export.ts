@@ -1,8 +1,7 @@
 /**
- * `npm run projection -- export`: an organization as it was at one moment, as files: a line of JSON for each record, as
- * the API answers it, and a manifest that says what they hold. Promises: the same moment gives the same bytes; the sums
- * of the files are those of the projection. It can be stopped at any time, and the same command goes on where the files
- * end.
+ * `npm run projection -- export`: writes an organization as of one moment to files: a line of JSON for each record, as
+ * the API answers it, and a manifest. Promises: the same moment gives the same bytes; the files add up to the totals of
+ * the projection. An export can be stopped at any time; the same command continues at the end of the files.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -17,32 +16,32 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE, READING_TOLD_MS } from '../limits.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
-import { assertIntact, describeFiles, type Manifest, type Source, sumsOf } from './manifest.ts'
-import { type Reading, refuseUnknown } from './readers.ts'
+import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
+import { type ExportReaders, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
 export type ExportOptions = {
   readonly org: string
-  /** Without one: as of the last change there is. */
+  /** By default the last change. */
   readonly asOf: Moment | undefined
   readonly out: string
   readonly parquet: boolean
   readonly json: boolean
 }
 
-export type ExportSteps = Reading &
+export type ExportSteps = ExportReaders &
   LockSteps & {
     readonly out: (text: string) => void
     readonly draw: ((line: string) => void) | undefined
     readonly signal: AbortSignal
-    /** Where the records of an organization came from, and under which rules. */
-    readonly sourceOf: (generation: string, org: string) => Promise<Source>
+    /** Source of an organization's records, and the version of the rules. */
+    readonly sourceOf: (generation: string, org: string) => Promise<ManifestSource>
   }
 
-/** In the order in which they are written; statements are read by the ids of the payouts. */
-export const resources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
-export type Resource = (typeof resources)[number]
-export const fileOf = (resource: Resource): string => `${resource}.ndjson`
+/** In the order of writing: statements are read by the ids in the file of payouts. */
+export const exportedResources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
+export type ExportedResource = (typeof exportedResources)[number]
+export const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
 const MANIFEST = 'manifest.json'
 const BEGUN = 'manifest.partial.json'
 
@@ -50,7 +49,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   const { out } = options
   try {
     await makeDirectory(out)
-    // One that is done is only read, and may lie where nothing can be written.
+    // A finished export is only read: its directory may be read-only.
     if (!options.parquet && existsSync(join(out, MANIFEST)) && !existsSync(join(out, BEGUN))) {
       return await exportLocked(options, steps, { assertHeld: async () => undefined })
     }
@@ -62,7 +61,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
     }
   } catch (error) {
     if (!steps.signal.aborted) throw error
-    steps.say('stopped; the same command goes on')
+    steps.say('stopped; the same command continues')
     return exitCodes.failed
   }
 }
@@ -80,14 +79,16 @@ const exportLocked = async (
   if (before && before.organization !== org) {
     throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
   }
-  // Whose they are, and of which moment, nobody knows.
+  // Files without a manifest: their organization and moment are unknown.
   const stray = before
     ? undefined
-    : resources.map(fileOf).find(name => existsSync(join(out, name)) || existsSync(join(out, `${name}.partial`)))
+    : exportedResources
+        .map(fileOf)
+        .find(name => existsSync(join(out, name)) || existsSync(join(out, `${name}.partial`)))
   if (stray !== undefined) {
-    throw new CommandError(`${out} has a ${stray} that is of no export: choose another directory`)
+    throw new CommandError(`${out} has a ${stray} that belongs to no export: choose another directory`)
   }
-  // What was begun without a moment goes on with the one it began with.
+  // An export that was begun without a moment continues with its first moment.
   const asked = options.asOf ?? (begun ? momentOfChange(begun.as_of) : undefined)
   const read = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
   const { totals, last } = read
@@ -97,9 +98,9 @@ const exportLocked = async (
   }
   if (done) {
     await assertIntact(done, out)
-    say(`${out} has this export already, and its files are as they were written`)
+    say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
-  // Of one that was killed between its manifest and its end.
+  // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN), { force: true })
   if (parquet) await writeTables(out, say, steps.signal)
   const manifest = await readFile(join(out, MANIFEST), 'utf8')
@@ -123,9 +124,9 @@ const writeAll = async (
   const { rules_version } = source
   const as_of = totals.last_change_id
   await writeJson(join(out, BEGUN), { organization: org, as_of, rules_version } satisfies Begun)
-  for (const resource of resources) await write(resource, totals, options, steps, lock)
-  const files = await describeFiles(resources, out, steps.signal)
-  // Read again: another generation may have been made live meanwhile.
+  for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
+  const files = await describeFiles(exportedResources, out, steps.signal)
+  // Read again: another generation may have become live meanwhile.
   const after = await steps.patiently(signal => steps.readers.totals(org, momentOfChange(as_of), signal))
   const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, after.position) : 0)
   assertWhole(files, totals, [await count('reps'), await count('periods')])
@@ -152,7 +153,7 @@ type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version'>
 const momentOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 
 const write = async (
-  resource: Resource,
+  resource: ExportedResource,
   totals: Totals,
   { org, out }: ExportOptions,
   steps: ExportSteps,
@@ -180,7 +181,7 @@ const write = async (
   steps.say(`${resource}: ${count}`)
 }
 
-/** Over and over in one place of a terminal, or a line now and then. */
+/** Redraws one line of a terminal, or prints a line from time to time. */
 const tellNow = ({ draw, say, now }: ExportSteps): ((line: string) => void) => {
   let told = now()
   return line => {
@@ -194,9 +195,9 @@ const tellNow = ({ draw, say, now }: ExportSteps): ((line: string) => void) => {
 const idIn = (line: Buffer | undefined): string | undefined =>
   line && (JSON.parse(line.toString()) as { id: string }).id
 
-/** The records of a list behind one, page by page. */
+/** Yields the records of a list after one, page by page. */
 async function* records(
-  kind: Exclude<Resource, 'statements'>,
+  kind: Exclude<ExportedResource, 'statements'>,
   after: string | undefined,
   org: string,
   { last_change_id }: Totals,
@@ -214,7 +215,7 @@ async function* records(
   }
 }
 
-/** The statements of the payouts in the file that is there by now, but for those that were written before. */
+/** Yields the statements of the payouts in the finished file, without those already written. */
 async function* statements(
   written: number,
   org: string,
@@ -239,7 +240,7 @@ async function* statements(
 
 const STATEMENTS_AT_ONCE = 8
 
-/** What lies in the files adds up to what the projection says of itself, and each payout has its statement. */
+/** Compares the files with the totals and counts of the projection. Each payout must have its statement. */
 const assertWhole = (
   { files, sums: { owed, paid } }: Awaited<ReturnType<typeof describeFiles>>,
   { totals }: Totals,
@@ -247,37 +248,34 @@ const assertWhole = (
 ): void => {
   const count = (what: 'owed_count' | 'paid_count') => totals.reduce((sum, row) => sum + row[what], 0)
   const [owing, paying] = [count('owed_count'), count('paid_count')]
-  const found = [owed, paid, ...resources.map(of => files[of]?.records)]
+  const found = [owed, paid, ...exportedResources.map(of => files[of]?.records)]
   const expected = [sumsOf(totals, 'owed'), sumsOf(totals, 'paid'), reps, periods, owing, owing, paying]
   const same = JSON.stringify(found) === JSON.stringify(expected)
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
 }
 
-/**
- * One that is there is good. Its parents are not made: Node's own way of making them all never ends where the system
- * makes none.
- */
+/** Creates a directory unless it exists. Not recursive: Node's own never ends where the system creates no directory. */
 const makeDirectory = async (directory: string): Promise<void> => {
   await mkdir(directory).catch(async (error: { code?: unknown }) => {
     if (error.code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error
   })
 }
 
-/** @throws CommandError where it is no JSON: cut off, or of something else */
+/** @throws CommandError for a file that is no JSON: cut off, or not written by an export */
 const readJson = async <Document>(file: string): Promise<Document | undefined> => {
   if (!existsSync(file)) return undefined
   const text = await readFile(file, 'utf8')
   try {
     return JSON.parse(text) as Document
   } catch {
-    throw new CommandError(`${file} is not whole, or of something else: choose another directory, or remove it`)
+    throw new CommandError(`${file} is not whole, or not of an export: choose another directory, or remove it`)
   }
 }
 
-/** Whole or not at all, also where the machine loses its power. */
+/** Writes the whole file or nothing, even if the power fails. */
 const writeJson = async (file: string, document: object): Promise<void> => {
-  // Left by one that was killed, or a link to something else: never written through.
+  // A file of a killed process, or a link to another file: removed, never written through.
   await rm(`${file}.new`, { force: true })
   await using handle = await open(`${file}.new`, 'wx')
   await handle.writeFile(`${JSON.stringify(document, null, 2)}\n`)

@@ -1,13 +1,13 @@
 /**
  * Lets one export at a time write into a directory.
  *
- * In: a directory. Out: a lock, or the refusal to write there.
- * Promises: each export puts down a file of its own and then looks for others, so of two that come at the same time at
- *   most one goes on. The file of an export that was killed blocks nobody: on the same machine its process is looked
- *   for; elsewhere its file is watched, whose time a running export changes every few seconds. Clocks of different
- *   machines are not compared.
- * Can go wrong: the directory cannot be written to; an export that was frozen for longer than others watch finds its
- * file gone, and ends.
+ * In: a directory. Out: a lock, or an error if another export writes there.
+ * Promises: each export writes its own lock file before it looks for others: of two that start together at most one
+ * continues. The lock of a killed export blocks nobody. On the same machine its process is looked up. On another
+ * machine its file is watched: a running export updates the file's time every few seconds. Clocks of different machines
+ * are not compared.
+ * Can go wrong: the directory is not writable; an export that was suspended longer than others watch finds its lock
+ * removed, and ends.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -24,20 +24,19 @@ export type LockSteps = {
   readonly processes: Processes
 }
 
-/** What is known of the processes of this machine. */
 export type Processes = {
   readonly self: () => Promise<Owner>
-  /** When a process began; undefined where none runs by that number. */
+  /** The start time of a process; undefined if there is no such process. */
   readonly startOf: (pid: number) => Promise<string | undefined>
 }
 
 export type Lock = {
-  /** @throws CommandError where another export has taken over */
+  /** @throws CommandError if another export has taken over */
   readonly assertHeld: () => Promise<void>
   readonly release: () => Promise<void>
 }
 
-/** Which process: `place` is the running kernel and its table of processes, null where the system does not tell. */
+/** Identifies a process. `place` is the running kernel and its PID namespace; null if the system does not tell. */
 type Owner = { readonly host: string; readonly place: string | null; readonly pid: number; readonly started: string }
 
 const isLock = (name: string): boolean => /^export\.[0-9a-f-]{36}\.lock$/.test(name)
@@ -65,7 +64,7 @@ export const lockDirectory = async (directory: string, steps: LockSteps): Promis
   }
   const beat = setInterval(() => {
     const time = new Date(steps.now())
-    // A lock that is gone is noticed before the next write.
+    // `assertHeld` notices a removed lock before the next write.
     utimes(file, time, time).catch(() => undefined)
   }, LOCK_BEAT_MS)
   beat.unref()
@@ -104,7 +103,7 @@ const isRunning = async (
   return false
 }
 
-/** When the file was last changed; undefined where there is none. */
+/** Modification time of the file; undefined if it does not exist. */
 const timeOf = async (file: string): Promise<number | undefined> =>
   stat(file).then(
     ({ mtimeMs }) => mtimeMs,
@@ -114,7 +113,7 @@ const timeOf = async (file: string): Promise<number | undefined> =>
     },
   )
 
-/** Undefined where it is not whole: it is being written, or its writer was killed. */
+/** Undefined for an incomplete file: its writer is still writing, or was killed. */
 const readOwner = async (file: string): Promise<Owner | undefined> => {
   const text = await readFile(file, 'utf8').catch(() => '')
   try {
@@ -124,10 +123,10 @@ const readOwner = async (file: string): Promise<Owner | undefined> => {
   }
 }
 
-/** When a process began, in ticks of the kernel; undefined where none runs by that number. */
+/** Start time of a process, in kernel ticks; undefined if there is no such process. */
 const startOf = async (pid: number): Promise<string | undefined> => {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  // The name of the program is in parentheses, and may hold anything.
+  // The second field, the program's name in parentheses, may contain anything.
   const [state, ...fields] = status?.slice(status.lastIndexOf(')') + 2).split(' ') ?? []
   return state === undefined || state === 'Z' || state === 'X' ? undefined : fields[18]
 }

@@ -1,4 +1,4 @@
-/** What an export says of itself: which moment it is of, what lies in its files, and what that adds up to. */
+/** The manifest of an export: its moment, its files, and their sums. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -8,29 +8,29 @@ import type { Totals } from '../../schemas/resources.ts'
 import { CommandError } from '../failures.ts'
 import { linesOf } from './lines.ts'
 
-export type Source = { readonly topic: string; readonly partition: number; readonly rules_version: number }
+export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
 export type FileDescription = {
   readonly file: string
   readonly records: number
   readonly bytes: number
   readonly sha256: string
 }
-/** Amounts by currency, as decimal strings. */
+/** By currency, as decimal strings. */
 type Sums = Readonly<Record<string, string>>
 
 export type Manifest = {
   readonly organization: string
-  /** The last change that is in it; null where there was none yet. */
+  /** Id of the last change in it; null before the first one. */
   readonly as_of: string | null
-  /** When that was published. */
+  /** When that change was published. */
   readonly published_at: string | null
-  /** Where the topic's partition was just after it: the next offset. */
+  /** Position just after that change: the next offset. */
   readonly position: { readonly topic: string; readonly partition: number; readonly offset: number }
   readonly rules_version: number
   readonly owed: Sums
   readonly paid: Sums
   readonly files: Readonly<Record<string, FileDescription>>
-  /** Of all files: SHA-256 over a line `name sha256` for each, in order. */
+  /** SHA-256 over a line `name sha256` for each file, in order. */
   readonly digest: string
 }
 
@@ -63,16 +63,16 @@ export const describeFiles = async (
   return { files, sums: { owed: textOfSums(owed), paid: textOfSums(paid) }, digest: digest.digest('hex') }
 }
 
-/** @throws CommandError where a file is not as it was written */
+/** @throws CommandError if a file was changed after it was written */
 export const assertIntact = async ({ files }: Manifest, directory: string): Promise<void> => {
   for (const { file, bytes, sha256 } of Object.values(files)) {
     const now = await weigh(join(directory, file)).catch(() => undefined)
     if (now?.sha256 === sha256 && now.bytes === bytes) continue
-    throw new CommandError(`${file} is not as it was written: export into an empty directory`)
+    throw new CommandError(`${file} was changed after it was written: export into an empty directory`)
   }
 }
 
-/** What totals add up to by currency, of what there is. */
+/** Sums by currency, without rows that count nothing. */
 export const sumsOf = (totals: Totals['totals'], what: 'owed' | 'paid'): Sums => {
   const sums: Adding = new Map()
   for (const row of totals) if (row[`${what}_count`] > 0) addTo(sums, row.currency, row[`${what}_amount`])

@@ -1,49 +1,41 @@
-/**
- * What an organization's records are read with: the API's own readers, so that what is exported is what is answered.
- */
+/** Reads an organization through the API's own readers, so that an export has the bytes that the API answers. */
 
 import type { Client } from '@elastic/elasticsearch'
-import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch/client.ts'
+import { createSearchClient, type SearchClient, type Transport } from '../../api/elasticsearch/client.ts'
 import { smallSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../../api/failures.ts'
 import { createCheckIndices } from '../../api/read/check-indices.ts'
-import { notReplacedRange, type Position, visibleRange } from '../../api/read/position.ts'
+import { notReplacedRange, type ReadPosition, visibleRange } from '../../api/read/position.ts'
 import { createReaders, type Readers } from '../../api/read/readers.ts'
 import { timer } from '../../api/time-limits.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
 
-export type Reading = {
+export type ExportReaders = {
   readonly readers: Readers
-  /**
-   * How many reps or periods of an organization are current at a position: counted by Elasticsearch, not by reading
-   * them.
-   */
-  readonly countOf: (org: string, kind: 'reps' | 'periods', position: Position) => Promise<number>
-  /** Asks until it is answered. @throws CommandError where it is refused, or never is */
+  /** The number of reps or periods that are current at a position. Elasticsearch counts them, so none is read. */
+  readonly countOf: (org: string, kind: 'reps' | 'periods', position: ReadPosition) => Promise<number>
+  /** Retries until there is an answer. @throws CommandError if refused, or after the last attempt */
   readonly patiently: <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
 }
 
-/**
- * @throws CommandError for an organization of which nothing was ever published: its id is mistyped, more likely than
- * not
- */
-export const refuseUnknown = async (org: string, { readers, patiently }: Reading): Promise<void> => {
+/** @throws CommandError for an organization without any published record: its id is probably mistyped */
+export const refuseUnknown = async (org: string, { readers, patiently }: ExportReaders): Promise<void> => {
   const { last } = await patiently(signal => readers.totals(org, undefined, signal))
   if (!last) throw new CommandError(`nothing was ever published for ${org}`)
 }
 
-/** A refusal of the API in the words of the command line. */
+/** Translates a message of the API for the command line. */
 const inCommands = (message: string): string =>
   message.startsWith('`as_of` must be an instant')
-    ? '--as-of: there is no such change of this organization (that of a rep or a period has .n behind its id)'
+    ? '--as-of: there is no such change of this organization (the change of a rep or a period is its id with .n)'
     : message.replace('`as_of`', '--as-of')
 
 type Parts = {
   readonly client: Client
   readonly prefix: string
-  /** Milliseconds on any clock. */
+  /** Milliseconds of any clock. */
   readonly now: () => number
   /** Milliseconds since 1970. */
   readonly time: () => number
@@ -51,8 +43,8 @@ type Parts = {
   readonly signal: AbortSignal
 }
 
-export const openReaders = ({ client, ...parts }: Parts): Reading => {
-  const elasticsearch = createElasticsearch({
+export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
+  const elasticsearch = createSearchClient({
     transport: client.transport.request.bind(client.transport) as Transport,
     answered: () => undefined,
     otherNodes: 0,
@@ -63,12 +55,12 @@ export const openReaders = ({ client, ...parts }: Parts): Reading => {
 }
 
 export const readThrough = (
-  { search, multiGet, indexIds }: Elasticsearch,
+  { search, multiGet, indexIds }: SearchClient,
   { prefix, time, sleep, signal, now }: Omit<Parts, 'client'>,
-): Reading => {
+): ExportReaders => {
   const check = createCheckIndices(prefix, multiGet, indexIds, now, timer)
   const { readers } = createReaders(prefix, search, multiGet, check, time, timer)
-  const untilAnswered: Reading['patiently'] = async read => {
+  const untilAnswered: ExportReaders['patiently'] = async read => {
     for (let attempt = 1; ; attempt++) {
       try {
         return await read(signal)
@@ -81,7 +73,7 @@ export const readThrough = (
       }
     }
   }
-  const countOf: Reading['countOf'] = (org, kind, position) =>
+  const countOf: ExportReaders['countOf'] = (org, kind, position) =>
     untilAnswered(async signal => {
       const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
       if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
@@ -91,7 +83,7 @@ export const readThrough = (
   return { readers, patiently: untilAnswered, countOf }
 }
 
-const countBody = (org: string, position: Position): string => {
+const countBody = (org: string, position: ReadPosition): string => {
   const current = [{ range: { seq: visibleRange(position) } }, { range: { until_seq: notReplacedRange(position) } }]
   const sources = [{ org_id: { terms: { field: 'org_id' } } }]
   return JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * The files of an export as Parquet tables, for tools that read columns. Lines and steps, which lie in their payouts,
- * are tables of their own. Amounts are texts there, too: cast them to a decimal of the scale you need.
+ * Writes the files of an export as Parquet tables. Lines and calculation steps get tables of their own. Amounts stay
+ * strings: cast them to a decimal of the scale you need.
  */
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,14 +24,13 @@ const pick = (item: Item, columns: readonly string[]): Row =>
   )
 const textOf = (value: Value): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 
-/** A row for each record. */
 const plain = (name: string, columns: readonly string[]): Table => ({
   name,
   from: name,
   columns,
   rows: record => [pick(record, columns)],
 })
-/** A row for each item of a list in a record, with the id of the record. */
+/** A row for each item of a list in a record, with the record's id. */
 const inside = (name: string, from: string, list: string, columns: readonly string[]): Table => ({
   name,
   from,
@@ -94,7 +93,7 @@ export const writeTables = async (
         }
       }
     }
-    // Left by one that was killed, or a link to something else: never written through.
+    // A file of a killed process, or a link to another file: removed, never written through.
     await rm(`${file}.new`, { force: true })
     await parquetWriteRows({
       writer: fileWriter(`${file}.new`),

@@ -1,6 +1,5 @@
 /**
- * `npm run projection -- totals`: what is owed and what has left, by period and currency, at one moment: as a table, as
- * JSON, and as a picture.
+ * `npm run projection -- totals`: what is owed and paid by period and currency, at one moment: table, JSON or picture.
  */
 import { writeFile } from 'node:fs/promises'
 import { bodyOf } from '../../api/elasticsearch/slice-documents.ts'
@@ -9,9 +8,9 @@ import { type Moment, momentOf } from '../../api/read/read-parameters.ts'
 import { differenceOf } from '../../schemas/money.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
-import { aligned, cut, printable } from '../terminal.ts'
+import { aligned, fitColumn, printable } from '../terminal.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
-import { type Reading, refuseUnknown } from './readers.ts'
+import { type ExportReaders, refuseUnknown } from './readers.ts'
 
 export const periodKinds = ['month', 'quarter', 'year'] as const
 type PeriodKind = (typeof periodKinds)[number]
@@ -19,13 +18,12 @@ type PeriodKind = (typeof periodKinds)[number]
 export type TotalsOptions = {
   readonly org: string
   readonly asOf: Moment | undefined
-  /** Only of periods of this kind. */
   readonly kind: PeriodKind | undefined
-  /** A file to draw them into. */
+  /** File for the picture. */
   readonly svg: string | undefined
   readonly json: boolean
 }
-export type TotalsSteps = Reading & { readonly out: (text: string) => void; readonly say: (line: string) => void }
+export type TotalsSteps = ExportReaders & { readonly out: (text: string) => void; readonly say: (line: string) => void }
 
 export const showTotals = async (
   { org, asOf, kind, svg, json }: TotalsOptions,
@@ -84,7 +82,7 @@ const tableOf = (rows: readonly TotalsRow[]): string => {
   ]
   const lines = rows.map((row, at) => [
     row.period_id,
-    cut(row.period),
+    fitColumn(row.period),
     row.currency,
     owed[at] ?? '',
     `${row.owed_count}`,
@@ -96,7 +94,7 @@ const tableOf = (rows: readonly TotalsRow[]): string => {
   return `${aligned([head, ...lines], [3, 4, 5, 6, 7])}\n`
 }
 
-/** All with as many digits behind the point as the one with most: the points stand below each other. */
+/** Pads all amounts to the same number of decimal places, so that the decimal points are aligned. */
 const sameDigits = (amounts: readonly string[]): string[] => {
   const digitsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0
   const most = Math.max(0, ...amounts.map(digitsOf))

@@ -1,9 +1,10 @@
 /**
- * `npm run projection -- adopt`: takes indices that were restored from a snapshot. A snapshot may have been taken while
- * a projector wrote: a position may be there without its documents. So every position goes back to the first record;
- * projectors read the topics again, write what is missing, and stop where a document is another than the log says.
- * Until a partition is where its topic ended now, readers are answered 503. Can be cut short and done again: what is
- * taken is written last.
+ * `npm run projection -- adopt`: takes over indices that were restored from a snapshot.
+ *
+ * A snapshot may hold a position without its documents, because projectors wrote while it was taken. So `adopt` sets
+ * every position back to the first record. Projectors then read the topics again, write missing documents, and stop if
+ * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now. `adopt`
+ * can be interrupted and repeated: it writes the ids of the indices last.
  */
 import { StopError } from '../../projector/failures.ts'
 import { readIndexIds } from '../../projector/generations/indices.ts'
@@ -30,13 +31,13 @@ export const adopt = async ({ json }: { readonly json: boolean }, context: Kafka
   const generations = await readAll(context)
   const names = [API_KEYS_GENERATION, ...namesOf(generations)]
   const replaced: { readonly identity: Identity; readonly ids: Record<string, string> }[] = []
-  // All of it is looked at before anything is changed.
+  // Checks everything before it changes anything.
   for (const name of names) {
     const found = await lookAt(name, context).catch((error: unknown) => {
-      // A spare one is in nobody's way: it can be dropped.
+      // A bad spare generation blocks nothing: the operator can drop it.
       if (name === API_KEYS_GENERATION || name === generations.live) throw error
       if (!(error instanceof StopError || error instanceof CommandError)) throw error
-      say(`${name} is left as it is: ${error.message}`)
+      say(`${name} is skipped: ${error.message}`)
     })
     if (found?.isReplaced) replaced.push(found)
   }
@@ -46,9 +47,11 @@ export const adopt = async ({ json }: { readonly json: boolean }, context: Kafka
     for (const { partition, end } of await fetchEnds(admin, topic)) await readAgain(identity, partition, end, context)
     const body = { ...identity, indices: ids }
     await put(generationId(identity.generation), { kind: 'generation', body } satisfies GenerationDocument, context)
-    say(`${identity.generation} is taken: it is read again from the first record, and served once that is done`)
+    say(
+      `${identity.generation} is adopted: projectors read it again from the first record, and the API serves it after that`,
+    )
   }
-  if (replaced.length === 0) say('all indices are those that were projected into: nothing is changed')
+  if (replaced.length === 0) say('no index was replaced: nothing is changed')
   if (json) out(`${JSON.stringify({ adopted: replaced.map(({ identity }) => identity.generation) })}\n`)
   return exitCodes.done
 }
@@ -65,10 +68,7 @@ const lookAt = async (name: string, context: KafkaContext) => {
 const indicesOf = (name: string, prefix: string): string[] =>
   Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
 
-/**
- * Read again from the first record, a generation asks the one it followed what that one parked: it must be whole, or be
- * taken as well.
- */
+/** A followed generation must be whole, or adopted too: its follower is read again, and asks what it parked. */
 const refuseWithoutFollowed = async ({ generation, follows }: Identity, context: KafkaContext): Promise<void> => {
   if (follows === undefined) return
   const steps = { request: context.send, prefix: context.prefix }
@@ -81,7 +81,7 @@ const refuseWithoutFollowed = async ({ generation, follows }: Identity, context:
   throw new CommandError(`${what}: it cannot be read again. Project again under another prefix`)
 }
 
-/** A projector that still runs finds that the position went back, and stops. */
+/** A running projector notices that the position went back, and stops. */
 const readAgain = async (
   { generation }: Identity,
   partition: number,
@@ -93,7 +93,7 @@ const readAgain = async (
   const { status, body } = await context.send({ method: 'GET', path })
   const before = status === 200 ? (body as { _source: PositionDocument })._source.body : undefined
   const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)
-  // Processes that have seen a time taken back believe none that was told before.
+  // A higher count makes API processes discard the times that they read before.
   const taken_back = (before?.taken_back ?? 0) + 1
   const fresh = { position: 0, last: null, at: 0, time: 0, serve_from, taken_back }
   await put(id, { kind: 'position', body: fresh } satisfies PositionDocument, context)

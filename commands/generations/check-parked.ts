@@ -1,6 +1,7 @@
 /**
- * What the live generation has parked and another one has not: were that one made live, events that readers were told
- * are parked would be applied, beside the corrected ones. Of two generations that decide alike there is none.
+ * Finds records that the live generation has parked and another one has applied. HAZARD: after a swap readers would see
+ * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
+ * it is forced. Two generations that decide alike have no such records.
  */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
@@ -10,14 +11,14 @@ import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { positionsOf } from './generations.ts'
 
-/** Positions in order of partition. */
+/** Offsets by partition. */
 type Positions = readonly number[]
 
 /**
- * @param from what was looked at before; undefined for all
- * @param force says why it is meant
- * @returns up to where was looked
- * @throws CommandError where there is any, unless it is forced
+ * @param from positions up to which records were checked before; undefined for none
+ * @param force the operator's reason to swap in spite of such records
+ * @returns the positions up to which records were checked
+ * @throws CommandError if there are such records and no `force`
  */
 export const refuseUnparked = async (
   identity: Identity,
@@ -27,7 +28,7 @@ export const refuseUnparked = async (
   context: CommandContext,
 ): Promise<Positions> => {
   const reachedBy = async (of: Identity) => (await positionsOf(of, context)).map(({ position }) => position)
-  // What the live one has yet to decide is looked at the next time.
+  // Records that the live generation has not decided yet are checked by the next call.
   const decided = await reachedBy(live)
   const reached = (await reachedBy(identity)).map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return reached
@@ -38,7 +39,7 @@ export const refuseUnparked = async (
     for (let waiting = parked; waiting.length > 0; ) {
       const found = await multiGet(
         context.send,
-        // Without its source: a parked record may be large, and only whether it is there counts.
+        // Without its source: a parked record may be large, and only its existence counts.
         waiting.map(_id => ({ _index, _id, _source: false })),
       )
       const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
@@ -59,11 +60,11 @@ export const refuseUnparked = async (
   return reached
 }
 
-/** By the same rules alone: what one has parked the other has parked. */
+/** Same rules, and neither follows another generation: both park the same records. */
 const decideAlike = (a: Identity, b: Identity): boolean =>
   a.rules_version === b.rules_version && a.follows === undefined && b.follows === undefined
 
-/** The ids of what was parked, page by page. @throws CommandError where a part of the index does not answer */
+/** Yields the ids of parked records, page by page. @throws CommandError if a shard does not answer */
 async function* parkedOf(
   generation: string,
   from: Positions,
@@ -71,7 +72,7 @@ async function* parkedOf(
   { send, prefix }: CommandContext,
 ): AsyncGenerator<string[]> {
   const path = `/${indexOf(prefix, generation, 'parked')}`
-  // It is refreshed by nobody else. A shard that is not refreshed lacks its last documents.
+  // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
   const refreshed = await send({ method: 'POST', path: `${path}/_refresh` })
   const { _shards } = refreshed.body as { _shards?: { failed: number } }
   if (refreshed.status !== 200 || (_shards?.failed ?? 0) > 0) {

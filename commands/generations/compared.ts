@@ -1,8 +1,8 @@
 /**
- * The note that two generations were compared: with the positions up to which, and what was found. A swap without a
- * reason stands on it.
- * Promises: no note of what a rebuild had yet to project; no `equal` where a later comparison found a difference; none
- * that leaves out more than was projected by the same programs, from equal documents, since.
+ * The note of a comparison of two generations: compared positions and result. A swap without `--force` needs such a
+ * note.
+ * Promises: no note about records that a rebuild has not projected yet; no `equal` after a later comparison found a
+ * difference; a note expires when too many records have been projected since.
  */
 import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
@@ -15,8 +15,8 @@ import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
 type Positions = readonly number[]
 
 /**
- * The positions that both have reached.
- * @throws CommandError where nothing of a partition would be compared, although one of them has records of it
+ * Returns the positions that both generations have reached.
+ * @throws CommandError if only one of them has records of a partition: nothing of it would be compared
  */
 export const commonPositions = (
   a: readonly [name: string, Positions],
@@ -32,22 +32,22 @@ export const commonPositions = (
     return Math.min(ours, theirs)
   })
 
-export type Compared = {
+export type ComparedPair = {
   readonly a: Identity
   readonly b: Identity
   readonly positions: Positions
-  /** The generations as they were before anything was compared. */
+  /** The generations before the comparison began. */
   readonly before: Generations
 }
 
 /**
- * Writes down what was found. A difference takes the place of any note there is; both names of an older version's note
- * go with it.
- * @returns why nothing was written down; undefined where it was
+ * Stores the result of a comparison. A difference replaces any earlier note, and a note of an older version of this
+ * program is removed.
+ * @returns why the result was not stored; undefined if it was
  */
 export const noteComparison = async (
   found: Comparison['found'],
-  { a, b, positions, before }: Compared,
+  { a, b, positions, before }: ComparedPair,
   { send, prefix }: CommandContext,
 ): Promise<string | undefined> => {
   const names = [a.generation, b.generation]
@@ -80,8 +80,8 @@ export const noteComparison = async (
 }
 
 /**
- * @param reached the positions of the one to be made live
- * @throws CommandError where it was not found equal to the live one, or too long ago
+ * @param reached positions of the generation to be made live
+ * @throws CommandError if it was not found equal to the live one, or too many records ago
  */
 export const assertComparedEqual = (
   now: Pick<Generations, 'compared' | 'verified'>,
@@ -97,7 +97,7 @@ export const assertComparedEqual = (
     const isOld = now.verified[name] === other
     throw refused(
       isOld
-        ? `was found equal to ${other} by an older version of this program, which did not note as of where`
+        ? `was found equal to ${other} by an older version of this program, which did not note the positions`
         : `was not found equal to ${other}`,
     )
   }
@@ -113,7 +113,7 @@ export const assertComparedEqual = (
     note.positions.length !== reached.length ||
     note.positions.some((to, partition) => (reached[partition] ?? 0) < to)
   ) {
-    throw refused(`lies behind where it was found equal to ${other}`)
+    throw refused(`lies behind the positions at which it was found equal to ${other}`)
   }
   const since = reached.reduce((sum, position) => sum + position, 0) - compared
   if (since > Math.max(SWAP_UNCOMPARED_RECORDS, compared / SWAP_UNCOMPARED_PART)) {

@@ -1,26 +1,23 @@
-/**
- * `npm run projection -- diff`: what two generations, or sandboxes, say differently: money, lines, records. Reads, and
- * changes nothing.
- */
+/** `npm run projection -- diff`: compares the money, lines and records of two generations or sandboxes. Read-only. */
 import type { Identity } from '../../projector/kafka/source.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'
 import { differencesOf, type Overview, overviewOf, type Side } from '../documents/compare.ts'
-import { csvHeader, csvOf, ndjsonOf, type Row, type RowKind, tablesOf } from '../documents/rows.ts'
-import { difference } from '../documents/sums.ts'
+import { csvHeader, csvOf, type DifferenceRow, ndjsonOf, type RowKind, tablesOf } from '../documents/rows.ts'
+import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
 import { assertOfOneSource, positionsOf } from './generations.ts'
 import { findAny } from './sandboxes.ts'
 
-export const formats = ['table', 'csv', 'ndjson'] as const
+export const diffFormats = ['table', 'csv', 'ndjson'] as const
 
 export type DiffOptions = {
-  /** Names of generations, or of sandboxes with what marks them. */
+  /** Names of generations, or `sandbox:NAME`. */
   readonly a: string
   readonly b: string
   readonly org: string | undefined
-  readonly format: (typeof formats)[number]
+  readonly format: (typeof diffFormats)[number]
 }
 
 export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: CommandContext): Promise<ExitCode> => {
@@ -36,11 +33,11 @@ export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: C
     const positions = (await positionsOf(identity, context)).map(({ position }) => position)
     const records = positions.reduce((sum, position) => sum + position, 0)
     const wanted = identity.sandbox?.bounds.reduce((sum, bound) => sum + bound, 0) ?? records
-    context.say(`${name} as of ${records} records${records < wanted ? `: it is not whole yet, of ${wanted}` : ''}`)
+    context.say(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
     return { name, generation: identity.generation, positions, context, onlyPartition }
   }
   const [left, right] = [await sideOf(a, ours), await sideOf(b, theirs)]
-  if (org !== undefined && asked === undefined) context.say(`only ${org}, as one of them is of that alone`)
+  if (org !== undefined && asked === undefined) context.say(`only ${org}: one side has no other organization`)
 
   const [before, after] = [await overviewOf(left, org), await overviewOf(right, org)]
   const organizations = [...new Set([...before.digests.keys(), ...after.digests.keys()])].sort()
@@ -66,7 +63,7 @@ export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: C
   return exitCodes.different
 }
 
-/** A sandbox of one organization can be compared in that one only. */
+/** A sandbox of one organization limits the comparison to it. */
 const onlyOrganization = (
   asked: string | undefined,
   ...sides: readonly (readonly [name: string, identity: Identity])[]
@@ -75,13 +72,13 @@ const onlyOrganization = (
   for (const [name, { sandbox }] of sides) {
     const org = sandbox?.org ?? undefined
     if (org === undefined || org === only) continue
-    if (only !== undefined) throw new CommandError(`${name} is of ${org} only: nothing of ${only} is in it`)
+    if (only !== undefined) throw new CommandError(`${name} has only ${org}, and nothing of ${only}`)
     only = org
   }
   return only
 }
 
-type Writer = { readonly row: (row: Row) => void; readonly organizationEnds: () => void }
+type Writer = { readonly row: (row: DifferenceRow) => void; readonly organizationEnds: () => void }
 
 const createWriter = (
   format: DiffOptions['format'],
@@ -93,7 +90,7 @@ const createWriter = (
     const textOf = format === 'csv' ? csvOf : ndjsonOf
     return { row: row => out(textOf(row)), organizationEnds: () => undefined }
   }
-  let rows: Row[] = []
+  let rows: DifferenceRow[] = []
   const flush = (): void => {
     if (rows.length > 0) out(tablesOf(rows, names))
     rows = []
@@ -101,14 +98,14 @@ const createWriter = (
   return {
     row: row => {
       rows.push(row)
-      // Columns are as wide as what is in them: not of more than this at once.
+      // Column widths are computed from the buffered rows: limits the buffer.
       if (rows.length === TABLE_ROWS) flush()
     },
     organizationEnds: flush,
   }
 }
 
-/** Over all that was compared, equal or not. */
+/** Totals over all compared organizations, equal ones included. */
 const sayTotals = (
   { money: a }: Overview,
   { money: b }: Overview,
@@ -117,6 +114,6 @@ const sayTotals = (
 ): void => {
   for (const key of [...new Set([...a.keys(), ...b.keys()])].sort()) {
     const [before, after] = [a.get(key) ?? '0', b.get(key) ?? '0']
-    say(`${key}: ${before} in ${names[0]}, ${after} in ${names[1]}, difference ${difference(before, after)}`)
+    say(`${key}: ${before} in ${names[0]}, ${after} in ${names[1]}, difference ${subtract(before, after)}`)
   }
 }

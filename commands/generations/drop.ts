@@ -1,8 +1,8 @@
 /**
- * `npm run projection -- drop`: lets a generation go that is not live. Its steps, each of which can be the last one:
- * its name is taken out of the live document, so that projectors and rebuilds let go of it; all of them are waited for;
- * its indices are deleted, then its positions, then its own document. Promises: what was begun can be dropped again,
- * until nothing of it is left.
+ * `npm run projection -- drop`: deletes a generation that is not live. Each step may be the last one that runs: removes
+ * its name from the live document, so that projectors and rebuilds stop writing it; waits for all of them; deletes its
+ * indices, then its positions, then its own document. Promises: an interrupted `drop` can be repeated until nothing of
+ * the generation is left.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
@@ -30,7 +30,7 @@ export const drop = async (
   }
   const live = await identityOf(now.live, context)
   const admin = await connectAdmin(context.kafka, stack)
-  // On another cluster the group of the projectors would look empty.
+  // On another cluster the projectors' group would look empty.
   assertSameSource(live, await describeSource(admin, context.topics.events))
   await takeOut(generation, context)
   const group = `${groupId}-${generation}`
@@ -41,11 +41,11 @@ export const drop = async (
   return exitCodes.done
 }
 
-/** Takes the name out, in one change of the very state in which nothing spoke against it. @throws CommandError */
+/** Removes the name, in one change of exactly the state that was checked. @throws CommandError */
 const takeOut = async (generation: string, context: CommandContext): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
   for (let isOut = false; !isOut; ) {
-    // The positions of the one before are still needed where a swap was not brought to its end.
+    // `settle` needs the positions of the previous generation if a swap was interrupted.
     await settle(steps)
     const seen = await readAll(context)
     if (seen.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)
@@ -57,16 +57,14 @@ const takeOut = async (generation: string, context: CommandContext): Promise<voi
   }
 }
 
-/** @throws CommandError while another one takes over what this one parked */
+/** @throws CommandError while another generation still needs what this one parked */
 const refuseFollowed = async (generation: string, all: Generations, context: CommandContext): Promise<void> => {
   for (const name of namesOf(all)) {
     if (name === generation) continue
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
-    // Its rebuild was begun, and has yet to say whether it follows another one.
+    // Its rebuild has begun, but has not stored yet which generation it follows.
     if (identity === undefined && all.building === name) {
-      throw new CommandError(
-        `${name} is just being begun: go on with it (npm run projection -- rebuild), or drop it first`,
-      )
+      throw new CommandError(`${name} was just begun: continue it (npm run projection -- rebuild), or drop it first`)
     }
     if (identity?.follows !== generation) continue
     const from = all.alone[name]
@@ -110,7 +108,7 @@ const untilNobodyWrites = async (
   const began = now()
   let seen = await look()
   let quietSince = began
-  say(`waits until no projector keeps ${generation} up any more`)
+  say(`waiting until no projector keeps ${generation} up any more`)
   for (;;) {
     await sleep(QUIET_LOOK_MS)
     const found = await look()

@@ -1,4 +1,4 @@
-/** What there is: generations by name, each with what it is to readers and how far it is. */
+/** The generations: names, roles, positions, deletion. */
 import type { Admin } from 'kafkajs'
 import { multiGet, type Request } from '../../projector/elasticsearch/client.ts'
 import { type Generations, readGenerations } from '../../projector/generations/generations.ts'
@@ -9,21 +9,21 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findRemains, isWhole } from './remains.ts'
 
-/** @throws CommandError where nothing was projected under this prefix */
+/** @throws CommandError if nothing was projected under this prefix */
 export const readAll = async ({ send, prefix }: CommandContext): Promise<Generations> => {
   const generations = await readGenerations({ request: send, prefix })
   if (generations) return generations
   throw new CommandError(`nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}`)
 }
 
-/** @throws CommandError for a name that is none */
+/** @throws CommandError if there is no generation of this name */
 export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<Identity> => {
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
   throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
 }
 
-/** The published position of every partition, in order. */
+/** Returns the published position of every partition, in order. */
 export const positionsOf = async (
   { generation, partitions }: Pick<Identity, 'generation' | 'partitions'>,
   { send, prefix }: CommandContext,
@@ -39,7 +39,7 @@ export const positionsOf = async (
   })
 }
 
-/** @throws CommandError for two that nobody could compare */
+/** @throws CommandError if their sources differ: they cannot be compared */
 export const assertOfOneSource = (a: Identity, b: Identity): void => {
   for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
     if (a[field] === b[field]) continue
@@ -48,8 +48,8 @@ export const assertOfOneSource = (a: Identity, b: Identity): void => {
 }
 
 /**
- * Deletes all that there is of one that nobody reads or writes any more. Its indices go at once, so that nobody ever
- * sees a part of them empty; its own document goes last: until then it can be dropped again.
+ * Deletes everything of a generation that no process reads or writes any more. One request deletes all indices, so that
+ * nobody finds only some of them. Its own document goes last: until then `drop` can be repeated.
  */
 export const deleteGeneration = async (
   generation: string,
@@ -75,7 +75,6 @@ export const namesOf = ({ live, kept, building, previous }: Generations): string
   ...new Set([live, ...kept, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
 ]
 
-/** What a generation is, in words. */
 export const rolesOf = (name: string, { live, kept, building, previous, compared }: Generations): string[] => [
   ...(name === live ? ['live'] : []),
   ...(name === previous ? ['previous'] : []),
@@ -88,7 +87,10 @@ export const rolesOf = (name: string, { live, kept, building, previous, compared
   }),
 ]
 
-export const list = async ({ json }: { readonly json: boolean }, context: CommandContext): Promise<ExitCode> => {
+export const listGenerations = async (
+  { json }: { readonly json: boolean },
+  context: CommandContext,
+): Promise<ExitCode> => {
   const generations = await readAll(context)
   const remains = await findRemains(context)
   const { partitions } = await identityOf(generations.live, context)
@@ -116,11 +118,11 @@ export const list = async ({ json }: { readonly json: boolean }, context: Comman
   return exitCodes.done
 }
 
-/** What to do about one that does not say what it was projected from. */
+/** Advice for a generation without its own document, which names its source. */
 const adviceOf = (name: string, { building }: Generations): string =>
-  `${name === building ? 'npm run projection -- rebuild goes on with it, ' : ''}npm run projection -- drop ${name} removes it`
+  `${name === building ? 'npm run projection -- rebuild continues it, ' : ''}npm run projection -- drop ${name} removes it`
 
-/** Those that are published, of the partitions that have a position. */
+/** Sums the published positions of these partitions. */
 export const recordsOf = async (
   generation: string,
   partitions: readonly number[],

@@ -1,11 +1,11 @@
-/** Says how far a projection is: over and over in one place of a terminal, or a line now and then. */
+/** Shows the progress of a projection: redraws one line of a terminal, or prints a line from time to time. */
 import type { RebuildProgress } from '../../projector/rebuild.ts'
 import { REBUILD_TOLD_MS } from '../limits.ts'
 
 export type ProgressSteps = {
   readonly elapsed: () => number
   readonly say: (line: string) => void
-  /** Shows it, over and over in one place; undefined where nobody looks at a terminal. */
+  /** Redraws the line; undefined without a terminal. */
   readonly draw: ((line: string) => void) | undefined
 }
 

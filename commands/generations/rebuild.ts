@@ -1,8 +1,8 @@
-/** `npm run projection -- rebuild`: makes a generation beside the live one, or goes on with one that was begun. */
+/** `npm run projection -- rebuild`: makes a generation beside the live one, or continues one that was begun. */
 import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
 import { prepareGeneration } from '../../projector/generations/prepare.ts'
 import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
-import { rebuild as makeGeneration, type RebuildContext } from '../../projector/rebuild.ts'
+import { rebuildCommand as makeGeneration, type RebuildContext } from '../../projector/rebuild.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { eventsOptions } from '../../projector/start.ts'
 import type { KafkaContext } from '../context.ts'
@@ -19,7 +19,7 @@ export type RebuildSteps = KafkaContext &
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined
-    /** Another than that of this program, where a test has other rules. */
+    /** Other than this program's, if a test has other rules. */
     readonly rulesVersion?: number
     readonly draw: ProgressSteps['draw']
   }
@@ -32,7 +32,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   const trusted = await identityOf((await readAll(context)).live, context)
   const source = await describeSource(admin, topics.events)
   assertSameSource(trusted, source)
-  // One from before there was a highest number is still there, or what is left of one.
+  // Remains of generations may have higher numbers than `highest`: older versions did not store it.
   const free = await firstFree(context)
   let isNew = false
   const { building } = await changeGenerations(steps, before => {
@@ -46,7 +46,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   if (building === null) throw new Error('a rebuild without a generation')
   const generation = building
   const follows = followedBy(rulesVersion, trusted)
-  /** What goes wrong once somebody has dropped it goes wrong for that reason. */
+  /** If somebody has dropped the generation, reports the drop as the cause of the failure. */
   const unlessDropped = async (error: unknown): Promise<never> => {
     assertNamed(generation, await readAll(context))
     throw error
@@ -62,7 +62,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   if (identity.follows !== follows) {
     throw new CommandError(`${generation} was begun while another generation was live: drop it first`)
   }
-  say(isNew ? `making ${generation}` : `going on with ${generation}`)
+  say(isNew ? `making ${generation}` : `continuing with ${generation}`)
 
   const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
     kafkaWithConnectHook: context.kafkaWithConnectHook,
@@ -85,7 +85,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
     ...(context.testHooks && { testHooks: context.testHooks }),
   }).catch(unlessDropped)
   if (ended === 'stopped') {
-    say(`stopped; the same command goes on with ${generation}`)
+    say(`stopped; the same command continues with ${generation}`)
     return exitCodes.failed
   }
   const { live } = await changeGenerations(steps, before => {
@@ -101,23 +101,18 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   return exitCodes.done
 }
 
-/** @throws CommandError for one that is neither being made nor kept up any more */
+/** @throws CommandError if the generation is neither being built nor kept up to date */
 const assertNamed = (generation: string, { building, kept }: Generations): void => {
   if (building === generation || kept.includes(generation)) return
   const what = `${generation} was dropped meanwhile, and is not kept up`
   throw new CommandError(`${what}: npm run projection -- list shows whether something of it is left`)
 }
 
-/**
- * What a generation of these rules follows: the live one, unless that one decides by the very same rules and no others.
- */
+/** Returns the generation that a new one must follow: the live one, unless both decide by the same rules alone. */
 const followedBy = (rulesVersion: number, live: Identity): string | undefined =>
   live.rules_version === rulesVersion && live.follows === undefined ? undefined : live.generation
 
-/**
- * The first number behind all that generations have, or that something is left of: nothing old may pass for what is
- * made.
- */
+/** A number above those of all generations and their remains: no remains may count as part of the new generation. */
 const firstFree = async (context: KafkaContext): Promise<number> => {
   const numbers = [...(await findRemains(context)).keys()].map(name => Number(/^g(\d{1,9})$/.exec(name)?.[1] ?? 1))
   return Math.max(1, ...numbers) + 1

@@ -1,6 +1,6 @@
 /**
- * What there is of each generation, whole or not: a command that was cut short can leave a name without documents,
- * documents without indices, or indices without a name. All of it is found, so that it can be listed and dropped.
+ * Everything that exists of each generation. An interrupted command can leave a name without documents, documents
+ * without indices, or indices without a name. All of it is found, so that it can be listed and dropped.
  */
 import { controlIndexOf, generationId, indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
@@ -8,14 +8,14 @@ import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
 
 export type Remains = {
-  /** Whether it says what it was projected from: it does so last when it is made, and until last when it is dropped. */
+  /** Whether it has its own document, which names its source. That is written last and deleted last. */
   readonly isGeneration: boolean
   /** Partitions that have a position, in order. */
   readonly positions: readonly number[]
   readonly indices: readonly string[]
 }
 
-/** By name; empty where nothing was projected. */
+/** By name; empty if nothing was projected. */
 export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<string, Remains>> => {
   const documents = await readDocumentNames(context)
   const indices = await readIndexNames(context)
@@ -33,11 +33,10 @@ export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<
   )
 }
 
-/** Whether all of it is there. */
 export const isWhole = ({ isGeneration, positions, indices }: Remains, partitions: number): boolean =>
   isGeneration && positions.length === partitions && indices.length === kinds.length
 
-/** A generation is named like this; the stream of API keys is not. */
+/** Matches generations, but not the stream of API keys. */
 const NAME = '[a-z][a-z0-9]*'
 
 type DocumentName = { readonly name: string; readonly partition: number | undefined }

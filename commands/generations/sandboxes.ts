@@ -1,7 +1,6 @@
 /**
- * Sandboxes: generations that analysts replay into. They lie under a prefix of their own, with a control index of their
- * own, so that nothing that is live can be touched with credentials that may write there only. Elsewhere a sandbox is
- * written `sandbox:NAME`.
+ * Sandboxes: generations that analysts replay into. They have a prefix and a control index of their own: credentials
+ * for that prefix alone cannot touch live indices. In arguments and output a sandbox is `sandbox:NAME`.
  */
 import { StopError } from '../../projector/failures.ts'
 import { readGeneration } from '../../projector/generations/prepare.ts'
@@ -21,13 +20,13 @@ export const written = (name: string): string => `${MARK}${name}`
 export const sandboxIn = (text: string): string | undefined =>
   text.startsWith(MARK) ? text.slice(MARK.length) : undefined
 
-/** Where sandboxes lie. */
+/** Switches to the prefix of the sandboxes. */
 export const inSandbox = <Context extends { readonly prefix: string }>(context: Context): Context => ({
   ...context,
   prefix: sandboxPrefixOf(context.prefix),
 })
 
-/** A generation or a sandbox, and where it lies. @throws CommandError for one that is not there */
+/** Finds a generation or a sandbox, and the context with its prefix. @throws CommandError if there is none */
 export const findAny = async <Context extends CommandContext>(
   text: string,
   context: Context,
@@ -47,18 +46,18 @@ export const findAny = async <Context extends CommandContext>(
 const noSandbox = (name: string): CommandError =>
   new CommandError(`there is no ${written(name)} (npm run projection -- list --sandbox)`)
 
-/** @throws CommandError where a sandbox of that name was made otherwise than is wanted */
+/** @throws CommandError if a sandbox of that name was made with other options */
 export const assertMadeWith = (
   { generation, rules_version, sandbox }: Identity,
   wanted: Omit<SandboxBody, 'bounds'>,
 ): void => {
   const refused = (how: string): CommandError => {
     const what = `${written(generation)} is there already, ${how}`
-    return new CommandError(`${what}: ask for the same, or take another --name, or drop it`)
+    return new CommandError(`${what}: use the same options or another --name, or drop it`)
   }
   if (rules_version !== RULES_VERSION)
     throw refused(`made by version ${rules_version} of the rules; this program has ${RULES_VERSION}`)
-  if (sandbox === undefined) throw refused('and says nothing of what it was made with')
+  if (sandbox === undefined) throw refused('without the options that it was made with')
   if (sandbox.org !== wanted.org) throw refused(`made of ${sandbox.org ?? 'all organizations'}`)
   if (JSON.stringify(sandbox.until) !== JSON.stringify(wanted.until))
     throw refused(`made up to ${untilInWords(sandbox)}`)
@@ -69,7 +68,7 @@ export const assertMadeWith = (
 }
 
 export const untilInWords = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bounds'>): string => {
-  if (until === null) return `where the topic ended then: ${bounds.join(', ')}`
+  if (until === null) return `the end of the topic then: ${bounds.join(', ')}`
   if ('time' in until) return until.time
   return until.offsets.map(([partition, offset]) => `${partition}:${offset}`).join(', ')
 }
@@ -132,6 +131,6 @@ export const dropSandbox = async (
   return exitCodes.done
 }
 
-/** Whose members put their names and the name of the generation behind it. */
+/** The group id to which `eventsOptions` appends the name of a sandbox. */
 export const groupIdOf = (groupId: string): string => `${groupId}-sandbox`
 const groupOf = (groupId: string, name: string): string => `${groupIdOf(groupId)}-${name}`

@@ -1,4 +1,4 @@
-/** How far a generation is, partition by partition, and what was parked; of one organization on request. */
+/** `npm run projection -- status`: positions of a generation, and parked records; of one organization on request. */
 import type { Answer } from '../../projector/elasticsearch/client.ts'
 import { assertSameSource, describeSource, fetchEnds } from '../../projector/kafka/source.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -22,7 +22,7 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const name = options.generation ?? generations.live
   const identity = await identityOf(name, context)
   const positions = await positionsOf(identity, context)
-  // Of another Kafka, or a topic that was made anew, the ends say nothing of this projection.
+  // The ends of another cluster, or of a recreated topic, say nothing about this projection.
   assertSameSource(identity, await describeSource(admin, identity.topic))
   const ends = await fetchEnds(admin, identity.topic)
   const parked = await countParked(indexOf(prefix, name, 'parked'), options.org, context)
@@ -75,7 +75,7 @@ const countParked = async (
 }
 type Bucket = { readonly key: string; readonly doc_count: number }
 
-/** Documents, replaced ones too. */
+/** Counts documents, replaced ones included. */
 const countRecords = async (org: string, generation: string, send: KafkaContext['send'], prefix: string) => {
   const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
   const counts: Record<string, number> = {}
@@ -87,7 +87,7 @@ const countRecords = async (org: string, generation: string, send: KafkaContext[
   return counts
 }
 
-/** @throws CommandError where a part of the index does not answer: the rest is no count */
+/** @throws CommandError if a shard does not answer: the count would be too low */
 const whole = (index: string, { status, body }: Answer): unknown => {
   const { _shards, timed_out } = body as { _shards?: { failed: number }; timed_out?: boolean }
   if (status === 200 && _shards?.failed === 0 && timed_out !== true) return body

@@ -1,13 +1,13 @@
 /**
- * Which generation is live: another one is made so by a single write, which every API process sees with its next
- * request. Promises: only one that has reached what the live one has published, so that no reader's position goes back;
- * only one that was found equal, unless it is forced, with a reason.
+ * Makes another generation live, by a single write that every API process sees with its next request. Promises: the new
+ * generation has reached what the live one has published, so that no reader's position goes back; `verify` found it
+ * equal to the live one, or the operator forces the swap with a reason.
  */
 import { changeGenerations, type Generations, settle } from '../../projector/generations/generations.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { LOOK_MS, NEAR_LOOK_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
+import { NEAR_LOOK_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
@@ -52,8 +52,8 @@ const tell = ({ live, previous }: Pick<Generations, 'live' | 'previous'>, json: 
 }
 
 /**
- * @param mustBeEqual whether it must have been found equal to the one before
- * @throws CommandError when somebody else changed what is live meanwhile
+ * @param mustBeEqual whether `verify` must have found it equal to the generation before
+ * @throws CommandError if somebody else changed the live generation meanwhile
  */
 const makeLive = async (
   generation: string,
@@ -75,7 +75,7 @@ const makeLive = async (
     const reached = (await positionsOf(identity, context)).map(({ position }) => position)
     return now => assertComparedEqual(now, identity, other, reached)
   }
-  // Before it waits; and again in the change itself, as a comparison may have ended meanwhile.
+  // Checked before the waits, and again in the change: another comparison may end meanwhile.
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
   await settle(steps)
@@ -83,7 +83,7 @@ const makeLive = async (
   const near = isFollowing ? SWAP_NEAR_MS : 0
   await untilAsFar(identity, other, near, context)
   await refuseUnparked(identity, other, looked, force, context)
-  // That took a moment, in which the live one has gone on.
+  // That check took time: the live generation has published more.
   await untilAsFar(identity, other, near, context)
   const refuseThen = await refuseUnequal()
   await changeGenerations(steps, now => {
@@ -98,8 +98,8 @@ const makeLive = async (
 }
 
 /**
- * Waits until every position of one has reached that of the other: all at one look or, of one that follows the other,
- * those of a look that is no older than `near` milliseconds.
+ * Waits until every position of a generation has reached the other's: all at one moment or, for a follower, within
+ * `near` milliseconds.
  */
 const untilAsFar = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
   const { generation } = identity
@@ -116,8 +116,8 @@ const untilAsFar = async (identity: Identity, other: Identity, near: number, con
     if (context.now() > until) {
       throw new CommandError(`${generation} is ${behind} records behind ${before}: is a projector running?`)
     }
-    await context.sleep(near === 0 ? LOOK_MS : NEAR_LOOK_MS)
-    // The live one first: what it publishes between the two looks the other one may have, too.
+    await context.sleep(near === 0 ? POLL_MS : NEAR_LOOK_MS)
+    // Reads the live generation first: the other may have what it publishes between the two reads.
     if (context.now() - since >= near) {
       since = context.now()
       wanted = await positionsOf(other, context)

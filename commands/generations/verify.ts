@@ -1,9 +1,8 @@
 /**
- * Whether two generations say the same, as of the positions that both have reached: every document of every
- * organization, with nothing of what came later. Reads, and changes nothing but the note of what was found.
+ * Compares all documents of two generations, as of positions that both have reached. Writes only a note of the result.
  */
 import type { CommandContext } from '../context.ts'
-import { type Difference, differencesOf } from '../documents/find-differences.ts'
+import { type DocumentDifference, documentDifferences } from '../documents/find-differences.ts'
 import { type Summary, summarize } from '../documents/summarize.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SHOWN_CHARACTERS } from '../limits.ts'
@@ -27,7 +26,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
 
   const organizations = [...new Set([...left.keys(), ...right.keys()])].sort()
   const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
-  // Before it is said: nobody who has read of a difference must find an older note that there is none.
+  // Stored before it is printed: after an operator has read of a difference, no older note may still say `equal`.
   const found = differing.length > 0 ? 'different' : 'equal'
   const unnoted = await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
   if (json) {
@@ -44,7 +43,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
     for (const org of differing) {
       if (yetToShow === 0) break
       const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
-      for await (const difference of differencesOf(org, { a, b, positions }, counts, context)) {
+      for await (const difference of documentDifferences(org, { a, b, positions }, counts, context)) {
         context.out(json ? `${JSON.stringify(difference)}\n` : `${inWords(difference, a, b)}\n`)
         if (--yetToShow === 0) break
       }
@@ -53,17 +52,17 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
     return exitCodes.failed
   }
   context.say(`equal: ${organizations.length} organizations, as of ${records} records`)
-  if (unnoted !== undefined) context.say(`this is not noted for a swap: ${unnoted}; compare them again`)
+  if (unnoted !== undefined) context.say(`this is not noted for a swap: ${unnoted}; run verify again`)
   return exitCodes.done
 }
 
-const inWords = ({ kind, id, field, a, b }: Difference, nameA: string, nameB: string): string => {
+const inWords = ({ kind, id, field, a, b }: DocumentDifference, nameA: string, nameB: string): string => {
   if (a === undefined && field === '') return `${kind} ${id}: only in ${nameB}`
   if (b === undefined && field === '') return `${kind} ${id}: only in ${nameA}`
   return `${kind} ${id}: ${printable(field)} is ${shown(a)} in ${nameA}, ${shown(b)} in ${nameB}`
 }
 
-/** A publisher's words, as a terminal may show them: --json has them whole. */
+/** A publisher's text, escaped and cut for a terminal. `--json` prints it whole. */
 const shown = (value: unknown): string => {
   const text = printable(JSON.stringify(value)?.slice(0, SHOWN_CHARACTERS + 1) ?? 'nothing')
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`

@@ -1,7 +1,7 @@
 /**
- * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys like any other; what
- * the API reads is what the projector made of it.
- * Promises: the text of a key is shown once and stored nowhere; what is said to be done was seen in the projection.
+ * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys; the API reads the
+ * documents that the projector makes of it.
+ * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
  */
 import { randomUUID } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
@@ -24,7 +24,7 @@ import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 export type CreateKeyOptions = {
   readonly org: string
   readonly name: string
-  /** Without it the key may not read anything yet. */
+  /** Whether the key may read; otherwise it may do nothing yet. */
   readonly mayRead: boolean
   readonly waitSeconds: number
   readonly json: boolean
@@ -37,14 +37,14 @@ export const createKey = async (options: CreateKeyOptions, context: KafkaContext
   const created_at = new Date(context.now()).toISOString()
   const permissions: 'read'[] = mayRead ? ['read'] : []
   const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at }
-  // Shown when Kafka has it, before the projector does: whatever happens then, this is the only chance to see it.
+  // Shown as soon as Kafka has it, before the projector has: it cannot be shown again, whatever happens next.
   const publish = await prepared(context)
-  const advice = `The API takes ${id} once it is: do not make another one`
+  const advice = `The API accepts ${id} when the projector has caught up: do not make another one`
   await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, advice, () => {
     context.out(json ? `${JSON.stringify({ id, org_id: org, name, permissions, key: text })}\n` : `${text}\n`)
     context.say(`made ${id} of ${org}. This is the only time that its text is shown.`)
   })
-  context.say('The API takes it now.')
+  context.say('The API accepts it now.')
   return exitCodes.done
 }
 
@@ -62,9 +62,9 @@ export const revokeKey = async (
     return exitCodes.done
   }
   const revoked_at = new Date(context.now()).toISOString()
-  const advice = `${id} is revoked once it is: until then the API takes it`
+  const advice = `${id} is revoked when the projector has caught up: until then the API accepts it`
   await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds, advice)
-  context.say(`revoked ${id} of ${org}. Within 5 s no API takes it any more.`)
+  context.say(`revoked ${id} of ${org}. Within 5 s every API refuses it.`)
   return exitCodes.done
 }
 
@@ -94,7 +94,7 @@ type Listed = {
 
 const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<{ keys: Listed[]; total: number }> => {
   const path = `/${apiKeysIndexOf(prefix)}`
-  // Nobody searches this index but an operator: it is refreshed when one does.
+  // Only operators search this index, so the command refreshes it.
   whole(await send({ method: 'POST', path: `${path}/_refresh` }))
   const query = { allow_partial_search_results: false }
   const { hits } = whole(await send({ method: 'POST', path: `${path}/_search`, query, body: searchOf(org) }))
@@ -107,11 +107,11 @@ const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<
   return { keys, total: hits?.total.value ?? 0 }
 }
 
-/** Part of the keys is no answer to which there are. */
+/** @throws StopError for an incomplete answer: keys would be missing from the list */
 const whole = ({ status, body }: { readonly status: number; readonly body: unknown }): Searched => {
   const answer = body as Searched
   if (status === 200 && answer._shards?.failed === 0 && answer.timed_out !== true) return answer
-  throw new StopError('index_missing', `a search of keys is answered ${status}, not whole`)
+  throw new StopError('index_missing', `a search of keys failed or is not complete: ${status}`)
 }
 
 type Searched = {
@@ -142,7 +142,7 @@ const headOf = async (
 
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, stored?: () => void) => Promise<void>
 
-/** Everything is looked at before anything is sent: that this is the topic which the projection is made from. */
+/** Checks that the projection is made from this topic, before anything is sent. */
 const prepared = async (context: KafkaContext): Promise<Publish> => {
   const live = await readLive(context.send, context.prefix)
   const stream = live['api-keys']

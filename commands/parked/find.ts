@@ -1,7 +1,4 @@
-/**
- * Finds parked records: by what is indexed of them, or one by its position. Asks for their bytes only where they are
- * wanted.
- */
+/** Finds parked records by their indexed fields, or one by its position. Reads their bytes only for `readParked`. */
 
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
@@ -12,7 +9,7 @@ import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts
 import { SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 
-/** Which parked records are meant: those that fit everything that is said. */
+/** Selects the parked records that match all given fields. */
 export type Filter = {
   readonly code?: readonly ParkCode[]
   readonly org?: string
@@ -22,23 +19,17 @@ export type Filter = {
 }
 export type Order = 'oldest' | 'newest'
 
-/**
- * What is known of a parked record without its bytes: what is indexed of it, so that Elasticsearch need not load a
- * record to say it.
- */
+/** The indexed fields of a parked record. Elasticsearch returns them without loading the record. */
 export type ParkedFields = Omit<ParkedDocument, 'body' | 'body_bytes'>
 const indexed = ['code', 'org_id', 'type', 'event_id', 'topic', 'partition', 'offset', 'at'] as const
-/** Where a record lies in Kafka: what an operator names it by. */
-export type Position = Pick<ParkedDocument, 'topic' | 'partition' | 'offset'>
+/** The place of a record in Kafka, by which an operator names it. */
+export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offset'>
 
 type Send = Elasticsearch['send']
 
-export const positionOf = ({ topic, partition, offset }: Position): string => parkedId(topic, partition, offset)
+export const positionOf = ({ topic, partition, offset }: RecordPosition): string => parkedId(topic, partition, offset)
 
-/**
- * In order of their time in Kafka, and within a partition always of their position; at most `limit`.
- * @returns how many there are, and those
- */
+/** Returns the number of matches and the first `limit` of them, by time in Kafka, within a partition by position. */
 export const findParked = async (
   send: Send,
   live: Live,
@@ -69,10 +60,7 @@ export const findParked = async (
   return { total, records }
 }
 
-/**
- * How many there are of each code, in the order of the contract's table; codes that nothing was parked for are left
- * out.
- */
+/** Returns the number of records by code, in the order of `parkCodes`, without codes that have none. */
 export const countParked = async (send: Send, live: Live, filter: Filter): Promise<[ParkCode, number][]> => {
   await refresh(send, live)
   const { aggregations } = await search(send, live, {
@@ -87,26 +75,23 @@ export const countParked = async (send: Send, live: Live, filter: Filter): Promi
   })
 }
 
-/**
- * A parked record with its bytes; without them, and with what stands in their place, where they were too large to be
- * kept.
- */
+/** A parked record with its bytes. A record too large to be kept has `leftOut` (length and hash) instead. */
 export type Parked = {
   readonly fields: ParkedFields
   readonly record: RawRecord
   readonly leftOut: ParkedDocument['body']['left_out']
 }
 
-/** Reads records by their positions, in the order asked, as they were last written; undefined where none is parked. */
+/** Reads records by position, in the given order, in real time (no refresh); undefined for one that is not parked. */
 export const readParked = async (
   send: Send,
   live: Live,
-  positions: readonly Position[],
+  positions: readonly RecordPosition[],
 ): Promise<(Parked | undefined)[]> => {
-  const indexOf = (topic: string): string => streamOf(live, topic)?.parkedIndex ?? live.events.parkedIndex
+  const indexOf = (topic: string): string => parkedStreamOf(live, topic)?.parkedIndex ?? live.events.parkedIndex
   const docs = positions.map(position => ({ _index: indexOf(position.topic), _id: positionOf(position) }))
   const found: (Parked | undefined)[] = []
-  // An answer holds the first of them, as many as are not too large together.
+  // `multiGet` returns as many of the first documents as one answer holds.
   while (found.length < docs.length) {
     for (const document of await multiGet(send, docs.slice(found.length))) {
       found.push(document.found ? toParked(document._source as ParkedDocument) : undefined)
@@ -115,8 +100,7 @@ export const readParked = async (
   return found
 }
 
-/** The stream that a topic carries. */
-export const streamOf = (live: Live, topic: string): LiveStream | undefined =>
+export const parkedStreamOf = (live: Live, topic: string): LiveStream | undefined =>
   Object.values(live).find(({ identity }) => identity.topic === topic)
 
 const toParked = ({ body, body_bytes: _, ...fields }: ParkedDocument): Parked => {
@@ -148,13 +132,13 @@ const indicesOf = (live: Live): string =>
     .map(({ parkedIndex }) => parkedIndex)
     .join()
 
-/** Nobody searches these indices but an operator: they are refreshed when one does. */
+/** Only operators search these indices, so each command refreshes them. */
 const refresh = async (send: Send, live: Live): Promise<void> => {
   const { status, body } = await send({ method: 'POST', path: `/${indicesOf(live)}/_refresh` })
   assertWhole('a refresh', status, body)
 }
 
-/** A list of one value each; nothing for what a record does not have. */
+/** Lists of one value each; a field that the record does not have is missing. */
 type Indexed = Readonly<Record<string, readonly unknown[]>>
 const toFields = (fields: Indexed): ParkedFields =>
   Object.fromEntries(indexed.flatMap(name => (fields[name] ? [[name, fields[name][0]]] : []))) as ParkedFields
@@ -178,9 +162,9 @@ const search = async (send: Send, live: Live, query: object): Promise<Answer> =>
   return body as Answer
 }
 
-/** Part of the parked records is not an answer to how many there are. */
+/** An incomplete answer would give a wrong count. */
 const assertWhole = (what: string, status: number, body: unknown): void => {
   const { _shards, timed_out } = body as { _shards?: { failed: number }; timed_out?: boolean }
   if (status === 200 && _shards?.failed === 0 && timed_out !== true) return
-  throw new StopError('index_missing', `${what} of parked records is answered ${status}, not whole`)
+  throw new StopError('index_missing', `${what} of parked records failed or is not complete: ${status}`)
 }

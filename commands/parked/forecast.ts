@@ -1,6 +1,6 @@
 /**
- * What would become of a parked record if it were published again now: decided by the projector's own rules, on the
- * documents as they are, and after the records that were foreseen before it. Reads, and changes nothing.
+ * Predicts the outcome of publishing a parked record again now. The projector's own rules decide it on the stored
+ * documents and on the records that were predicted before it. Read-only.
  */
 
 import { decode } from '../../projector/event/decode.ts'
@@ -23,21 +23,20 @@ export type Outcome =
   | { readonly outcome: 'applied' | 'duplicate' }
   | { readonly outcome: 'parked'; readonly code: ParkCode }
 
-/** `older`: it would be applied, and put an older rep or period over a newer one. */
+/** `older`: would be applied, and would replace a newer rep or period by an older one. */
 export type Forecast = Outcome | { readonly outcome: 'older' }
 
 export type Forecaster = {
   /**
-   * What becomes of it behind everything that is there. It counts for the records after it if it is sent, and only
-   * then.
-   * @param isSent whether it is, if this becomes of it
+   * Predicts the outcome behind all existing records. Later predictions see the record only if it is sent.
+   * @param isSent whether the record is sent if it has this outcome
    */
   readonly next: (parked: Parked, isSent: (forecast: Forecast) => boolean) => Promise<Forecast>
-  /** What became of it at an offset where it lies now. */
+  /** Returns the outcome of a record that was sent, at the offset where it is now. */
   readonly at: (parked: Parked, offset: number) => Promise<Outcome>
 }
 
-/** Behind every offset there is, and far enough from the largest number to count up from here. */
+/** Higher than any real offset, and low enough to count up without losing precision. */
 const BEHIND_ALL = 2 ** 52
 
 export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
@@ -87,15 +86,18 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
   }
 }
 
-/** Where a publisher puts it: by its key. One without a key stays where it was, and is parked again for that. */
+/**
+ * The partition of the record's key, as a publisher chooses it. A record without a key keeps its partition, and is
+ * parked again for that.
+ */
 export const targetPartition = ({ stream, identity }: LiveStream, { fields, record }: Parked): number => {
   if (stream === 'api-keys' || record.key === null) return fields.partition
   return partitionOf(record.key.toString('utf8'), identity.partitions)
 }
 
 /**
- * Whether the rep or period that is current came after this record: by position, or, where the record lay in another
- * partition, by time. What was foreseen before this one came before it.
+ * Whether the current rep or period is newer than this record: by position or, if the record was in another partition,
+ * by time. Records of earlier forecasts count as older.
  */
 const isOlder = (event: ValidEvent, parked: Parked, state: State, stream: LiveStream): boolean => {
   const place = placeOf(event)

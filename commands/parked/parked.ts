@@ -1,4 +1,4 @@
-/** `npm run parked`: what each of its commands does, once its options are read. */
+/** `npm run parked`: its commands, after their options are read. */
 import type { Producer } from 'kafkajs'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -11,12 +11,12 @@ import {
   findParked,
   type Order,
   type ParkedFields,
-  type Position,
+  parkedStreamOf,
   positionOf,
+  type RecordPosition,
   readParked,
-  streamOf,
 } from './find.ts'
-import { countsOf, jsonOf, resultOf, tableOf, textOf, wholeJsonOf } from './print.ts'
+import { countsOf, jsonOf, parkedText, resultOf, tableOf, wholeJsonOf } from './print.ts'
 import { type PublishAgainOptions, type PublishAgainSteps, publishAgain, type Result } from './publish-again.ts'
 
 export type ListOptions = {
@@ -26,7 +26,7 @@ export type ListOptions = {
   readonly json: boolean
 }
 
-export const list = async (options: ListOptions, context: CommandContext): Promise<ExitCode> => {
+export const listParked = async (options: ListOptions, context: CommandContext): Promise<ExitCode> => {
   const { out, say, send, prefix } = context
   const live = await liveOf(context, options.filter)
   const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
@@ -46,8 +46,8 @@ export const count = async (
   return exitCodes.done
 }
 
-export const show = async (
-  { position, as }: { readonly position: Position; readonly as: 'text' | 'json' | 'raw' },
+export const showParked = async (
+  { position, as }: { readonly position: RecordPosition; readonly as: 'text' | 'json' | 'raw' },
   context: CommandContext,
 ): Promise<ExitCode> => {
   const live = await liveOf(context, position)
@@ -58,7 +58,7 @@ export const show = async (
       context.out(line(wholeJsonOf(parked)))
       return exitCodes.done
     case 'text':
-      context.out(`${textOf(parked)}\n`)
+      context.out(`${parkedText(parked)}\n`)
       return exitCodes.done
     case 'raw':
       if (parked.record.value === null) {
@@ -73,8 +73,8 @@ export const show = async (
 }
 
 export type AgainOptions = PublishAgainOptions & {
-  /** These, or all that fit the filter. */
-  readonly positions: readonly Position[]
+  /** These records, or if empty all that match the filter. */
+  readonly positions: readonly RecordPosition[]
   readonly filter: Filter
   readonly json: boolean
 }
@@ -111,7 +111,7 @@ export const again = async (
 
 const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
 
-/** In order of position, however they were named, and each once. */
+/** The selected records in order of position, each once. */
 const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: CommandContext) => {
   if (positions.length === 0) return findParked(send, live, filter, 'oldest', RECORDS_MAX)
   const records: ParkedFields[] = []
@@ -143,7 +143,7 @@ const words = {
 } as const satisfies Record<Result['outcome'], string>
 
 const reasons = {
-  older_than_current: 'a newer one is current; --force puts this one over it',
+  older_than_current: 'a newer one is current; --force replaces it by this one',
   header_without_value: 'it has a header without a value, which cannot be sent',
   header_name_not_utf8: 'it has a header whose name is not UTF-8, which cannot be sent',
   bytes_not_kept: 'it was too large to be kept; Kafka has it',
@@ -156,22 +156,22 @@ const summaryOf = (results: readonly Result[], total: number, { publish }: Publi
   })
   const more = total - results.length
   return [
-    counts.length === 0 ? 'no parked record fits' : counts.join(', '),
-    ...(more > 0 ? [`${more} more fit: run it again with another filter, or once these are dealt with`] : []),
+    counts.length === 0 ? 'no parked record matches' : counts.join(', '),
+    ...(more > 0 ? [`${more} more match: run the command again with another filter, or after these`] : []),
     ...(publish ? [] : ['nothing was published: this was a dry run; --publish does it']),
   ]
 }
 
-/** @throws CommandError where a topic is named that is none of this projection */
+/** @throws CommandError for a topic that is not one of this projection */
 const liveOf = async (
   { send, prefix }: CommandContext,
   ...named: readonly { readonly topic?: string | undefined }[]
 ): Promise<Live> => {
   const live = await readLive(send, prefix)
   for (const { topic } of named) {
-    if (topic === undefined || streamOf(live, topic) !== undefined) continue
+    if (topic === undefined || parkedStreamOf(live, topic) !== undefined) continue
     const topics = Object.values(live).map(({ identity }) => identity.topic)
-    throw new CommandError(`${topic} is no topic of this projection; it has ${topics.join(' and ')}`)
+    throw new CommandError(`${topic} is not a topic of this projection; it has ${topics.join(' and ')}`)
   }
   return live
 }

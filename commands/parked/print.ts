@@ -1,14 +1,11 @@
-/**
- * Parked records as an operator sees them: text for a person, in which nothing a publisher wrote can move the cursor of
- * a terminal, or one line of JSON for a script, with the bytes in base64.
- */
+/** Output of parked records: text for a terminal, without control characters, or JSON with bytes in base64. */
 import { isUtf8 } from 'node:buffer'
 import { SHOWN_BYTES, SHOWN_CHARACTERS } from '../limits.ts'
-import { aligned, cut, printable, timeOf } from '../terminal.ts'
+import { aligned, fitColumn, printable, timeOf } from '../terminal.ts'
 import { type Parked, type ParkedFields, positionOf } from './find.ts'
 import type { Result } from './publish-again.ts'
 
-/** One record a line, below a line of headings. */
+/** A line for each record, below a line of headings. */
 export const tableOf = (records: readonly ParkedFields[]): string => {
   const rows = [
     ['POSITION', 'AT', 'CODE', 'ORGANIZATION', 'TYPE', 'EVENT'],
@@ -17,8 +14,8 @@ export const tableOf = (records: readonly ParkedFields[]): string => {
       timeOf(record.at),
       record.code,
       record.org_id ?? '-',
-      cut(record.type ?? '-'),
-      cut(record.event_id ?? '-'),
+      fitColumn(record.type ?? '-'),
+      fitColumn(record.event_id ?? '-'),
     ]),
   ]
   return aligned(rows)
@@ -32,8 +29,8 @@ export const countsOf = (counts: readonly (readonly [string, number])[]): string
     .join('\n')
 }
 
-/** The record whole, but for what is too long for a screen. */
-export const textOf = ({ fields, record, leftOut }: Parked): string => {
+/** The whole record; cuts what is too long for a screen. */
+export const parkedText = ({ fields, record, leftOut }: Parked): string => {
   const { key, headers, value } = record
   const rows = [
     ['parked as', fields.code],
@@ -53,7 +50,7 @@ export const textOf = ({ fields, record, leftOut }: Parked): string => {
   return [positionOf(fields), aligned(rows), ...shown].join('\n')
 }
 
-/** What a script gets of a record without its bytes. */
+/** JSON of a record, without its bytes. */
 export const jsonOf = ({ topic, partition, offset, at, code, org_id, type, event_id }: ParkedFields) => ({
   position: positionOf({ topic, partition, offset }),
   topic,
@@ -66,7 +63,7 @@ export const jsonOf = ({ topic, partition, offset, at, code, org_id, type, event
   event_id: event_id ?? null,
 })
 
-/** The same with its bytes. */
+/** JSON of a record, with its bytes. */
 export const wholeJsonOf = ({ fields, record: { key, headers, value }, leftOut }: Parked) => ({
   ...jsonOf(fields),
   key: base64(key),
@@ -79,7 +76,7 @@ export const wholeJsonOf = ({ fields, record: { key, headers, value }, leftOut }
   left_out: leftOut ?? null,
 })
 
-/** What a script gets of a record that was, or was not, published again. */
+/** JSON of the result of publishing a record again. */
 export const resultOf = ({ fields, outcome, reason, published }: Result) => ({
   position: positionOf(fields),
   code: fields.code,
@@ -90,7 +87,7 @@ export const resultOf = ({ fields, outcome, reason, published }: Result) => ({
 
 const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))
 
-/** Text as it is, bytes that are none in hex; both cut. */
+/** Text unchanged, other bytes in hex; both cut. */
 const bytesOf = (bytes: Buffer | null): string => {
   if (bytes === null) return 'none'
   if (!isUtf8(bytes)) return hexOf(bytes)

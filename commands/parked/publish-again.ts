@@ -1,13 +1,13 @@
 /**
- * Publishes parked records again, as they are: the same key, headers and bytes, into the same topic, where a publisher
- * puts them today, in order. For what was parked because something it needs came too late, lay in the wrong partition,
- * or was not known to an older version of the rules.
+ * Publishes parked records again, unchanged: the same key, headers and bytes, into the same topic and the partition of
+ * the key, in order. Helps records that came before something they need, were in the wrong partition, or were unknown
+ * to older rules.
  *
- *   wait until all that is in Kafka is published → foresee → send → wait → look what became of it
+ *   wait until all records in Kafka are published → forecast → send → wait → read the outcome
  *
- * Promises: only what would be applied is sent, so that doing it twice changes nothing; without `publish` nothing is
- * sent. Each record that was sent is looked at once the projector is past it; what was sent and not looked at is told
- * as that. Whatever ends the command between, it can be run again.
+ * Promises: sends only records that would be applied, so that a second run changes nothing; without `publish` sends
+ * nothing. Reads and reports the outcome of a sent record after the projector has passed it. If the outcome was not
+ * read, reports the record as `published` or `unknown`. After any interruption the command can be run again.
  */
 import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
 import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
@@ -19,23 +19,23 @@ import { portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError } from '../failures.ts'
 import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
 import { assertRightPlace, assertStillDecides, type Live, type LiveStream, untilPublished } from '../live.ts'
-import { type Parked, type ParkedFields, type Position, positionOf, readParked } from './find.ts'
+import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 
 export type PublishAgainOptions = {
   readonly publish: boolean
-  /** Publishes an older rep or period over a newer one, too. */
+  /** Also publishes an older rep or period over a newer one. */
   readonly force: boolean
   readonly waitSeconds: number
 }
 
-/** What a run did, or would do, about one parked record. */
+/** The result of one parked record: done, or foreseen by a dry run. */
 export type Result = {
   readonly fields: ParkedFields
   /**
-   * `already_there`: it would be a duplicate, so it was not sent. `duplicate`: it was sent, and somebody was quicker.
-   * `published`: it was sent, and the command ended before the projector decided it. `unknown`: Kafka did not say
-   * whether it has it.
+   * `already_there`: would be a duplicate, so not sent. `duplicate`: sent, but an equal record was applied before it.
+   * `published`: sent, but the command ended before the projector decided it. `unknown`: Kafka did not say whether it
+   * stored it.
    */
   readonly outcome:
     | 'would_be_applied'
@@ -46,7 +46,7 @@ export type Result = {
     | 'refused'
     | 'published'
     | 'unknown'
-  /** Why it is refused: the code it would be parked again with, or what else. Of what was parked again, its code. */
+  /** Why a record is refused: the code that it would be parked with, or another reason. Of `parked_again`: its code. */
   readonly reason:
     | ParkCode
     | 'older_than_current'
@@ -54,8 +54,8 @@ export type Result = {
     | 'header_name_not_utf8'
     | 'bytes_not_kept'
     | null
-  /** Where it lies now. */
-  readonly published: Position | null
+  /** The new position of the record. */
+  readonly published: RecordPosition | null
 }
 
 export type PublishAgainSteps = {
@@ -63,15 +63,15 @@ export type PublishAgainSteps = {
   readonly prefix: string
   readonly live: Live
   readonly admin: Admin
-  /** The topics that the settings name. */
+  /** The topics in the settings. */
   readonly topics: Readonly<Record<Stream, string>>
-  /** Connected when the first record is sent. */
+  /** Connects when the first record is sent. */
   readonly producer: () => Promise<Pick<Producer, 'send'>>
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly now: () => number
-  /** Aborted when it is interrupted: nothing more is sent, and what was sent is told. */
+  /** Aborted on interruption: sends nothing more, and reports what was sent. */
   readonly signal: AbortSignal
-  /** Told after each chunk what became of its records. */
+  /** Called after each chunk with its results. */
   readonly tell: (results: readonly Result[]) => void
 }
 
@@ -102,7 +102,7 @@ const publishStream = async (
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
     const plans: Plan[] = []
     for (const item of parked) {
-      // A record that is not sent changes nothing for those after it, whatever the rules say of it.
+      // A record that is not sent must not influence the forecasts after it.
       const forecast = await forecaster.next(item, forecast => planOf(item, forecast, options).send)
       plans.push(planOf(item, forecast, options))
     }
@@ -115,7 +115,7 @@ const publishStream = async (
       steps.tell(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
       throw error
     })
-    // What is there now is read anew: from here on it is no forecast any more.
+    // Drops the forecasts of this chunk: the sent records are now stored and read from there.
     forecaster = createForecaster(stream, read)
     const results = await untilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
       steps.tell(plans.map(plan => publishedOnly(plan, sent.get(plan))))
@@ -139,11 +139,11 @@ const untilDecided = async (
   return results
 }
 
-/** Sent, and not seen to be decided: the wait was too short, or was interrupted. */
-const publishedOnly = ({ result }: Plan, published: Position | undefined): Result =>
+/** Sent, but not known to be decided: the wait was too short or interrupted. */
+const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined): Result =>
   published === undefined ? result : { ...result, outcome: 'published', published }
 
-/** So many records at a time, and so many bytes, or one record. */
+/** Splits records into chunks of CHUNK_RECORDS and CHUNK_BYTES, or of one larger record. */
 async function* chunksOf(
   records: readonly ParkedFields[],
   { parkedIndex: _index }: LiveStream,
@@ -186,11 +186,11 @@ const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptio
   }
 }
 
-/** Where each record that was sent lies now. */
-type Sent = ReadonlyMap<Plan, Position>
+/** The new position of each record that was sent. */
+type Sent = ReadonlyMap<Plan, RecordPosition>
 
 const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: PublishAgainSteps): Promise<Sent> => {
-  const sent = new Map<Plan, Position>()
+  const sent = new Map<Plan, RecordPosition>()
   const wanted = plans.filter(({ send }) => send)
   if (wanted.length === 0) return sent
   const { topic } = stream.identity
@@ -201,7 +201,8 @@ const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: Publis
   for (const [place, plan] of wanted.entries()) {
     const partition = partitions[place] ?? 0
     const offset = next.get(partition)
-    if (offset === undefined) throw new CommandError('Kafka did not say where it put a record; run the same again')
+    if (offset === undefined)
+      throw new CommandError('Kafka did not say where it put a record; run the same command again')
     next.set(partition, offset + 1)
     sent.set(plan, { topic, partition, offset })
   }
@@ -209,10 +210,10 @@ const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: Publis
 }
 
 const messageOf = ({ record: { key, value, headers } }: Parked, partition: number): Message => {
-  // Without a prototype: a header may have the name of a member of every object.
+  // No prototype: a header may be named like a member of Object.prototype.
   const named: Record<string, Buffer[]> = Object.create(null)
   for (const [name, header] of headers) named[name] = [...(named[name] ?? []), ...(header === null ? [] : [header])]
-  // The client takes a list of bytes for a header that stands several times; its types do not know.
+  // kafkajs accepts a list of values for a repeated header; its types do not.
   return { key, value, partition, headers: named as IHeaders }
 }
 
@@ -225,7 +226,7 @@ const nextOffsets = (sent: Sent): Map<number, number> => {
 const endsOf = async ({ identity }: LiveStream, { admin }: PublishAgainSteps): Promise<Map<number, number>> =>
   new Map((await fetchEnds(admin, identity.topic)).map(({ partition, end }) => [partition, end]))
 
-/** Looked at where it lies now: parked there, or decided as of there. */
+/** Reads the outcomes at the new positions: parked there, or decided as of there. */
 const outcomesOf = async (
   plans: readonly Plan[],
   sent: Sent,
@@ -242,7 +243,9 @@ const outcomesOf = async (
       const code = parkedAgain.get(positionOf(published))
       const { outcome } = await forecaster.at(plan.parked, published.offset)
       if ((outcome === 'parked') !== (code !== undefined)) {
-        throw new CommandError(`${positionOf(published)} is not what the rules say it is: look at the projector's log`)
+        throw new CommandError(
+          `the projector decided ${positionOf(published)} otherwise than the rules: look at its log`,
+        )
       }
       const { fields } = plan.parked
       if (outcome === 'parked') results.push({ fields, outcome: 'parked_again', reason: code ?? null, published })

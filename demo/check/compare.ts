@@ -1,30 +1,29 @@
-/**
- * Compares what was read with what must be there. Every difference is named: what, expected, got. Empty: all is as
- * published.
- */
+/** Compares the records that were read with the expected ones. Returns every difference: what, expected, got. */
 import { isDeepStrictEqual } from 'node:util'
 import { type ApiRecord, type Expected, type ExpectedParked, sumByCurrency } from '../data/expected.ts'
 
-export type Difference = { readonly what: string; readonly expected: string; readonly got: string }
+export type AnswerDifference = { readonly what: string; readonly expected: string; readonly got: string }
 
 export const lists = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type Lists = Pick<Expected, (typeof lists)[number]>
 
-/** Every list whole and in order, and what its amounts add up to. */
-export const compareLists = (organization: string, expected: Lists, got: Lists): Difference[] => [
+/** Compares whole lists, their order, and the sums of their amounts. */
+export const compareLists = (organization: string, expected: Lists, got: Lists): AnswerDifference[] => [
   ...lists.flatMap(list => compareList(`${organization}, /${list}`, expected[list], got[list])),
   ...compareSums(`${organization}, owed`, 'net_amount', expected.payouts, got.payouts),
   ...compareSums(`${organization}, left through payroll`, 'amount', expected.payroll_files, got.payroll_files),
 ]
 
-const compareList = (what: string, expected: readonly ApiRecord[], got: readonly ApiRecord[]): Difference[] => {
+const compareList = (what: string, expected: readonly ApiRecord[], got: readonly ApiRecord[]): AnswerDifference[] => {
   const places = new Map(got.map((record, place) => [record.id, place]))
   const wanted = new Set(expected.map(({ id }) => id))
   return [
-    ...difference(`${what}: records`, expected.length, got.length),
-    ...difference(`${what}: different ids`, wanted.size, places.size),
+    ...compareValues(`${what}: records`, expected.length, got.length),
+    ...compareValues(`${what}: different ids`, wanted.size, places.size),
     ...expected.flatMap(record => compareRecord(what, record, got[places.get(record.id) ?? -1])),
-    ...got.filter(({ id }) => !wanted.has(id)).flatMap(({ id }) => difference(`${what}, ${id}`, 'not there', 'there')),
+    ...got
+      .filter(({ id }) => !wanted.has(id))
+      .flatMap(({ id }) => compareValues(`${what}, ${id}`, 'not there', 'there')),
     ...compareOrder(what, expected, places),
   ]
 }
@@ -34,18 +33,20 @@ const compareOrder = (
   what: string,
   expected: readonly ApiRecord[],
   places: ReadonlyMap<string, number>,
-): Difference[] => {
+): AnswerDifference[] => {
   const there = expected.filter(({ id }) => places.has(id))
   const place = (record: ApiRecord | undefined) => places.get(record?.id ?? '') ?? -1
   const index = there.findIndex((record, before) => place(record) < place(there[before - 1]))
-  return index < 1 ? [] : difference(`${what}: order`, `${there[index]?.id} after ${there[index - 1]?.id}`, 'before it')
+  return index < 1
+    ? []
+    : compareValues(`${what}: order`, `${there[index]?.id} after ${there[index - 1]?.id}`, 'before it')
 }
 
-/** Field by field, as the very characters. */
-export const compareRecord = (what: string, expected: ApiRecord, got: ApiRecord | undefined): Difference[] => {
-  if (got === undefined) return difference(`${what}, ${expected.id}`, 'there', 'not there')
+/** Compares field by field, as exact characters. */
+export const compareRecord = (what: string, expected: ApiRecord, got: ApiRecord | undefined): AnswerDifference[] => {
+  if (got === undefined) return compareValues(`${what}, ${expected.id}`, 'there', 'not there')
   const fields = new Set([...Object.keys(expected), ...Object.keys(got)])
-  return [...fields].flatMap(field => difference(`${what}, ${expected.id}: ${field}`, expected[field], got[field]))
+  return [...fields].flatMap(field => compareValues(`${what}, ${expected.id}: ${field}`, expected[field], got[field]))
 }
 
 const compareSums = (
@@ -53,23 +54,25 @@ const compareSums = (
   field: 'net_amount' | 'amount',
   expected: readonly ApiRecord[],
   got: readonly ApiRecord[],
-): Difference[] => {
+): AnswerDifference[] => {
   const [wanted, found] = [sumByCurrency(expected, field), sumByCurrency(got, field)]
   const currencies = new Set([...wanted.keys(), ...found.keys()])
   return [...currencies].flatMap(currency =>
-    difference(`${what} in ${currency}`, wanted.get(currency), found.get(currency)),
+    compareValues(`${what} in ${currency}`, wanted.get(currency), found.get(currency)),
   )
 }
 
-/** Records that were refused: each with its code and the bytes it came with, and no other. */
-export const compareParked = (expected: readonly ExpectedParked[], got: readonly ExpectedParked[]): Difference[] => {
+/** Compares parked records: code and bytes. No other record may be parked. */
+export const compareParked = (
+  expected: readonly ExpectedParked[],
+  got: readonly ExpectedParked[],
+): AnswerDifference[] => {
   const asRecords = (parked: readonly ExpectedParked[]): ApiRecord[] =>
     parked.map(({ event_id, code, value }) => ({ id: event_id, code, value })).sort((a, b) => (a.id < b.id ? -1 : 1))
   return compareList('parked', asRecords(expected), asRecords(got))
 }
 
-/** Nothing where both are the same. */
-export const difference = (what: string, expected: unknown, got: unknown): Difference[] =>
+export const compareValues = (what: string, expected: unknown, got: unknown): AnswerDifference[] =>
   isDeepStrictEqual(expected, got) ? [] : [{ what, expected: shown(expected), got: shown(got) }]
 
 const shown = (value: unknown): string => {

@@ -1,8 +1,8 @@
-/** Reads the API as a client does: a key, lists page by page to their end, single records by id. */
+/** Reads the API as a client does: with a key, lists page by page, single records by id. */
 import type { ApiRecord } from '../data/expected.ts'
 
-export type Answer = { readonly status: number; readonly body: Body }
-/** What the bodies of the contract have, of which each has some. */
+export type ApiAnswer = { readonly status: number; readonly body: Body }
+/** Fields of all bodies in the contract; each body has some. */
 type Body = {
   readonly data?: unknown
   readonly has_more?: boolean
@@ -11,15 +11,15 @@ type Body = {
 }
 
 export type ApiReader = {
-  /** Whatever the answer is. */
-  readonly ask: (path: string) => Promise<Answer>
-  /** Every record of a list. Throws when a page is anything but a page. */
+  /** Resolves whatever the status. */
+  readonly ask: (path: string) => Promise<ApiAnswer>
+  /** Reads every record of a list. @throws Error for anything but a page */
   readonly walk: (list: string, read?: (count: number) => void) => Promise<ApiRecord[]>
 }
 
 /** @param base up to and including `/api/v1` */
 export const createApiReader = (base: string, key: string, signal: AbortSignal): ApiReader => {
-  const ask = async (path: string): Promise<Answer> => {
+  const ask = async (path: string): Promise<ApiAnswer> => {
     const answer = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${key}` }, signal })
     return { status: answer.status, body: (await answer.json()) as Body }
   }
@@ -34,15 +34,15 @@ export const createApiReader = (base: string, key: string, signal: AbortSignal):
       records.push(...data)
       read(data.length)
       if (has_more !== true) return records
-      // Otherwise the walk would begin anew, for ever.
-      if (next_cursor === '' || next_cursor === cursor) throw new Error(`GET ${path}: more to come, but no way on`)
+      // Otherwise the walk would start again, for ever.
+      if (next_cursor === '' || next_cursor === cursor) throw new Error(`GET ${path}: has_more, but no new next_cursor`)
       cursor = next_cursor
     }
   }
   return { ask, walk }
 }
 
-/** Does something with every item, so many at a time. Results are in the order of the items. */
+/** Applies `work` to every item, `atOnce` at a time. Results are in the order of the items. */
 export const inParallel = async <Item, Result>(
   items: readonly Item[],
   atOnce: number,

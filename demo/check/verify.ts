@@ -1,25 +1,24 @@
-/** Reads everything back over HTTP, with the keys that were published, and compares it with what was published. */
+/** Reads everything back over HTTP, with the published keys, and compares it with what was published. */
 
 import type { ApiRecord, Expected } from '../data/expected.ts'
-import type { Organization } from '../data/organization.ts'
+import type { DemoOrganization } from '../data/organization.ts'
 import type { Random } from '../data/random.ts'
-import { compareLists, compareRecord, type Difference, difference, lists } from './compare.ts'
+import { type AnswerDifference, compareLists, compareRecord, compareValues, lists } from './compare.ts'
 import { type ApiReader, inParallel } from './read-api.ts'
 
-export type Case = { readonly organization: Organization; readonly expected: Expected }
+export type Case = { readonly organization: DemoOrganization; readonly expected: Expected }
 export type VerifySteps = {
   readonly readerFor: (key: string) => ApiReader
-  /** Told of every record that was read. */
+  /** Called with the number of records read. */
   readonly read: (count: number) => void
   readonly random: Random
 }
 
-/** Of every organization its statements are read, so many; and every superseded payout there is. */
+/** Statements read of each organization. Superseded payouts are all read. */
 const STATEMENTS_READ = 200
-/** Single reads at once. */
 const AT_ONCE = 8
 
-/** How many records are read when nothing is missing. */
+/** Records that are read if none is missing. */
 export const recordsToRead = (cases: readonly Case[]): number =>
   cases.reduce(
     (total, { expected }) =>
@@ -30,8 +29,8 @@ export const recordsToRead = (cases: readonly Case[]): number =>
     0,
   )
 
-export const verify = async (cases: readonly Case[], steps: VerifySteps): Promise<Difference[]> => {
-  const differences: Difference[] = []
+export const verifyAnswers = async (cases: readonly Case[], steps: VerifySteps): Promise<AnswerDifference[]> => {
+  const differences: AnswerDifference[] = []
   for (const [index, each] of cases.entries()) {
     const reader = steps.readerFor(each.organization.keys.reading.text)
     differences.push(...(await verifyLists(each, reader, steps)))
@@ -53,13 +52,13 @@ const verifyLists = async ({ organization, expected }: Case, { walk }: ApiReader
   return compareLists(organization.name, expected, got)
 }
 
-/** What lists do not show: replaced payouts, and the trace of every step. */
+/** Reads what lists do not show: superseded payouts and calculation traces. */
 const verifySingles = async (
   { organization, expected }: Case,
   reader: ApiReader,
   { read, random }: VerifySteps,
-): Promise<Difference[]> => {
-  const verifyOne = async (path: string, record: ApiRecord): Promise<Difference[]> => {
+): Promise<AnswerDifference[]> => {
+  const verifyOne = async (path: string, record: ApiRecord): Promise<AnswerDifference[]> => {
     const { status, body } = await reader.ask(`${path}/${record.id}`)
     if (status === 200) read(1)
     const got = status === 200 ? (body.data as ApiRecord) : undefined
@@ -71,27 +70,31 @@ const verifySingles = async (
   return [...superseded, ...statements].flat()
 }
 
-/** Another organization's record is not there: not by its id, and not as a place to go on from. */
-const verifyApart = async ({ organization }: Case, other: Case, reader: ApiReader): Promise<Difference[]> => {
+/** A record of another organization must be unknown: by its id, and as a cursor. */
+const verifyApart = async ({ organization }: Case, other: Case, reader: ApiReader): Promise<AnswerDifference[]> => {
   const id = other.expected.payouts[0]?.id
   const [single, cursor] = [await reader.ask(`/payouts/${id}`), await reader.ask(`/payouts?starting_after=${id}`)]
   const what = `${organization.name} asks for ${other.organization.name}'s ${id}`
   return [
-    ...difference(what, '404 not_found', `${single.status} ${single.body.error?.code}`),
-    ...difference(`${what} as a cursor`, '400 invalid_cursor', `${cursor.status} ${cursor.body.error?.code}`),
+    ...compareValues(what, '404 not_found', `${single.status} ${single.body.error?.code}`),
+    ...compareValues(`${what} as a cursor`, '400 invalid_cursor', `${cursor.status} ${cursor.body.error?.code}`),
   ]
 }
 
-/** What keys that may not read are answered. */
-const verifyKeys = async ({ organization }: Case, { readerFor }: VerifySteps): Promise<Difference[]> => {
+/** Checks the refusals of keys that may not read. */
+const verifyKeys = async ({ organization }: Case, { readerFor }: VerifySteps): Promise<AnswerDifference[]> => {
   const answerTo = async (key: string): Promise<string> => {
     const { status, body } = await readerFor(key).ask('/reps')
     return `${status} ${body.error?.code}`
   }
   const { revoked, forbidden } = organization.keys
   return [
-    ...difference(`${organization.name}, its revoked key`, '401 unauthorized', await answerTo(revoked.text)),
-    ...difference(`${organization.name}, its key without permission`, '403 forbidden', await answerTo(forbidden.text)),
+    ...compareValues(`${organization.name}, its revoked key`, '401 unauthorized', await answerTo(revoked.text)),
+    ...compareValues(
+      `${organization.name}, its key without permission`,
+      '403 forbidden',
+      await answerTo(forbidden.text),
+    ),
   ]
 }
 

@@ -1,37 +1,45 @@
-/** Periods of an organization, with boundaries at midnight of the time zone in which they were decided. */
+/** Periods of an organization. Boundaries are at midnight in the time zone in which the period is decided. */
 import type { PeriodData } from '../../schemas/events.ts'
 
-export type Kind = PeriodData['kind']
+export type PeriodKind = PeriodData['kind']
 
-/** A period without its ids; `from` and `to` are its boundaries in milliseconds since 1970. */
+/** A period without ids. `from` and `to` are its boundaries in milliseconds since 1970. */
 export type Span = Pick<PeriodData, 'kind' | 'name' | 'timezone' | 'starts_at' | 'ends_at'> & {
   readonly from: number
   readonly to: number
 }
 
-/** In which time zone each kind of period is decided, and the month (1 to 12) in which its year begins. */
-export type Calendar = { readonly zones: Readonly<Record<Kind, string>>; readonly yearBegins: number }
+/** The time zone of each kind of period, and the month (1 to 12) in which the year begins. */
+export type Calendar = { readonly zones: Readonly<Record<PeriodKind, string>>; readonly yearBegins: number }
 
-const lengths: Readonly<Record<Kind, number>> = { month: 1, quarter: 3, year: 12 }
+const lengths: Readonly<Record<PeriodKind, number>> = { month: 1, quarter: 3, year: 12 }
 
-/** Every month, quarter and year that begins in the given years, in the order they end; on a tie the shorter first. */
+/**
+ * Every month, quarter and year that begins in the given years, ordered by end; with the same end the shorter first.
+ */
 export const spansOf = ({ zones, yearBegins }: Calendar, firstYear: number, years: number): Span[] =>
   Object.entries(lengths)
     .flatMap(([kind, months]) =>
       Array.from({ length: (12 * years) / months }, (_, index) =>
-        spanOf(kind as Kind, zones[kind as Kind], firstYear, kind === 'month' ? 1 : yearBegins, index * months),
+        spanOf(
+          kind as PeriodKind,
+          zones[kind as PeriodKind],
+          firstYear,
+          kind === 'month' ? 1 : yearBegins,
+          index * months,
+        ),
       ),
     )
     .sort((a, b) => a.to - b.to)
 
-const spanOf = (kind: Kind, timezone: string, year: number, month: number, later: number): Span => {
+const spanOf = (kind: PeriodKind, timezone: string, year: number, month: number, later: number): Span => {
   const start = midnight(timezone, year, month + later)
   const end = midnight(timezone, year, month + later + lengths[kind])
   const name = nameOf(kind, new Date(Date.UTC(year, month - 1 + later)), later)
   return { kind, name, timezone, starts_at: start.text, ends_at: end.text, from: start.at, to: end.at }
 }
 
-const nameOf = (kind: Kind, start: Date, monthsLater: number): string => {
+const nameOf = (kind: PeriodKind, start: Date, monthsLater: number): string => {
   const year = start.getUTCFullYear()
   if (kind === 'month') return `${start.toLocaleString('en-US', { month: 'long', timeZone: 'UTC' })} ${year}`
   if (kind === 'quarter') return `Q${(Math.floor(monthsLater / 3) % 4) + 1} from ${start.toISOString().slice(0, 7)}`
@@ -40,18 +48,18 @@ const nameOf = (kind: Kind, start: Date, monthsLater: number): string => {
 
 /**
  * The first instant of a month in a time zone, as text with the zone's offset at that instant.
- * @param month counted from 1; beyond 12 it is a month of a later year
+ * @param month counted from 1; above 12 it is a month of a later year
  */
 export const midnight = (timezone: string, year: number, month: number): { text: string; at: number } => {
   const wall = Date.UTC(year, month - 1)
-  // The offset on the wall's date as if it were UTC can be the one before or after a change of clocks: asked twice.
+  // Asked twice: near a change of clocks the offset at the wall time taken as UTC can be wrong.
   const offset = offsetOf(timezone, wall - offsetOf(timezone, wall) * 60_000)
   return { text: `${new Date(wall).toISOString().slice(0, 19)}${offsetText(offset)}`, at: wall - offset * 60_000 }
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Minutes that a zone's clocks are ahead of UTC at an instant. */
+/** Minutes that a zone is ahead of UTC at an instant. */
 const offsetOf = (timezone: string, at: number): number => {
   const format =
     formats.get(timezone) ?? new Intl.DateTimeFormat('en-US', { timeZone: timezone, timeZoneName: 'longOffset' })

@@ -1,20 +1,20 @@
-/** A record of the demo: what goes to Kafka, and what is meant to become of it. */
+/** A record of the demo, and its expected outcome. */
 import type { Message } from 'kafkajs'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { AnyEvent, Stream } from '../../schemas/events.ts'
 import { type Event, toMessage } from './publish.ts'
 
-export type Sent = {
+export type DemoRecord = {
   readonly stream: Stream
   readonly message: Message
-  /** A code where the record breaks a rule on purpose: it is parked with exactly this one. */
+  /** A code if the record breaks a rule on purpose: it must be parked with this code. */
   readonly outcome: 'applied' | 'duplicate' | ParkCode
 }
 
-/** An event that keeps every rule, with its place in time (milliseconds since 1970). */
+/** A valid event and its time (milliseconds since 1970). */
 export type DemoEvent = AnyEvent & Event & { readonly at: number }
 
-/** @param serial tells events of one organization apart; an event that is sent again has the same one */
+/** @param serial unique within an organization; a duplicate has the same one */
 export const eventAt = (at: number, serial: string, event: AnyEvent): DemoEvent => ({
   ...event,
   at,
@@ -25,7 +25,7 @@ export const eventAt = (at: number, serial: string, event: AnyEvent): DemoEvent 
 export const streamOf = ({ type }: Pick<Event, 'type'>): Stream =>
   type.startsWith('commission.api_key.') ? 'api-keys' : 'events'
 
-export const applied = (event: DemoEvent): Sent => ({
+export const applied = (event: DemoEvent): DemoRecord => ({
   stream: streamOf(event),
   message: toMessage(event),
   outcome: 'applied',

@@ -1,7 +1,4 @@
-/**
- * What the API must return, worked out from the very records that were published and nothing else: none of the
- * projector's code is used, so that both cannot be wrong in the same way.
- */
+/** Works out what the API must return, from the published records only, and without code of the projector. */
 import { Decimal } from 'decimal.js'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type {
@@ -11,24 +8,24 @@ import type {
   PayrollRecordedData,
   PayrollVoidedData,
 } from '../../schemas/events.ts'
-import type { Sent } from './demo-record.ts'
+import type { DemoRecord } from './demo-record.ts'
 
 /** A record as the API returns it. */
 export type ApiRecord = Readonly<Record<string, unknown>> & { readonly id: string }
 
-/** Of one organization; every list in the order in which the API must return it. */
+/** Of one organization. Every list is in the order in which the API must return it. */
 export type Expected = {
   readonly reps: readonly ApiRecord[]
   readonly periods: readonly ApiRecord[]
   readonly payouts: readonly ApiRecord[]
   readonly payroll_files: readonly ApiRecord[]
-  /** The payouts that were replaced: on no list, readable by id. */
+  /** Superseded payouts: on no list, readable by id. */
   readonly superseded: readonly ApiRecord[]
-  /** By the id of the payout, current and superseded. */
+  /** By payout id, current and superseded. */
   readonly statements: ReadonlyMap<string, ApiRecord>
 }
 
-export const expectedOf = (org_id: string, sent: readonly Sent[]): Expected => {
+export const expectedOf = (org_id: string, sent: readonly DemoRecord[]): Expected => {
   const books = openBooks()
   for (const { message, outcome } of sent) {
     if (outcome !== 'applied') continue
@@ -47,7 +44,7 @@ export const expectedOf = (org_id: string, sent: readonly Sent[]): Expected => {
 }
 
 type Payroll = Omit<PayrollRecordedData, 'org_id'> & { readonly reverses_id: string | null }
-// A map keeps what is set again in its first place: as the lists of reps and periods do.
+// A map keeps the first place of a key that is set again, as the lists of reps and periods do.
 const openBooks = () => ({
   reps: new Map<string, ApiRecord>(),
   periods: new Map<string, ApiRecord>(),
@@ -96,7 +93,7 @@ const enterPayout = (books: Books, data: PayoutCalculatedData | PayoutRecordedDa
   books.payouts.set(replaced.id, { ...replaced, superseded_by_id: data.id })
 }
 
-/** What only one of the two kinds of payout has. */
+/** Fields that only one of the two kinds of payout has. */
 const unset: { calculated_at?: string; recorded_at?: string; calculation_trace?: object[] } = {}
 
 const enterVoid = (books: Books, data: PayrollVoidedData): void => {
@@ -108,10 +105,10 @@ const enterVoid = (books: Books, data: PayrollVoidedData): void => {
 const withoutOrg = <Data extends { readonly org_id: string }>({ org_id: _, ...rest }: Data): Omit<Data, 'org_id'> =>
   rest
 
-/** A record that must be parked: recognized by the id of its event, with its code and its bytes. */
+/** A record that must be parked, with its code and bytes. The id of its event identifies it. */
 export type ExpectedParked = { readonly event_id: string; readonly code: ParkCode; readonly value: string }
 
-export const expectedParked = (sent: readonly Sent[]): ExpectedParked[] =>
+export const expectedParked = (sent: readonly DemoRecord[]): ExpectedParked[] =>
   sent.flatMap(({ message, outcome }) =>
     outcome === 'applied' || outcome === 'duplicate'
       ? []
@@ -126,7 +123,7 @@ export const expectedParked = (sent: readonly Sent[]): ExpectedParked[] =>
 
 const Exact = Decimal.clone({ precision: 100, toExpNeg: -9e15, toExpPos: 9e15 })
 
-/** Sums of an amount by currency, exact, in the order of their names. */
+/** Exact sums of an amount by currency, ordered by currency. */
 export const sumByCurrency = (records: readonly ApiRecord[], field: 'net_amount' | 'amount'): Map<string, string> => {
   const sums = new Map<string, Decimal>()
   for (const record of records) {

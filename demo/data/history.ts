@@ -1,13 +1,10 @@
-/**
- * What happens to one rep for one period: a payout, sometimes calculated again, paid, the payment voided and made
- * again.
- */
+/** The history of one rep and period: a payout, sometimes recalculated, paid, voided and paid again. */
 import type { AnyEvent, PayrollRecordedData } from '../../schemas/events.ts'
 import type { Span } from './calendar.ts'
 import { type Basis, calculate, makeBasis, opposite, recalculate } from './payout.ts'
 import type { Random } from './random.ts'
 
-export type Pair = {
+export type RepPeriod = {
   readonly org_id: string
   readonly rep_id: string
   readonly period_id: string
@@ -18,7 +15,7 @@ export type Happening = { readonly at: number; readonly event: AnyEvent }
 
 type Step = { readonly at: number; readonly what: 'payout' | 'payment' | 'void' }
 type Payment = PayrollRecordedData
-/** The pair as it stands: the current payout's id and amount, and the payment that is not voided. */
+/** The current state of the pair: its current payout, and the payment that is not voided. */
 type Standing = {
   readonly basis: Basis
   readonly payout: { readonly id: string; readonly amount: string; readonly currency: string } | undefined
@@ -27,8 +24,7 @@ type Standing = {
 
 const DAY = 24 * 60 * 60_000
 
-/** In the order of time. */
-export const historyOf = (pair: Pair, random: Random): Happening[] => {
+export const historyOf = (pair: RepPeriod, random: Random): Happening[] => {
   const happenings: Happening[] = []
   let standing: Standing = { basis: makeBasis(pair.span.kind, random), payout: undefined, payment: undefined }
   for (const { at, what } of plan(pair.span.to, random)) {
@@ -55,7 +51,7 @@ const plan = (end: number, random: Random): Step[] => {
 }
 
 type Taken = { readonly event: AnyEvent; readonly standing: Standing } | undefined
-type Take = (pair: Pair, standing: Standing, at: number, random: Random) => Taken
+type Take = (pair: RepPeriod, standing: Standing, at: number, random: Random) => Taken
 
 const takePayout: Take = (pair, standing, at, random) => {
   const { payout: before } = standing
@@ -84,7 +80,7 @@ const takePayout: Take = (pair, standing, at, random) => {
 
 const currencies = ['EUR', 'USD', 'GBP']
 
-/** An amount taken over from an older system, as it was written there: without cents, or with one digit of them. */
+/** An amount from an older system, in its form: without decimals, or with one. */
 const inWholeUnits = (random: Random) => {
   const amount = `${random.integer(100, 4_000)}${random.pick(['', '.5'])}`
   const description = 'Taken over from the earlier system'
@@ -125,5 +121,5 @@ const takeVoid: Take = ({ org_id }, standing, at, random) => {
 
 const take: Readonly<Record<Step['what'], Take>> = { payout: takePayout, payment: takePayment, void: takeVoid }
 
-/** Milliseconds after its end within which everything about a period has happened. */
+/** Milliseconds after the end of a period in which its whole history happens. */
 export const HISTORY_TAKES = 75 * DAY

@@ -1,21 +1,21 @@
-/** API keys of an organization. Their text is shown by the demo; what is published is its SHA-256. */
+/** API keys of an organization. The demo shows their text, and publishes its SHA-256. */
 import { createHash } from 'node:crypto'
 import type { ApiKeyCreatedData } from '../../schemas/events.ts'
 import { type DemoEvent, eventAt } from './demo-record.ts'
 import type { Random } from './random.ts'
 
-export type Keys = {
-  readonly reading: Key
-  /** Created with the permission to read and revoked. */
-  readonly revoked: Key
-  /** Valid, and not allowed to read. */
-  readonly forbidden: Key
+export type DemoKeys = {
+  readonly reading: DemoKey
+  /** Created with read permission, then revoked. */
+  readonly revoked: DemoKey
+  /** Valid, without read permission. */
+  readonly forbidden: DemoKey
   readonly events: readonly DemoEvent[]
 }
 /** The text is what a client sends. */
-export type Key = { readonly text: string; readonly data: ApiKeyCreatedData }
+export type DemoKey = { readonly text: string; readonly data: ApiKeyCreatedData }
 
-export const makeKeys = (org_id: string, at: number, random: Random): Keys => {
+export const makeKeys = (org_id: string, at: number, random: Random): DemoKeys => {
   const reading = makeKey(org_id, 'Payroll export', ['read'], at, random)
   const revoked = makeKey(org_id, 'Former dashboard', ['read'], at, random)
   const forbidden = makeKey(org_id, 'Not yet allowed', [], at, random)
@@ -33,7 +33,7 @@ export const makeKeys = (org_id: string, at: number, random: Random): Keys => {
   }
 }
 
-const makeKey = (org_id: string, name: string, permissions: 'read'[], at: number, random: Random): Key => {
+const makeKey = (org_id: string, name: string, permissions: 'read'[], at: number, random: Random): DemoKey => {
   const text = `${random.id('demo')}${random.id('').slice(1)}`
   const data: ApiKeyCreatedData = {
     org_id,

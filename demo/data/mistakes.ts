@@ -1,27 +1,24 @@
-/**
- * What a publisher gets wrong, on purpose: each mistake is parked with the code it stands under, and changes nothing
- * else.
- */
+/** Mistakes of a publisher, made on purpose. Each must be parked with its code, and change nothing else. */
 import { Decimal } from 'decimal.js'
 import type { Message } from 'kafkajs'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { EventType } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { applied, type DemoEvent, eventAt, type Sent, streamOf } from './demo-record.ts'
-import type { Key } from './keys.ts'
+import { applied, type DemoEvent, type DemoRecord, eventAt, streamOf } from './demo-record.ts'
+import type { DemoKey } from './keys.ts'
 import { toMessage } from './publish.ts'
 import type { Random } from './random.ts'
 
-/** What the mistakes of one organization are made with: the id of another one, and the partitions of the topic. */
+/** Inputs of mistakes: the id of another organization, and the number of partitions. */
 type Means = { readonly other: string; readonly partitions: number }
 type Fields = Readonly<Record<string, unknown>>
 
 type Mistake = {
   readonly code: ParkCode
-  /** Which event it is made of. */
+  /** Type of the event that it is made from. */
   readonly of: EventType
   readonly where?: (data: Fields) => boolean
-  /** Before the event, which is then the correction; or after it, which it contradicts. */
+  /** Before the event, which then corrects it; or after the event, which it contradicts. */
   readonly place: 'before' | 'after'
   readonly data?: (data: Fields, random: Random) => Fields
   readonly record?: (message: Message, means: Means) => Message
@@ -73,7 +70,7 @@ const mistakes: readonly Mistake[] = [
     data: (data, { id }) => ({ ...data, period_id: id('period') }),
   },
   {
-    // Two calculations that both replace the same payout: the second one comes too late.
+    // Two calculations that replace the same payout: the second one is too late.
     ...calculated,
     code: 'supersedes_mismatch',
     where: data => data.supersedes_id !== null,
@@ -105,10 +102,10 @@ function inAnotherPartition(message: Message, { partitions }: Means): Message {
   return { ...message, partition: (partitionOf(String(message.key), partitions) + 1) % partitions }
 }
 
-/** The events as they are published, with every mistake once and some events sent twice. */
-export const withMistakes = (events: readonly DemoEvent[], means: Means, random: Random): Sent[] => {
-  const before = new Map<DemoEvent, Sent[]>()
-  const after = new Map<DemoEvent, Sent[]>()
+/** The events as they are published: every mistake once, and some events twice. */
+export const withMistakes = (events: readonly DemoEvent[], means: Means, random: Random): DemoRecord[] => {
+  const before = new Map<DemoEvent, DemoRecord[]>()
+  const after = new Map<DemoEvent, DemoRecord[]>()
   for (const mistake of mistakes) {
     const { of, where = () => true, place } = mistake
     const event = random.pick(events.filter(({ type, data }) => type === of && where(data)))
@@ -122,7 +119,7 @@ export const withMistakes = (events: readonly DemoEvent[], means: Means, random:
   })
 }
 
-const make = (mistake: Mistake, event: DemoEvent, means: Means, random: Random): Sent => {
+const make = (mistake: Mistake, event: DemoEvent, means: Means, random: Random): DemoRecord => {
   const { code, data = same, record = same } = mistake
   const changed = { ...event, id: `${event.id}-${code}`, data: data(event.data, random) as DemoEvent['data'] }
   return { stream: streamOf(event), message: record(toMessage(changed), means), outcome: code }
@@ -133,9 +130,9 @@ const same = <Value>(value: Value): Value => value
 const DUPLICATES = 12
 
 /**
- * Some events are sent again: as a retry does it, or by a publisher that starts over, in another envelope and spacing.
+ * Sends some events again: as a retry does, or in another envelope and spacing, as a publisher that starts over does.
  */
-export const withDuplicates = (events: readonly DemoEvent[], random: Random): Sent[] => {
+export const withDuplicates = (events: readonly DemoEvent[], random: Random): DemoRecord[] => {
   const again = new Set(Array.from({ length: DUPLICATES }, () => random.pick(events)))
   return events.flatMap((event, index) => {
     if (!again.has(event)) return [applied(event)]
@@ -152,14 +149,18 @@ export const withDuplicates = (events: readonly DemoEvent[], random: Random): Se
   })
 }
 
-/** An organization that revokes a key it never had, and one that creates a key with the secret of another's. */
-export const withKeyMistakes = (sent: readonly Sent[], others: { readonly reading: Key }, random: Random): Sent[] => {
+/** An organization revokes a key that it never had, and creates a key with the secret of another organization's key. */
+export const withKeyMistakes = (
+  sent: readonly DemoRecord[],
+  others: { readonly reading: DemoKey },
+  random: Random,
+): DemoRecord[] => {
   const first = sent[0]?.message
   const org_id = String(first?.key)
   const at = others.reading.data.created_at
   const unknown = { org_id, id: random.id('key'), revoked_at: at }
   const stolen = { ...others.reading.data, org_id, id: random.id('key') }
-  const bad = (code: ParkCode, event: Parameters<typeof eventAt>[2]): Sent => ({
+  const bad = (code: ParkCode, event: Parameters<typeof eventAt>[2]): DemoRecord => ({
     stream: 'api-keys',
     message: toMessage(eventAt(Date.parse(at), code, event)),
     outcome: code,

@@ -1,31 +1,31 @@
 /**
- * Makes believable organizations, the same ones for the same seed: reps who come and go, periods decided in several
- * time zones, a history for every rep and period, and API keys. What is wrong on purpose is added by mistakes.ts.
+ * Makes believable organizations, the same for the same seed: reps who join and leave, periods in several time zones, a
+ * history for every rep and period, and API keys. mistakes.ts adds the mistakes.
  */
 import type { RepData } from '../../schemas/events.ts'
 import { type Calendar, type Span, spansOf } from './calendar.ts'
-import { applied, type DemoEvent, eventAt, type Sent } from './demo-record.ts'
+import { applied, type DemoEvent, type DemoRecord, eventAt } from './demo-record.ts'
 import { type Happening, HISTORY_TAKES, historyOf } from './history.ts'
-import { type Keys, makeKeys } from './keys.ts'
+import { type DemoKeys, makeKeys } from './keys.ts'
 import { withDuplicates, withKeyMistakes, withMistakes } from './mistakes.ts'
 import { createRandom, type Random } from './random.ts'
 
-export type Organization = {
+export type DemoOrganization = {
   readonly name: string
   readonly id: string
-  readonly keys: Keys
-  /** Everything that is published for it, in order. */
-  readonly sent: readonly Sent[]
+  readonly keys: DemoKeys
+  /** All its records, in the order of publishing. */
+  readonly sent: readonly DemoRecord[]
 }
 
 export type Size = {
-  /** At most so many years of each organization. */
+  /** Most years of each organization. */
   readonly years: number
-  /** Of the topic of commission events: a record is put into a wrong one on purpose. */
+  /** Of the events topic: one mistake uses a wrong partition. */
   readonly partitions: number
 }
 
-export const makeOrganizations = (seed: number, { years, partitions }: Size): Organization[] => {
+export const makeOrganizations = (seed: number, { years, partitions }: Size): DemoOrganization[] => {
   const made = profiles.map((profile, index) => makeOrganization(profile, years, createRandom(seed * 100 + index)))
   const random = createRandom(seed * 100 + profiles.length)
   const [large, small] = made
@@ -51,7 +51,7 @@ const profiles: readonly Profile[] = [
     reps: 33,
     firstYear: 2016,
     years: 10,
-    // Its year is decided by the parent company in London and begins in April.
+    // The parent company in London decides the year, which begins in April.
     calendar: { zones: { month: 'Europe/Berlin', quarter: 'Europe/Berlin', year: 'Europe/London' }, yearBegins: 4 },
     currencies: ['EUR', 'EUR', 'EUR', 'GBP', 'USD'],
   },
@@ -65,7 +65,7 @@ const profiles: readonly Profile[] = [
   },
 ]
 
-type Made = Organization & { readonly events: readonly DemoEvent[] }
+type Made = DemoOrganization & { readonly events: readonly DemoEvent[] }
 
 const makeOrganization = (profile: Profile, years: number, random: Random): Made => {
   const id = random.id('org')
@@ -91,7 +91,7 @@ const makeOrganization = (profile: Profile, years: number, random: Random): Made
   return { name: profile.name, id, keys, events, sent: keys.events.map(applied) }
 }
 
-/** A rep with the instants between which there are payouts, and the currency of the contract. */
+/** A rep, the instants between which there are payouts, and the currency of the contract. */
 type Rep = { readonly data: RepData; readonly currency: string; readonly from: number; readonly to: number }
 
 const givenNames = [
@@ -130,7 +130,7 @@ const makeRep = (
   const [given, family] = [random.pick(givenNames), random.pick(familyNames)]
   const joinsLater = random.chance(0.2)
   const from = joinsLater ? random.integer(first, (first + last) / 2) : first - random.integer(1, 900) * DAY
-  // Every eighth leaves, so that there is always someone who has.
+  // Every eighth rep leaves, so that there is always one.
   const leaves = index % 8 === 3
   const to = leaves ? random.integer((Math.max(from, first) + last) / 2, last) : Number.POSITIVE_INFINITY
   const data: RepData = {

@@ -1,17 +1,17 @@
-/** What a rep gets for a period: deals become line items, and every step from deal to line is in the trace. */
+/** Calculates a payout: deals become line items, and every step from deal to line is in the trace. */
 import { Decimal } from 'decimal.js'
 import type { LineItem, PayoutCalculatedData, TraceStep } from '../../schemas/events.ts'
-import type { Kind } from './calendar.ts'
+import type { PeriodKind } from './calendar.ts'
 import type { Random } from './random.ts'
 
-/** Amounts are never numbers, and never rounded but where a step says so. */
+/** Amounts are never numbers. Only the rounding step rounds. */
 const Exact = Decimal.clone({ precision: 100, toExpNeg: -9e15, toExpPos: 9e15 })
 
-/** What a payout is calculated from. A recalculation changes it and calculates again. */
+/** The inputs of a calculation. A recalculation changes them. */
 export type Basis = {
-  readonly kind: Kind
+  readonly kind: PeriodKind
   readonly deals: readonly Deal[]
-  /** How much of the quota was reached: 1 is all of it. */
+  /** Part of the quota that was reached: 1 is all of it. */
   readonly attainment: string
   readonly corrections: readonly Correction[]
 }
@@ -40,13 +40,13 @@ const customers = [
   'Fjord & Fell Outdoor',
   'Quay Street Architects',
 ]
-const plans: Readonly<Record<Kind, { name: string; deals: [number, number]; rates: readonly string[] }>> = {
+const plans: Readonly<Record<PeriodKind, { name: string; deals: [number, number]; rates: readonly string[] }>> = {
   month: { name: 'Commission', deals: [0, 4], rates: ['0.05', '0.065', '0.0725', '0.0825'] },
   quarter: { name: 'Quota bonus', deals: [1, 3], rates: ['0.01', '0.0125', '0.0175'] },
   year: { name: 'Annual accelerator', deals: [1, 5], rates: ['0.005', '0.00625', '0.0033'] },
 }
 
-export const makeBasis = (kind: Kind, random: Random): Basis => ({
+export const makeBasis = (kind: PeriodKind, random: Random): Basis => ({
   kind,
   deals: Array.from({ length: random.integer(...plans[kind].deals) }, () => ({
     id: random.id('deal'),
@@ -59,7 +59,7 @@ export const makeBasis = (kind: Kind, random: Random): Basis => ({
   corrections: random.chance(0.15) ? [makeCorrection(random)] : [],
 })
 
-/** What is found out later: a deal that was smaller, a rate that was wrong, an amount to be taken back or added. */
+/** Changes the inputs: the amount of a deal, a rate, or an amount that is taken back or added. */
 export const recalculate = (basis: Basis, random: Random): Basis => {
   const [first, ...rest] = basis.deals
   if (first === undefined || random.chance(0.5)) {
@@ -86,7 +86,7 @@ const makeCorrection = (random: Random): Correction =>
         deal_id: null,
       }
 
-/** Deterministic but for the ids of the lines. */
+/** Deterministic, except for the ids of lines. */
 export const calculate = (basis: Basis, random: Random): Calculated => {
   const trace: Omit<TraceStep, 'step'>[] = []
   const lines: Correction[] = basis.deals.map(deal => ({
@@ -97,7 +97,7 @@ export const calculate = (basis: Basis, random: Random): Calculated => {
   }))
   lines.push(...basis.corrections)
   const earned = sum(lines)
-  // Nobody is asked to pay: what is below zero is carried forward.
+  // No rep has to pay back: a negative sum is carried forward.
   if (earned.isNegative()) {
     const amount = earned.neg().toFixed(2)
     lines.push({ category: 'adjusted', description: 'Carried forward to the next period', amount, deal_id: null })
@@ -119,7 +119,7 @@ export const calculate = (basis: Basis, random: Random): Calculated => {
   }
 }
 
-/** The steps of one deal. The ones before the last keep every decimal; the last rounds half to even. */
+/** The steps of one deal. Only the last one rounds: half to even. */
 const stepsOf = (deal: Deal, basis: Basis, trace: Omit<TraceStep, 'step'>[]): string => {
   const credited = new Exact(deal.amount).times(deal.share)
   const commission = credited.times(deal.rate)
@@ -145,12 +145,12 @@ const versions: Readonly<Record<string, string>> = {
 const sum = (lines: readonly { readonly amount: string }[]): Decimal =>
   lines.reduce((total, line) => total.plus(line.amount), new Exact(0))
 
-/** A whole number of the smallest unit, as a decimal with so many places. */
+/** A whole number of the smallest unit as a decimal with `places` decimals. */
 const decimal = (count: number, places: number): string => {
   const digits = String(count).padStart(places + 1, '0')
   return `${digits.slice(0, -places)}.${digits.slice(-places)}`
 }
 const cents = (count: number): string => decimal(count, 2)
 
-/** The amount with the opposite sign, to the same characters otherwise. */
+/** The amount with the opposite sign and the same digits. */
 export const opposite = (amount: string): string => (amount.startsWith('-') ? amount.slice(1) : `-${amount}`)

@@ -1,10 +1,10 @@
 /**
- * How a calculation system publishes: every event is one Kafka record, a CloudEvent in binary mode, keyed by its
- * organization. docs/publishing.md explains each choice made here.
+ * Publishes as a calculation system does. docs/publishing.md explains each choice. Each event is a Kafka record: a
+ * CloudEvent in binary mode, keyed by its organization.
  */
 import kafkajs, { type Kafka, type Message } from 'kafkajs'
 
-/** An event before it is a record. `time` is RFC 3339; `data` is as the schema of the type says. */
+/** An event before it becomes a record. `time` is RFC 3339; `data` follows the schema of the type. */
 export type Event = {
   readonly id: string
   readonly type: string
@@ -12,12 +12,11 @@ export type Event = {
   readonly data: { readonly org_id: string }
 }
 
-/** Who publishes, as a URI reference. It is stored nowhere. */
+/** The publisher, as a URI reference. It is stored nowhere. */
 const SOURCE = '/demo/commission-calculation'
 
-/** One event as a Kafka record. */
 export const toMessage = ({ id, type, time, data }: Event): Message => ({
-  // All events of an organization are in one partition, in the order they were published.
+  // Keeps all events of an organization in one partition, in order.
   key: data.org_id,
   headers: {
     ce_specversion: '1.0',
@@ -32,25 +31,25 @@ export const toMessage = ({ id, type, time, data }: Event): Message => ({
 
 export type Publisher = {
   readonly connect: () => Promise<void>
-  /** Resolves when every record is acknowledged by all replicas. Records are stored in the order given. */
+  /** Resolves when all replicas have acknowledged every record. Keeps the given order. */
   readonly publish: (topic: string, messages: readonly Message[], published?: (count: number) => void) => Promise<void>
   readonly disconnect: () => Promise<void>
 }
 
 export const createPublisher = (kafka: Kafka): Publisher => {
   const producer = kafka.producer({
-    // A send that is tried again is stored once, and acks is `all`.
+    // A retried send is stored once; acks is `all`.
     idempotent: true,
-    // murmur2 of the key, as Java clients do. The projector parks a record that is in another partition.
+    // murmur2 of the key, as in Java clients. The projector parks a record that is in another partition.
     createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-    // A mistyped topic must be an error, not a new topic that forgets after seven days.
+    // A mistyped topic must fail, and not create a topic that deletes records after seven days.
     allowAutoTopicCreation: false,
   })
   return {
     connect: () => producer.connect(),
     disconnect: () => producer.disconnect(),
     publish: async (topic, messages, published = () => {}) => {
-      // The next batch is sent only when the one before is stored: nothing overtakes.
+      // Sends a batch only after the one before is stored, which keeps the order.
       for (const batch of batchesOf(messages)) {
         await producer.send({ topic, messages: [...batch], acks: -1 })
         published(batch.length)
@@ -59,7 +58,7 @@ export const createPublisher = (kafka: Kafka): Publisher => {
   }
 }
 
-/** What one batch may hold: Kafka counts a topic's `max.message.bytes` (9 MiB) for a whole batch, not for a record. */
+/** Limits of a batch: Kafka applies `max.message.bytes` of the topic (9 MiB) to a whole batch, not to a record. */
 const BATCH_BYTES = 1024 * 1024
 const BATCH_RECORDS = 500
 

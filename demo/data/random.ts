@@ -1,13 +1,13 @@
-/** Numbers that look random and are the same for the same seed, on every machine. */
+/** Pseudo-random numbers: the same seed gives the same numbers on every machine. */
 
 export type Random = {
-  /** From 0 up to, not including, 1. */
+  /** From 0 (included) to 1 (excluded). */
   readonly next: () => number
   /** A whole number, both ends included. */
   readonly integer: (lowest: number, highest: number) => number
   readonly chance: (probability: number) => boolean
   readonly pick: <Item>(items: readonly Item[]) => Item
-  /** An id of the contract: its prefix, an underscore and 20 letters or digits. */
+  /** An id of the contract: prefix, underscore, 20 letters or digits. */
   readonly id: (prefix: string) => string
 }
 
@@ -15,7 +15,7 @@ const characters = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 
 /** @param seed a whole number */
 export const createRandom = (seed: number): Random => {
-  // A counter that visits every 32-bit number once, its bits mixed until neighbours have nothing in common.
+  // A counter that visits every 32-bit number once. Mixing its bits makes neighbours unrelated.
   let counter = scramble(seed + 1)
   const next = () => {
     counter = (counter + 0x9e3779b9) | 0

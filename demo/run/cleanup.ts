@@ -1,20 +1,20 @@
-/** Removes what a demo made on services that are not its own. */
+/** Removes what a demo made on services that it did not start. */
 import type { Client } from '@elastic/elasticsearch'
 import kafkajs, { type Kafka } from 'kafkajs'
 import { templateNameOf } from '../../schemas/stored/documents.ts'
-import type { Names } from './installation.ts'
+import type { DemoNames } from './installation.ts'
 
-export const removeTopics = async ({ topics, group }: Names, kafka: Kafka): Promise<void> => {
+export const removeTopics = async ({ topics, group }: DemoNames, kafka: Kafka): Promise<void> => {
   const admin = kafka.admin()
   await admin.connect()
   try {
     const wanted = new Set(Object.values(topics))
-    // Asked first: for a topic that is missing the client tries again for minutes.
+    // The client retries the deletion of a missing topic for minutes.
     const there = (await admin.listTopics()).filter(topic => wanted.has(topic))
     if (there.length > 0) await admin.deleteTopics({ topics: there })
     const { groups } = await admin.listGroups()
     const ours = groups.map(({ groupId }) => groupId).filter(id => id.startsWith(`${group}-`))
-    // A group still has its member for a while when that was killed. Without topics it expires by itself.
+    // The group of a killed process has its member for a while. Without topics the group expires.
     if (ours.length > 0) await admin.deleteGroups(ours).catch(unlessNotEmpty)
   } finally {
     await admin.disconnect()
@@ -25,8 +25,8 @@ const unlessNotEmpty = (error: unknown): void => {
   if (!(error instanceof kafkajs.KafkaJSDeleteGroupsError)) throw error
 }
 
-export const removeIndices = async ({ prefix }: Names, client: Client): Promise<void> => {
-  // By their names: deleting by a pattern is refused by default.
+export const removeIndices = async ({ prefix }: DemoNames, client: Client): Promise<void> => {
+  // By name: Elasticsearch refuses deletion by pattern by default.
   const indices = Object.keys(await client.indices.get({ index: `${prefix}-*` }))
   if (indices.length > 0) await client.indices.delete({ index: indices })
   await client.indices.deleteIndexTemplate({ name: templateNameOf(prefix) }, { ignore: [404] })

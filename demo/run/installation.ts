@@ -1,4 +1,4 @@
-/** A whole installation on given services: topics, projector and API, made and started with what an operator uses. */
+/** An installation on given services: topics, projector and API, started as an operator starts them. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,14 +10,14 @@ import { runTool } from '../../services/run-program.ts'
 import type { Environment, Say } from '../../services/service.ts'
 import { startProcess } from './processes.ts'
 
-export type Names = {
+export type DemoNames = {
   readonly topics: Readonly<Record<Stream, string>>
   readonly prefix: string
   readonly group: string
 }
 
-/** On services that are the demo's own, the names of every manual; on others, names that nobody has. */
-export const namesFor = (run: string | undefined): Names =>
+/** On the demo's own services the names of the manuals; on others unique names. */
+export const namesFor = (run: string | undefined): DemoNames =>
   run === undefined
     ? { topics: { events: 'commission.events', 'api-keys': 'commission.api-keys' }, prefix: 'demo', group: 'demo' }
     : {
@@ -27,32 +27,32 @@ export const namesFor = (run: string | undefined): Names =>
       }
 
 export type Plan = {
-  readonly names: Names
+  readonly names: DemoNames
   readonly partitions: number
-  /** What all processes are started with: addresses of the services, and whatever the user's environment has. */
+  /** Environment of all processes: the user's environment and the addresses of the services. */
   readonly environment: Environment
-  /** The program that runs a TypeScript file, and the arguments before that file. */
+  /** The program that runs a TypeScript file, and its arguments before that file. */
   readonly node: readonly [program: string, ...args: string[]]
   readonly say: Say
   readonly signal: AbortSignal
 }
 
-export type Installation = {
+export type DemoInstallation = {
   /** Of the API, up to and including `/api/v1`. */
   readonly base: string
   readonly apiAdmin: string
   readonly projectorAdmin: string
   readonly folder: string
-  /** What the shell needs before the commands of an operator: names and values, for `export`. */
+  /** Names and values for `export`, which the commands of an operator need. */
   readonly settings: string
-  /** Settles when projector or API ends without having been asked to. */
+  /** Resolves when projector or API ends unasked. */
   readonly died: Promise<Error>
 }
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** What is started is handed to the stack at once, so that nothing stays when a later step fails. */
-export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<Installation> => {
+/** Each started process goes to the stack at once, so that a later failure leaves none behind. */
+export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<DemoInstallation> => {
   const { names, say, signal } = plan
   const ports = { api: await freePort(), apiAdmin: await freePort(), projectorAdmin: await freePort() }
   const at = (port: number) => `http://127.0.0.1:${port}`
@@ -86,7 +86,7 @@ export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<
 
 type Ports = { readonly api: number; readonly apiAdmin: number; readonly projectorAdmin: number }
 
-const settingsOf = ({ topics, prefix, group }: Names, partitions: number, ports: Ports): Environment => ({
+const settingsOf = ({ topics, prefix, group }: DemoNames, partitions: number, ports: Ports): Environment => ({
   KAFKA_EVENTS_TOPIC: topics.events,
   KAFKA_API_KEYS_TOPIC: topics['api-keys'],
   KAFKA_EVENTS_PARTITIONS: String(partitions),
@@ -98,7 +98,7 @@ const settingsOf = ({ topics, prefix, group }: Names, partitions: number, ports:
   API_ADMIN_PORT: String(ports.apiAdmin),
   PROJECTOR_ADMIN_HOST: '127.0.0.1',
   PROJECTOR_ADMIN_PORT: String(ports.projectorAdmin),
-  // The demo asks more in a minute than one key may by default.
+  // The demo exceeds the default rate of one key.
   RATE_LIMIT_REQUESTS: '1000000',
   API_DRAIN_SECONDS: '0',
 })
@@ -125,7 +125,7 @@ const openFolder = (stack: AsyncDisposableStack): string => {
   return folder
 }
 
-/** Milliseconds until a started process must be able to do its work. */
+/** Longest start of a process until it is ready, in milliseconds. */
 const READY_TIME_MAX = 60_000
 
 const untilReady = async (name: string, admin: string, signal: AbortSignal): Promise<void> => {

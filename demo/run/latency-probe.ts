@@ -1,18 +1,15 @@
-/**
- * A third, small organization whose payout is calculated again and again: published one by one, it shows how long it
- * takes from publishing to reading.
- */
+/** A small organization whose payouts, published one by one, measure the time from publishing to reading. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ApiReader } from '../check/read-api.ts'
 import { midnight, spansOf } from '../data/calendar.ts'
-import { applied, eventAt, type Sent } from '../data/demo-record.ts'
+import { applied, type DemoRecord, eventAt } from '../data/demo-record.ts'
 import { makeKeys } from '../data/keys.ts'
-import type { Organization } from '../data/organization.ts'
+import type { DemoOrganization } from '../data/organization.ts'
 import { calculate, makeBasis } from '../data/payout.ts'
 import { createRandom } from '../data/random.ts'
 
-/** `sent` is what comes first; `payouts` is published one by one. */
-export type Pulse = Organization & { readonly payouts: readonly Sent[] }
+/** `sent` is published first, then `payouts` one by one. */
+export type Pulse = DemoOrganization & { readonly payouts: readonly DemoRecord[] }
 
 export const makePulse = (seed: number, count: number): Pulse => {
   const random = createRandom(seed * 100 + 99)
@@ -33,7 +30,7 @@ export const makePulse = (seed: number, count: number): Pulse => {
     eventAt(at, '2', { type: 'commission.period.recorded.v1', data: period }),
   ]
 
-  const payouts: Sent[] = []
+  const payouts: DemoRecord[] = []
   let supersedes_id: string | null = null
   for (let nth = 1; nth <= count; nth++) {
     const id = random.id('payout')
@@ -47,7 +44,7 @@ export const makePulse = (seed: number, count: number): Pulse => {
 }
 
 export type PulseSteps = {
-  readonly publish: (sent: Sent) => Promise<void>
+  readonly publish: (sent: DemoRecord) => Promise<void>
   readonly reader: ApiReader
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
@@ -55,18 +52,15 @@ export type PulseSteps = {
   readonly signal: AbortSignal
 }
 
-/** Milliseconds from one payout to the next, at least. */
+/** Least milliseconds between two payouts. */
 const PACE = 50
-/** Milliseconds between two looks whether it is there. */
+/** Milliseconds between two reads of the list. */
 const LOOK = 2
-/** Milliseconds after which a payout that is not there is a failure. */
+/** Milliseconds after which a missing payout is an error. */
 const VISIBLE_TIME_MAX = 10_000
 
-/**
- * Milliseconds from the moment each payout is handed to the Kafka client until a client of the API reads it from the
- * list.
- */
-export const measure = async (payouts: readonly Sent[], steps: PulseSteps): Promise<number[]> => {
+/** Returns milliseconds for each payout, from passing it to the Kafka client until a client of the API reads it. */
+export const measure = async (payouts: readonly DemoRecord[], steps: PulseSteps): Promise<number[]> => {
   const times: number[] = []
   let cursor = ''
   for (const sent of payouts) {
@@ -94,8 +88,8 @@ const untilListed = async (id: string, cursor: string, { reader, now, signal }: 
   throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIME_MAX / 1000} s`)
 }
 
-/** The value below which so many of a hundred are. */
-export const percentile = (values: readonly number[], hundredths: number): number => {
+/** The value below which `hundredths` percent of the values are. */
+export const percentileOf = (values: readonly number[], hundredths: number): number => {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil((sorted.length * hundredths) / 100) - 1)] ?? Number.NaN
 }

@@ -1,4 +1,4 @@
-/** Runs projector and API as an operator does: processes of their own, that log to a file and stop at SIGTERM. */
+/** Runs projector and API as an operator does: as processes that log to a file and stop on SIGTERM. */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -7,29 +7,28 @@ import { leaveWill } from '../../services/cleanup-on-exit.ts'
 import type { Environment } from '../../services/service.ts'
 
 export type RunningProcess = {
-  /** Settles when it ends without having been asked to, with the end of its log. */
+  /** Resolves when the process ends unasked, with the end of its log. */
   readonly died: Promise<Error>
-  /** Asks it to end, waits, and kills it when it does not. */
+  /** SIGTERM, then SIGKILL if it is still running. */
   readonly stop: () => Promise<void>
 }
 
 export type Program = {
   readonly name: string
-  /** What runs it: the program, and its arguments. */
   readonly command: readonly [program: string, ...args: string[]]
   readonly environment: Environment
   readonly logFile: string
 }
 
-/** Milliseconds a clean stop may take: both promise 10 s. */
+/** Longest clean stop in milliseconds: both promise 10 s. */
 const STOP_TIME_MAX = 12_000
-/** Lines of its log that are shown when it died. */
+/** Lines of the log that are shown when the process died. */
 const LINES_SHOWN = 20
 
-/** It ends with this process, however that ends. */
+/** The process ends with this one, however this one ends. */
 export const startProcess = ({ name, command: [program, ...args], environment, logFile }: Program): RunningProcess => {
   const output = openSync(logFile, 'a')
-  // In a process group of its own: a Ctrl-C in the terminal reaches the demo, which stops it in its turn.
+  // A process group of its own: Ctrl-C in the terminal reaches only the demo, which then stops the process.
   const child = spawn(program, args, { env: environment, stdio: ['ignore', output, output], detached: true })
   closeSync(output)
   const will = child.pid === undefined ? undefined : leaveWill('kill -KILL "$0"', String(child.pid))

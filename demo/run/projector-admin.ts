@@ -1,4 +1,4 @@
-/** What the projector says of itself, read from its admin port as an operator or a monitor does. */
+/** Reads status and metrics from the projector's admin port, as an operator or a monitor does. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 type Partition = {
@@ -10,13 +10,12 @@ type Partition = {
   readonly parked: number
 }
 
-/** Milliseconds without any progress after which waiting is given up. */
+/** Longest wait without progress, in milliseconds. */
 const PATIENCE = 60_000
-/** Milliseconds between two looks. */
 const INTERVAL = 200
 
-/** Waits until every partition is searchable up to its end, and all together hold what was published. */
-export const untilCaughtUp = async (
+/** Waits until every partition is searchable up to its end, and all together have `published` records. */
+export const waitUntilCaughtUp = async (
   admin: string,
   published: number,
   searchable: (count: number) => void,
@@ -44,14 +43,14 @@ export const untilCaughtUp = async (
 
 const readPartitions = async (admin: string, signal: AbortSignal): Promise<readonly Partition[]> => {
   const answer = await fetch(`${admin}/status`, { signal })
-  // Not known at this moment; asked again.
+  // The status is not known at this moment; read again.
   if (!answer.ok) return []
   return ((await answer.json()) as { partitions: Partition[] }).partitions
 }
 
 export type Counts = { readonly applied: number; readonly duplicate: number; readonly parked: number }
 
-/** What became of the records, over both topics, as counted in `/metrics`. */
+/** Outcomes of the records of both topics, from `/metrics`. */
 export const readCounts = async (admin: string, signal: AbortSignal): Promise<Counts> => {
   const answer = await fetch(`${admin}/metrics`, { signal })
   const text = await answer.text()

@@ -1,5 +1,5 @@
 /**
- * The least a calculation system publishes: a key, a rep, a period, a payout, and the payout that replaces it.
+ * The least that a calculation system publishes: a key, a rep, a period, a payout, and the payout that replaces it.
  *
  *   KAFKA_BROKERS=127.0.0.1:9092 npx node demo/run/publish-one.ts
  *
@@ -34,7 +34,7 @@ const period: PeriodData = {
   starts_at: '2026-01-01T00:00:00Z',
   ends_at: '2026-02-01T00:00:00Z',
 }
-/** What the deal is worth, and what 7.5 % of that is: amounts are text, exactly as they shall be read. */
+/** A payout of 7.5 % of a deal. Amounts are text: the API returns the same characters. */
 const payoutOf = (id: string, supersedes_id: string | null, amount: string, commission: string) => {
   const deal_id = 'deal_17'
   const inputs = { amount, rate: '0.075' }
@@ -64,11 +64,10 @@ const payoutOf = (id: string, supersedes_id: string | null, amount: string, comm
   return data
 }
 const payout = payoutOf('payout_First', null, '8250.00', '618.75')
-// The deal grew afterwards: not another amount under the same id, but a payout of its own that names the one it
-// replaces.
+// The deal grew later. That needs a new payout that names the one it replaces, not another amount under the same id.
 const replacement = payoutOf('payout_Second', payout.id, '8260.00', '619.50')
 
-// A key for everybody who reads this file: make your own at random, show it once, and publish its SHA-256.
+// Every reader of this file knows this key. Make your own at random, show it once, and publish its SHA-256.
 const keyText = 'example_key_for_reading_only'
 const key: ApiKeyCreatedData = {
   org_id,

@@ -1,22 +1,19 @@
-/**
- * What the demo shows: publish, wait until it can be read, publish one by one and measure, read everything back,
- * compare.
- */
+/** The scenario: publish, wait until searchable, publish one by one and measure, read everything back, compare. */
 import type { Client } from '@elastic/elasticsearch'
 import type { Stream } from '../../schemas/events.ts'
-import type { Progress, Say } from '../../services/service.ts'
-import { compareParked, type Difference, difference } from '../check/compare.ts'
-import { readParked } from '../check/parked.ts'
+import type { ReportProgress, Say } from '../../services/service.ts'
+import { type AnswerDifference, compareParked, compareValues } from '../check/compare.ts'
+import { readDemoParked } from '../check/parked.ts'
 import { createApiReader } from '../check/read-api.ts'
-import { type Case, recordsToRead, verify } from '../check/verify.ts'
-import type { Sent } from '../data/demo-record.ts'
+import { type Case, recordsToRead, verifyAnswers } from '../check/verify.ts'
+import type { DemoRecord } from '../data/demo-record.ts'
 import { type expectedOf, expectedParked } from '../data/expected.ts'
 import { makeOrganizations } from '../data/organization.ts'
 import type { Publisher } from '../data/publish.ts'
 import { createRandom } from '../data/random.ts'
-import type { Names } from './installation.ts'
+import type { DemoNames } from './installation.ts'
 import { makePulse, measure } from './latency-probe.ts'
-import { type Counts, readCounts, untilCaughtUp } from './projector-admin.ts'
+import { type Counts, readCounts, waitUntilCaughtUp } from './projector-admin.ts'
 
 export type ShowOptions = {
   readonly seed: number
@@ -28,12 +25,12 @@ export type ShowOptions = {
 export type ShowParts = {
   readonly base: string
   readonly projectorAdmin: string
-  readonly names: Names
+  readonly names: DemoNames
   readonly publisher: Publisher
   readonly client: Client
   readonly expect: typeof expectedOf
   readonly say: Say
-  readonly progress: Progress
+  readonly progress: ReportProgress
   readonly now: () => number
   readonly signal: AbortSignal
 }
@@ -46,16 +43,16 @@ export type Figures = {
   readonly counts: Counts
   readonly read: number
   readonly readSeconds: number
-  /** Publish → visible, milliseconds each. */
+  /** From publishing to visible, milliseconds of each. */
   readonly latencies: readonly number[]
 }
 export type Shown = {
   readonly figures: Figures
   readonly cases: readonly Case[]
-  readonly differences: readonly Difference[]
+  readonly differences: readonly AnswerDifference[]
 }
 
-export const show = async (options: ShowOptions, parts: ShowParts): Promise<Shown> => {
+export const runScenario = async (options: ShowOptions, parts: ShowParts): Promise<Shown> => {
   const { say, signal, projectorAdmin } = parts
   const organizations = makeOrganizations(options.seed, options)
   const pulse = makePulse(options.seed, options.pulse)
@@ -76,7 +73,7 @@ export const show = async (options: ShowOptions, parts: ShowParts): Promise<Show
   let read = 0
   const [readSeconds, differences] = await timed(parts, () => readBack(options, cases, parts, count => (read += count)))
   const counts = await readCounts(projectorAdmin, signal)
-  const parked = compareParked(expectedParked(all), await readParked(parts.client, parts.names.prefix))
+  const parked = compareParked(expectedParked(all), await readDemoParked(parts.client, parts.names.prefix))
   return {
     figures: { published: all.length, publishSeconds, searchableSeconds, counts, read, readSeconds, latencies },
     cases,
@@ -84,7 +81,7 @@ export const show = async (options: ShowOptions, parts: ShowParts): Promise<Show
   }
 }
 
-const publish = async (sent: readonly Sent[], { names, publisher, progress }: ShowParts): Promise<void> => {
+const publish = async (sent: readonly DemoRecord[], { names, publisher, progress }: ShowParts): Promise<void> => {
   let done = 0
   const published = (count: number) => {
     done += count
@@ -97,7 +94,7 @@ const publish = async (sent: readonly Sent[], { names, publisher, progress }: Sh
 }
 
 const untilSearchable = async (published: number, { projectorAdmin, progress, signal }: ShowParts): Promise<void> =>
-  untilCaughtUp(projectorAdmin, published, done => progress({ what: 'projecting', done, total: published }), signal)
+  waitUntilCaughtUp(projectorAdmin, published, done => progress({ what: 'projecting', done, total: published }), signal)
 
 const measurePulse = async (
   { name, keys, payouts }: ReturnType<typeof makePulse>,
@@ -118,11 +115,11 @@ const readBack = async (
   cases: readonly Case[],
   { base, say, progress, signal }: ShowParts,
   read: (count: number) => void,
-): Promise<Difference[]> => {
+): Promise<AnswerDifference[]> => {
   const total = recordsToRead(cases)
   say('reading everything back: every list to its end, every replaced payout, a sample of statements')
   let done = 0
-  return verify(cases, {
+  return verifyAnswers(cases, {
     readerFor: key => createApiReader(base, key, signal),
     read: count => {
       done += count
@@ -133,13 +130,13 @@ const readBack = async (
   })
 }
 
-/** What was counted, where it can be compared: after a rebalance the projector counts what it reads again once more. */
-const compareCounts = (sent: readonly Sent[], counts: Counts): Difference[] => {
-  const outcomeOf = ({ outcome }: Sent) => (outcome === 'applied' || outcome === 'duplicate' ? outcome : 'parked')
+/** Compares the counts, unless they are too high: after a rebalance the projector counts records again. */
+const compareCounts = (sent: readonly DemoRecord[], counts: Counts): AnswerDifference[] => {
+  const outcomeOf = ({ outcome }: DemoRecord) => (outcome === 'applied' || outcome === 'duplicate' ? outcome : 'parked')
   const expected = { applied: 0, duplicate: 0, parked: 0 }
   for (const each of sent) expected[outcomeOf(each)]++
   if (counts.applied + counts.duplicate + counts.parked > sent.length) return []
-  return difference('counted by the projector', expected, counts)
+  return compareValues('counted by the projector', expected, counts)
 }
 
 const timed = async <Result>({ now }: ShowParts, work: () => Promise<Result>): Promise<[number, Result]> => {

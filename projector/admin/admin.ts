@@ -1,7 +1,7 @@
 /**
- * The projector's admin port, never a public one: `/livez`, `/readyz` (200 or 503 with the reasons), `/metrics` for
- * Prometheus, `/status`: per topic and partition what is searchable, where it ends, how far behind, how many parked;
- * and `/receipts/…`: what has become of a record.
+ * The projector's admin port, which must not be public: `/livez`, `/readyz` (200, or 503 with the reasons), `/metrics`,
+ * `/status` (per partition what is searchable, the end, the lag, the parked records) and `/receipts/…` (the outcome of
+ * a record).
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -16,7 +16,7 @@ import type { PartitionStatus } from './status.ts'
 export type AdminSteps = {
   readonly health: Pick<Health, 'reasons'>
   readonly registry: Registry
-  /** Generations that are not live and failed: the projector is ready without them. */
+  /** Failed spare generations: the projector is ready without them. */
   readonly failed: () => readonly FailedSpare[]
   readonly clocks: () => ClockState
   /** Undefined when Kafka or Elasticsearch does not answer. */
@@ -83,6 +83,6 @@ const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>
   ],
 ])
 
-/** By name, only where there are any. */
+/** By name; nothing if none failed. */
 const failedOf = (failed: readonly FailedSpare[]) =>
   failed.length > 0 && { failed: Object.fromEntries(failed.map(({ generation, code }) => [generation, code])) }

@@ -1,6 +1,6 @@
 /**
  * `GET /receipts/{topic}/{partition}/{offset}?wait=10` of the admin port. In: a request. Out: the receipt as JSON, or
- * what was wrong with the request: what was expected, and what came. Undefined for any other path.
+ * an error that says what was expected and what was received. Undefined for any other path.
  */
 import type { Stream } from '../../schemas/events.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX } from '../limits.ts'
@@ -9,7 +9,7 @@ import type { Receipts, RecordPlace } from './receipts.ts'
 export const RECEIPT_PATH = '/receipts/{topic}/{partition}/{offset}'
 
 export type ReceiptSteps = Pick<Receipts, 'ask'> & {
-  /** Empty before it is known. */
+  /** Empty until the streams are known. */
   readonly sources: () => readonly Source[]
 }
 type Source = { readonly stream: Stream; readonly topic: string; readonly partitions: number }
@@ -20,7 +20,7 @@ export type ReceiptAnswer = {
   readonly body: string
 }
 
-/** @param gone who asked does not wait any more */
+/** @param gone aborts when the client has disconnected */
 export const answerReceipt = async (
   method: string,
   url: string,
@@ -54,9 +54,9 @@ export const answerReceipt = async (
     case 'not_yet':
       return answered(200, { ...outcome, topic, partition: place.partition, offset: place.offset })
     case 'unavailable':
-      return unavailable('Elasticsearch does not say how far the partition is published')
+      return unavailable('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':
-      return unavailable(`expected at most ${RECEIPTS_WAITING_MAX} receipts to be waited for, got one more`)
+      return unavailable(`expected at most ${RECEIPTS_WAITING_MAX} waiting receipts, got one more`)
     case 'stopping':
       return unavailable('the projector is stopping')
   }
@@ -66,7 +66,7 @@ const pathPattern = /^\/receipts\/([^/?]+)\/([^/?]+)\/([^/?]+)(?:\?(.*))?$/s
 
 type Question = { readonly partition: number; readonly offset: number; readonly wait: number }
 
-/** What is asked for, or what is wrong with it. */
+/** Returns the parsed request, or what is wrong with it. */
 const readQuestion = (partition: string, offset: string, query = ''): Question | string => {
   const parameters = new URLSearchParams(query)
   const unknown = [...parameters.keys()].find(name => name !== 'wait')
@@ -89,15 +89,15 @@ const readQuestion = (partition: string, offset: string, query = ''): Question |
 }
 
 const wholeNumber = /^(?:0|[1-9][0-9]*)$/
-/** Kafka counts partitions in 32 bits. */
+/** Kafka partition numbers have 32 bits. */
 const KAFKA_PARTITION_MAX = 2 ** 31 - 1
 
-/** The beginning of the input, so that its sender can recognize it. */
+/** Quotes the beginning of the input, so that the sender can recognize it. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 100))
 
 const answered = (code: number, body: object, headers: Readonly<Record<string, string>> = {}): ReceiptAnswer => ({
   code,
-  // What is not yet so may be so the next moment.
+  // A `not_yet` can change at any moment.
   headers: { 'cache-control': 'no-store', ...headers },
   body: JSON.stringify(body),
 })

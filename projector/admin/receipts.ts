@@ -1,11 +1,10 @@
 /**
- * Receipts: tells a publisher what has become of a record. Any projector can tell it for any partition; nothing is
- * stored.
- * In: where Kafka put a record, and how long to wait. Out: published (applied or a duplicate), parked with its code, or
- * not yet.
- * Promises: never published where it is parked; all who wait share one look at Elasticsearch, and the next comes a
- * while after it; who waits is answered when the time is over, or at once when the projector stops.
- * Can go wrong: Elasticsearch does not answer (a look that follows may), and more may come than can wait.
+ * Receipts: tell a publisher the outcome of a record. Any projector answers for any partition; nothing is stored. In: a
+ * record's place in Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not
+ * yet.
+ * Promises: a parked record is never reported as published. All waiting requests share one read of Elasticsearch, with
+ * a pause after each. A request is answered when its time is over, and at once when the projector stops.
+ * Can go wrong: Elasticsearch does not answer (a later read may succeed); too many requests wait.
  */
 
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -25,7 +24,7 @@ import {
 import {
   type DocumentAddress,
   type Elasticsearch,
-  type Found,
+  type FoundDocument,
   multiGet,
   type Patience,
   Unavailable,
@@ -33,7 +32,6 @@ import {
 import { StopError } from '../failures.ts'
 import { RECEIPTS_LOOK_INTERVAL_MS, RECEIPTS_LOOK_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 
-/** Where a record is. */
 export type RecordPlace = {
   readonly stream: Stream
   readonly topic: string
@@ -47,11 +45,11 @@ export type Receipt =
 /** A receipt, or why there is none. */
 export type ReceiptOutcome = Receipt | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
 
-/** The receipts of all these records, in their order. @throws Unavailable, StopError: now they cannot be known */
-export type Look = (places: readonly RecordPlace[], signal: AbortSignal) => Promise<Receipt[]>
+/** Returns the receipts of these records, in order. @throws Unavailable, StopError if they cannot be read now */
+export type ReadReceipts = (places: readonly RecordPlace[], signal: AbortSignal) => Promise<Receipt[]>
 
 export type Receipts = {
-  /** @param gone who asked does not wait any more, and is not answered */
+  /** @param gone aborts when the client has disconnected: no answer is needed */
   readonly ask: (place: RecordPlace, milliseconds: number, gone: AbortSignal) => Promise<ReceiptOutcome>
   readonly waiting: () => number
   readonly stop: () => void
@@ -59,14 +57,14 @@ export type Receipts = {
 
 type Waiting = {
   readonly place: RecordPlace
-  /** What the latest look saw. */
+  /** The result of the latest look. */
   seen: ReceiptOutcome | undefined
   timeIsOver: boolean
   readonly settle: (outcome: ReceiptOutcome) => void
   readonly fail: (error: unknown) => void
 }
 
-export const createReceipts = (look: Look, sleep: Patience['sleep']): Receipts => {
+export const createReceipts = (look: ReadReceipts, sleep: Patience['sleep']): Receipts => {
   const waiting = new Set<Waiting>()
   const stopping = new AbortController()
   let isLooking = false
@@ -74,7 +72,7 @@ export const createReceipts = (look: Look, sleep: Patience['sleep']): Receipts =
   const keepLooking = async (): Promise<void> => {
     if (isLooking) return
     isLooking = true
-    // Also after the last has been answered: however quickly one question follows another, looks do not.
+    // Pause also after the last answer: requests in quick succession must not cause reads in quick succession.
     while (waiting.size > 0) {
       await lookForAll()
       await sleep(RECEIPTS_LOOK_INTERVAL_MS, stopping.signal).catch(() => undefined)
@@ -152,14 +150,14 @@ export const createReceipts = (look: Look, sleep: Patience['sleep']): Receipts =
 }
 
 /**
- * Looks in this order: which generation is live now, how far it is published, and what of that is parked. A parked
- * record is stored before the position moves past it, so that where none is found then, there is none.
+ * Reads in this order: the live generation, its positions, its parked records. A parked record is stored before the
+ * position moves past it: a published record that is not found as parked was not parked.
  */
 export const lookInto =
-  (send: Elasticsearch['send'], prefix: string): Look =>
+  (send: Elasticsearch['send'], prefix: string): ReadReceipts =>
   async (places, signal) => {
     const control = controlIndexOf(prefix)
-    const read = async (docs: readonly DocumentAddress[]): Promise<Map<string, Found>> =>
+    const read = async (docs: readonly DocumentAddress[]): Promise<Map<string, FoundDocument>> =>
       new Map((docs.length === 0 ? [] : await multiGet(send, docs, signal)).map(found => [found._id, found]))
     const readControl = async (ids: readonly string[]): Promise<Map<string, unknown>> => {
       const all = await read(ids.map(_id => ({ _index: control, _id })))
@@ -181,7 +179,7 @@ export const lookInto =
     const published = new Map(places.filter(isPublished).map(place => [idOf(place), place.stream]))
     const parkedIndex = (stream: Stream): string =>
       stream === 'events' ? indexOf(prefix, live.body.generation, 'parked') : apiKeysParkedIndexOf(prefix)
-    // Without the bytes that were parked: they may be many.
+    // Only the code: the parked bytes may be many.
     const parked = await read(
       [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] })),
     )

@@ -1,7 +1,4 @@
-/**
- * `/status`: the state of every partition, also of those that other projectors own, read from Kafka and Elasticsearch
- * each time.
- */
+/** `/status`: the state of every partition, also of other projectors, read from Kafka and Elasticsearch each time. */
 import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import { type Elasticsearch, multiGet } from '../elasticsearch/client.ts'
 import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'
@@ -17,7 +14,7 @@ export type PartitionStatus = {
   readonly parked: number
 }
 
-/** Of several streams; undefined where one of them is not known. */
+/** Returns the status of several streams; undefined if one cannot be read. */
 export const statusOfAll = async (
   streams: readonly { readonly identity: Identity; readonly indexOf: (place: 'parked') => string }[],
   prefix: string,
@@ -35,7 +32,7 @@ export const statusOfAll = async (
   }
 }
 
-/** @param parkedIndex where this projection's parked records are */
+/** @param parkedIndex the index of this projection's parked records */
 export const readStatus = async (
   { generation, topic }: Identity,
   parkedIndex: string,

@@ -1,21 +1,21 @@
 /**
- * Batches small requests of several partitions. In: requests of one kind, each for one partition. Out: for each its own
- * answer. While one small request is under way, further ones wait and are then sent together: under low load nothing
- * waits, under high load there are few requests. A large request is sent at once, alone.
- * Promises: each request is answered as if it was sent alone. Where an answer cannot be divided, the requests are sent
+ * Combines small requests of several partitions. In: requests of one kind, each for one partition. Out: an answer for
+ * each. While one small request is under way, further ones wait and are then sent together. So under low load nothing
+ * waits, and under high load there are few requests. A large request is sent at once, alone.
+ * Promises: each request is answered as if it were sent alone. If an answer cannot be divided, its requests are sent
  * again one by one.
  */
 
 import { GATHERED_BYTES, GATHERED_IDS } from '../limits.ts'
-import { type Answer, type Elasticsearch, isForNow, type Request, Unavailable } from './client.ts'
+import { type Answer, type Elasticsearch, isTransient, type Request, Unavailable } from './client.ts'
 
-/** Requests that can go as one. */
-export type Kind = {
+/** Requests that can be combined, and how their answer is divided. */
+export type BatchableKind = {
   readonly sizeOf: (request: Request) => number
-  /** The size of all that go together, at most. */
+  /** The largest size of a combined request. */
   readonly most: number
   readonly together: (requests: readonly Request[]) => Request
-  /** The answers of each, or what each would have failed with; undefined when the answer does not tell them apart. */
+  /** The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided. */
   readonly apart: (answer: Answer, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
 }
 
@@ -27,7 +27,7 @@ type Waiting = {
 }
 
 export const createGather = (
-  { sizeOf, most, together, apart }: Kind,
+  { sizeOf, most, together, apart }: BatchableKind,
   send: Elasticsearch['send'],
 ): Elasticsearch['send'] => {
   let waiting: Waiting[] = []
@@ -86,7 +86,7 @@ const settle = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<vo
   await answer.catch(() => undefined)
 }
 
-/** A signal that is aborted once nobody waits any more. */
+/** Returns a signal that aborts once all requests of the group are aborted. */
 const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
   const nobody = new AbortController()
   const look = (): void => {
@@ -101,8 +101,7 @@ const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Di
   }
 }
 
-/** Bulk requests of documents. */
-export const bulks: Kind = {
+export const bulks: BatchableKind = {
   sizeOf: ({ bulk }) => bulk?.length ?? 0,
   most: GATHERED_BYTES,
   together: requests =>
@@ -113,8 +112,7 @@ export const bulks: Kind = {
   },
 }
 
-/** Realtime multi-gets. */
-export const multiGets: Kind = {
+export const multiGets: BatchableKind = {
   sizeOf: ({ body }) => docsOf(body)?.length ?? 0,
   most: GATHERED_IDS,
   together: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }) as Request,
@@ -125,8 +123,8 @@ export const multiGets: Kind = {
   },
 }
 
-/** Replacements of single documents as they were last seen, which go together as a bulk request. */
-export const replacements: Kind = {
+/** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */
+export const replacements: BatchableKind = {
   sizeOf: () => 1,
   most: GATHERED_IDS,
   together: requests => ({
@@ -165,7 +163,7 @@ const itemsOf = ({ status, body }: Answer): readonly unknown[] | undefined =>
 const docsOf = (body: unknown): readonly unknown[] | undefined =>
   (body as { docs?: readonly unknown[] } | undefined)?.docs
 
-/** What came for each; undefined when it is not as much as was asked for. */
+/** Divides the results; undefined if there are more or fewer than requested. */
 const split = (all: readonly unknown[] | undefined, counts: readonly number[]): unknown[][] | undefined => {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (all?.length !== total) return undefined
@@ -173,11 +171,11 @@ const split = (all: readonly unknown[] | undefined, counts: readonly number[]): 
   return counts.map(count => rest.splice(0, count))
 }
 
-/** The answer to a request of its own, of which an item of a bulk answer tells. */
+/** Converts an item of a bulk response to the answer of a single request; undefined if it is about another document. */
 const answerOf = (item: unknown, place: ReturnType<typeof placeOf>): Answer | Unavailable | undefined => {
   const { index } = (item ?? {}) as { readonly index?: Record<string, unknown> }
   const status = index?.status
   if (index?._id !== place._id || index._index !== place._index || typeof status !== 'number') return undefined
   if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
-  return isForNow(status, index) ? new Unavailable(status) : undefined
+  return isTransient(status, index) ? new Unavailable(status) : undefined
 }

@@ -1,8 +1,7 @@
 /**
- * The answer to a bulk request, as text: a list with the result of each document. Almost always the result is "written"
- * for all of them, in the order in which they were sent. Then the whole text is known, but for one digit of each
- * result. To compare it is a tenth of the work of parsing it and looking at the objects. Any other answer is parsed and
- * read.
+ * The response to a bulk request, as text: a list with the result of each document. Almost always each document was
+ * written, in the order sent. Then the whole text is known, except for one digit of each result. Comparing it takes a
+ * tenth of the time of parsing it. Any other response is parsed.
  */
 import { Serializer } from '@elastic/transport'
 import { Unavailable } from './client.ts'
@@ -15,12 +14,12 @@ export class BulkAnswer {
     this.text = text
   }
 
-  /** @throws Unavailable when it is no JSON */
+  /** @throws Unavailable if the text is not JSON */
   get items(): unknown {
     return this.#parsed.items
   }
 
-  /** What an answer that is none has beside. @throws Unavailable when it is no JSON */
+  /** The error of a failed request. @throws Unavailable if the text is not JSON */
   get error(): unknown {
     return this.#parsed.error
   }
@@ -34,8 +33,7 @@ export class BulkAnswer {
   }
 
   /**
-   * Whether it says of exactly these documents, in this order, that each is written now. "No" may be wrong, "yes" never
-   * is.
+   * Whether the response says that exactly these documents were written, in order. False may be wrong, true never is.
    */
   saysWritten(documents: readonly { readonly index: string; readonly id: string }[]): boolean {
     let expected = BEGINNING
@@ -44,7 +42,7 @@ export class BulkAnswer {
       expected += `${between}{"index":{"_index":"${index}","_id":"${id}",${CREATED}`
       between = ','
     }
-    // No name has a quote in it: these are statuses and nothing else.
+    // Index names and ids contain no quote, so that only statuses are replaced.
     return this.text.replaceAll(REPLACED, CREATED) === `${expected}]}`
   }
 }
@@ -52,7 +50,7 @@ export class BulkAnswer {
 const CREATED = '"status":201}}'
 const REPLACED = '"status":200}}'
 
-/** The client's reader of answers, which leaves those to bulk requests as they are. */
+/** The client's deserializer, which leaves responses to bulk requests as text. */
 export class AnswerReader extends Serializer {
   override deserialize<Body = unknown>(json: string): Body {
     return json.startsWith(BEGINNING) ? (new BulkAnswer(json) as Body) : super.deserialize<Body>(json)

@@ -1,12 +1,11 @@
 /**
- * What the projector asks of Elasticsearch: a few functions over the official client. Each request is tried once here;
- * whether it is tried again is decided in one place, `keepTrying`.
+ * The projector's requests to Elasticsearch, over the official client. Each is tried once: only `keepTrying` retries.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
 import { StopError } from '../failures.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
 
-/** A request that may work when it is tried again: lost connection, time-out, overload, a block on writing. */
+/** A failure that a retry may mend: lost connection, timeout, overload, write block. Status 0: no response. */
 export class Unavailable extends Error {
   override name = 'Unavailable'
   readonly status: number
@@ -16,7 +15,7 @@ export class Unavailable extends Error {
   }
 }
 
-/** The answer is longer than was asked for. */
+/** The response is longer than `answerBytesMax`. */
 export class AnswerTooLong extends Error {
   override name = 'AnswerTooLong'
 }
@@ -29,7 +28,7 @@ export type Request = {
   readonly body?: object | string
   /** Lines of JSON. */
   readonly bulk?: Buffer
-  /** Bytes of an answer that is still read. */
+  /** Longest response that is read, in bytes. */
   readonly answerBytesMax?: number
 }
 
@@ -37,7 +36,7 @@ export type Elasticsearch = {
   /**
    * Sends one request, once.
    * @returns status and body for 2xx, 400, 404, 409 and 413
-   * @throws Unavailable when it may work later; AnswerTooLong; StopError `access_refused`
+   * @throws Unavailable if a retry may succeed; AnswerTooLong; StopError `access_refused`, `write_refused`
    */
   readonly send: (request: Request, signal?: AbortSignal) => Promise<Answer>
 }
@@ -66,11 +65,11 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       return { status: statusCode, body: answer }
     } catch (error) {
       if (!(error instanceof errors.ElasticsearchClientError)) throw error
-      // The client aborts for nothing else but our signal.
+      // Except for our signal, the client aborts only a response that is too long.
       if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
       const answer: unknown = error instanceof errors.ResponseError ? error.body : undefined
-      if (isForNow(status, answer)) throw new Unavailable(status)
+      if (isTransient(status, answer)) throw new Unavailable(status)
       if (answered.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) throw new StopError('access_refused', `Elasticsearch answers ${status}`)
       throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
@@ -78,27 +77,27 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
   },
 })
 
-/** Whether the same request may work later. */
-export const isForNow = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
+/** Whether a retry may succeed. */
+export const isTransient = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
 
-/** A read-only index answers 403: that is a state of the cluster, which ends, not a matter of credentials. */
+/** A read-only index answers 403: a temporary state of the cluster, not a matter of credentials. */
 const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'
 
-/** The machine-readable type of an Elasticsearch error; its reason is never read, it quotes values. */
+/** Returns the type of an Elasticsearch error. Its reason is never read, because it quotes values. */
 export const errorType = (answer: unknown): string | undefined => {
   const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined
   return typeof type === 'string' ? type : undefined
 }
 
-/** A document, and which of its fields are asked for: without that, all; `false` for none, only whether it is there. */
+/** A document to read. `_source`: the fields to read; all if absent; none if `false`, to see whether it exists. */
 export type DocumentAddress = {
   readonly _index: string
   readonly _id: string
   readonly _source?: readonly string[] | false
 }
-/** A document as a realtime multi-get answers it. */
-export type Found = {
+/** A document in the response to a realtime multi-get. */
+export type FoundDocument = {
   readonly _id: string
   readonly found: boolean
   readonly _version: number
@@ -106,16 +105,15 @@ export type Found = {
 }
 
 /**
- * Reads documents by id, as last written whether searchable or not.
- * @returns those of the first that were asked for, in that order: as many as one answer may hold, at least one
- * @throws Unavailable when a shard does not answer; StopError `index_missing`: an index that is gone must not look
- * empty
+ * Reads documents by id in realtime: as last written, searchable or not.
+ * @returns the first documents, in order: as many as one answer may hold, at least one
+ * @throws Unavailable if a shard does not answer; StopError `index_missing`: a missing index must not look empty
  */
 export const multiGet = async (
   send: Elasticsearch['send'],
   docs: readonly DocumentAddress[],
   signal?: AbortSignal,
-): Promise<Found[]> => {
+): Promise<FoundDocument[]> => {
   try {
     return await multiGetAll(send, docs, docs.length > 1 ? MGET_BYTES : undefined, signal)
   } catch (error) {
@@ -129,16 +127,16 @@ const multiGetAll = async (
   docs: readonly DocumentAddress[],
   answerBytesMax: number | undefined,
   signal: AbortSignal | undefined,
-): Promise<Found[]> => {
+): Promise<FoundDocument[]> => {
   const request = { method: 'POST', path: '/_mget', body: { docs }, ...(answerBytesMax && { answerBytesMax }) } as const
   const { status, body } = await send(request, signal)
-  const found = status === 200 ? (body as { docs: (Found & { error?: unknown })[] }).docs : []
+  const found = status === 200 ? (body as { docs: (FoundDocument & { error?: unknown })[] }).docs : []
   for (const [index, { _id, _index }] of docs.entries()) {
     const document = found[index]
     if (errorType(document) === 'index_not_found_exception') throw new StopError('index_missing', _index)
     if (document?.error !== undefined) throw new Unavailable(503)
     if (document?._id !== _id || typeof document.found !== 'boolean') {
-      throw new StopError('write_refused', `a multi-get is answered ${status}, not with what was asked`)
+      throw new StopError('write_refused', `Elasticsearch answers ${status} to a multi-get, with other documents`)
     }
   }
   return found
@@ -147,14 +145,11 @@ const multiGetAll = async (
 export type Patience = {
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>
   readonly random: () => number
-  /** Told of each failed try, and with undefined when a try has worked again. */
+  /** Called with each failure, and with undefined after a success. */
   readonly onTrouble: (trouble: Unavailable | undefined) => void
 }
 
-/**
- * Tries until it works, with growing pauses. Ends only with the answer, with what cannot be tried again, or with the
- * signal.
- */
+/** Retries with exponential backoff. @throws the first error other than `Unavailable`, or the signal's reason */
 export const keepTrying = async <Result>(
   attempt: (signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
@@ -175,7 +170,7 @@ export const keepTrying = async <Result>(
   }
 }
 
-/** Milliseconds: longer each time, and never quite the same for two that failed together. */
+/** Returns the backoff in milliseconds, with jitter. */
 export const pauseBefore = (retry: number, { random }: Pick<Patience, 'random'>): number => {
   const longest = Math.min(RETRY_FIRST_MS * 2 ** retry, RETRY_LAST_MS)
   return longest / 2 + (random() * longest) / 2

@@ -1,41 +1,37 @@
 /**
- * The time that may be published. In: this machine's clock, Elasticsearch's clock, and a clock that never goes back.
- * Out: the time that both this machine's clock and Elasticsearch's have reached. So neither of them alone can push a
- * published time ahead.
- * Promises: nobody waits for Elasticsearch here. Between two looks, its clock is continued by the one that never goes
- * back.
- * Can go wrong: Elasticsearch does not tell us its clock → this machine's clock is believed alone, and that is said.
+ * The time that may be published. In: this machine's clock, Elasticsearch's clock and a monotonic clock. Out: the time
+ * that the first two have both reached, so that neither alone can push a published time ahead.
+ * Promises: no caller waits for Elasticsearch. Between two reads of its clock, the monotonic clock continues it.
+ * Can go wrong: Elasticsearch does not tell its clock. Then this machine's clock counts alone, and the log says so.
  */
 
 import { CLOCK_LOOK_MS, CLOCKS_APART_MS } from '../limits.ts'
 import { type Elasticsearch, Unavailable } from './client.ts'
 
-/** Milliseconds since 1970. */
-export type Reading = {
-  /** Both clocks have reached it. */
+/** Milliseconds since 1970. Both clocks have reached `reached`; at least one has reached `latest`. */
+export type ClockReading = {
   readonly reached: number
-  /** At least one of them has. */
   readonly latest: number
 }
 
 export type ClockState = {
-  /** Milliseconds by which Elasticsearch's clock is ahead of ours; null while it is not known. */
+  /** Milliseconds that Elasticsearch's clock is ahead of ours; null if unknown. */
   readonly elasticsearch_ahead_ms: number | null
   readonly agree: boolean
 }
 
-/** In words. */
+/** The log messages. */
 export const clockSays = {
   clocks_disagree:
-    'the clocks of this machine and of Elasticsearch disagree; published times go by the one that is behind',
+    'the clocks of this machine and of Elasticsearch disagree; published times use the one that is behind',
   clocks_agree: 'the clocks of this machine and of Elasticsearch agree again',
-  clock_unknown: 'Elasticsearch does not tell its clock; published times go by the clock of this machine alone',
+  clock_unknown: 'Elasticsearch does not tell its clock; published times use the clock of this machine alone',
 } as const
 export type ClockCode = keyof typeof clockSays
 
 export type Clocks = {
-  /** Undefined until Elasticsearch was asked for the first time. */
-  readonly read: () => Reading | undefined
+  /** Undefined until Elasticsearch first answers. */
+  readonly read: () => ClockReading | undefined
   readonly state: () => ClockState
 }
 
@@ -43,9 +39,9 @@ export type ClockSteps = {
   readonly send: Elasticsearch['send']
   /** This machine's clock. */
   readonly now: () => number
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
-  /** Told each change: the clocks disagree, agree again, or Elasticsearch's is not told to us. */
+  /** Called when the clocks start to disagree, agree again, or Elasticsearch does not tell its clock. */
   readonly onChange: (code: ClockCode, state: ClockState) => void
 }
 
@@ -55,7 +51,7 @@ export const sayChange =
     log[code === 'clocks_agree' ? 'info' : 'warn']({ code, ...state }, clockSays[code])
 
 export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Clocks => {
-  /** Elasticsearch's clock less the one that never goes back; null when it is not told. */
+  /** Elasticsearch's clock minus the monotonic clock; null if Elasticsearch does not tell its clock. */
   let offset: number | null | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
   let isLooking = false
@@ -67,15 +63,14 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
     try {
       const { body } = await send({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
       const timestamp = timestampIn(body)
-      // The answer took too long to tell anything.
+      // A slow answer says nothing.
       if (offset !== undefined && elapsed() - lookedAt > CLOCKS_APART_MS) return
-      // It was read between the question and the answer. As of the answer, it is late rather than early.
+      // Elasticsearch read its clock before the answer arrived: the offset is too low rather than too high.
       if (timestamp !== undefined) offset = timestamp - elapsed()
-      // What was told once is believed on: of one node that does not answer, or of a refusal, ours must not be believed
-      // alone.
+      // Keep the last known offset: one failing node or refusal must not make our clock count alone.
       else offset ??= null
     } catch (error) {
-      // What does not answer now is asked again; what refuses us once does so for good.
+      // Retry what is unavailable. A refusal is permanent.
       if (!(error instanceof Unavailable)) offset ??= null
     } finally {
       isLooking = false

@@ -1,4 +1,4 @@
-/** Tries until Kafka or Elasticsearch answers, and says on the way what does not work. */
+/** Retries until Kafka or Elasticsearch answers, and reports failures to health. */
 
 import type { Health } from '../health.ts'
 import { ELASTICSEARCH_SLOW_MS } from '../limits.ts'
@@ -6,13 +6,12 @@ import { keepTrying, type Patience } from './client.ts'
 
 type Context = { readonly patience: Omit<Patience, 'onTrouble'>; readonly health: Health }
 
-/** Waits for Kafka, and says so. */
 export const kafkaPatience = ({ patience, health }: Context): Patience => ({
   ...patience,
   onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
 })
 
-export const patiently = <Result>(
+export const retryUntilAborted = <Result>(
   operation: string,
   signal: AbortSignal,
   { patience, health }: Context,

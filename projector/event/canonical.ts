@@ -1,6 +1,6 @@
 /**
- * In: an event that keeps its schema. Out: the same event with its known fields only, each in the schema's order and
- * free-form maps in the order of their keys, so that the same event is the same text however it was written.
+ * In: an event that is valid by its schema. Out: the event with its known fields only, in the order of the schema, and
+ * free-form maps sorted by key: equal events become equal texts.
  */
 import type { TSchema } from 'typebox'
 import { type AnyEvent, eventSchemas } from '../../schemas/events.ts'
@@ -13,7 +13,7 @@ export const canonical = <Event extends AnyEvent>(event: Event): Event =>
 
 type Picker = (value: unknown) => unknown
 
-/** A function that copies what the schema knows. Schemas are closed JSON Schema, so their own shape says how. */
+/** Returns a function that copies the known fields of a value, derived from the keywords of the schema. */
 const pickerOf = (schema: TSchema): Picker => {
   if ('additionalProperties' in schema) return sortedMap
   if ('properties' in schema) return objectPicker(schema.properties as Record<string, TSchema>)
@@ -39,16 +39,14 @@ const listPicker =
     return picked.every((one, place) => one === items[place]) ? items : picked
   }
 
-/**
- * What has the known fields only, in their order, is returned as it is: almost all that comes, and there is much of it.
- */
+/** Returns a value uncopied if it has only the known fields, in order: nearly all values do, and there are many. */
 const objectPicker = (properties: Record<string, TSchema>): Picker => {
   const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
   const names = fields.map(([name]) => name)
   const inner = fields.filter(([, pick]) => pick !== asItIs)
   const isInOrder = (value: Record<string, unknown>): boolean => {
     let place = 0
-    // Parsed JSON has no members but its own.
+    // In parsed JSON, for-in visits own members only.
     for (const name in value) if (name !== names[place++]) return false
     return place === names.length
   }
@@ -62,7 +60,7 @@ const objectPicker = (properties: Record<string, TSchema>): Picker => {
   }
 }
 
-/** Keys are the publisher's, `__proto__` included: Object.fromEntries defines it like any other. */
+/** The publisher chooses the keys, maybe `__proto__`: Object.fromEntries defines it like any other. */
 const sortedMap: Picker = value => {
   const names = Object.keys(value as Record<string, unknown>)
   if (names.every((name, place) => place === 0 || (names[place - 1] ?? '') < name)) return value

@@ -1,7 +1,7 @@
 /**
  * In: a Kafka record. Out: its CloudEvents envelope (type, id, data) or `undecodable`.
- * Promises: only strict UTF-8 and strict JSON pass; binary and structured mode are both read; what is not a CloudEvents
- * attribute is ignored. Wrong bytes are an answer, never an exception.
+ * Promises: accepts only strict UTF-8 and strict JSON, in binary and structured mode; ignores everything that is no
+ *   CloudEvents attribute; never throws for wrong bytes.
  */
 import { isUtf8 } from 'node:buffer'
 import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
@@ -10,10 +10,7 @@ import { type PlainPayout, readPlainPayout } from './fast-payout.ts'
 import type { RawRecord } from './raw-record.ts'
 import { parseStrictJson } from './strict-json.ts'
 
-/**
- * What the record says it is; `type` and `id` have passed the grammar of CloudEvents, `data` is any JSON, and of a
- * plain payout its data as that tells them.
- */
+/** `type` and `id` match the CloudEvents grammar; `data` is any JSON; `plain` is set for a payout in the plain form. */
 export type Envelope = {
   readonly type: string
   readonly id: string
@@ -45,11 +42,11 @@ const decodeBinary = (attributes: readonly (string | null | undefined)[], value:
   return plain ? { ...read, plain } : read
 }
 
-/** The envelope's own object is level 0 of nesting: the data object inside it is level 1, as in binary mode. */
+/** The envelope is level 0 of nesting, so that its data object is level 1, as in binary mode. */
 const decodeStructured = (value: Buffer): Envelope | 'undecodable' => {
   const parsed = parseStrictJson(value, DATA_DEPTH_MAX + 1)
   if (typeof parsed?.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) return 'undecodable'
-  // In the JSON format a null attribute is one that is not set.
+  // In the CloudEvents JSON format, a null attribute is not set.
   const attributes: Record<string, unknown> = { __proto__: null }
   for (const [name, value] of Object.entries(parsed.value)) if (value !== null) attributes[name] = value
   const { datacontenttype } = attributes
@@ -70,13 +67,13 @@ const envelope = (attributes: Record<string, unknown>, data: unknown): Envelope 
 const isAttribute = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value)
 
-/** A URI-reference by its characters (RFC 3986); what it names is the publisher's business. */
+/** Checks only the characters of a URI-reference (RFC 3986). */
 const isUriReference = (value: unknown): boolean =>
   typeof value === 'string' && /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(value)
 
 const timeOfDay = /^T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i
 
-/** RFC 3339 as CloudEvents has it: any case of T and Z, any number of fraction digits, a leap second allowed. */
+/** RFC 3339 as in CloudEvents: T and Z in any case, any number of fraction digits, leap seconds allowed. */
 const isTimestamp = (value: unknown): boolean =>
   typeof value === 'string' && isCalendarDate(value.slice(0, 10)) && timeOfDay.test(value.slice(10))
 

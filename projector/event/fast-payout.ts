@@ -1,10 +1,9 @@
 /**
- * In: the text of a payout's data. Out: the same result as parsing the text, checking its schema, making its canonical
- * form and checking the rules of its lists. Undefined where the text is not in the plain form, or is not valid. The
- * plain form is that of JSON.stringify, with the fields in the schema's order and nothing escaped.
- * Almost all payouts have this form, and almost all that is read are payouts. To look at the text is a fifth of the
- * work of making it into objects, looking at these, and making them into text again.
- * Promises: the result never differs from theirs, and a test compares the two; the text is its own canonical form.
+ * In: the text of a payout's data. Out: the result of the full path, which parses the text, checks its schema, makes
+ * its canonical form and checks the rules of its lists. Undefined if the text is invalid or not in the plain form: the
+ * output of JSON.stringify, with the fields in the schema's order and no escapes.
+ * Nearly all records are payouts in this form, and matching their text takes a fifth of the time of the full path.
+ * Promises: the result equals that of the full path (a test compares them); the text is its own canonical form.
  */
 import type { TSchema } from 'typebox'
 import { LineItem, PayoutCalculated, PayoutRecorded, TraceStep } from '../../schemas/events.ts'
@@ -13,13 +12,12 @@ import { JsonText } from './raw-json.ts'
 import { mapGroup, memberOfMap, membersOf, stringGroup, wholeGroup } from './schema-regex.ts'
 
 export type PlainPayout = {
-  /** All fields; the lists are text. */
+  /** All fields; the lists are JsonText. */
   readonly data: Readonly<Record<string, unknown>>
-  /** The amounts of the lines. */
   readonly amounts: readonly string[]
 }
 
-/** Characters of a text that is looked at: of a very long list the expressions would need much memory. */
+/** Characters of the longest text to match: for a very long list the regular expressions would need much memory. */
 const LENGTH_MAX = 64 * 1024
 
 export const readPlainPayout = (type: string, text: string): PlainPayout | undefined => {
@@ -40,8 +38,8 @@ export const readPlainPayout = (type: string, text: string): PlainPayout | undef
   const instant = tail.exec(text)?.[1]
   if (instant === undefined || tail.lastIndex !== text.length || !formats['date-time'](instant)) return undefined
 
-  // Strings of their own: parts of the text would keep all of it in memory. The lists are such parts until they are
-  // written.
+  // JSON.parse makes new strings: slices would keep the whole text in memory. The lists are slices, but only until they
+  // are written.
   const data = JSON.parse(`${text.slice(0, afterHead - LINES.length)}}`) as Record<string, unknown>
   data.line_items = new JsonText(text.slice(afterHead, afterLines))
   if (hasTrace) data.calculation_trace = new JsonText(text.slice(traceFrom, afterTrace))
@@ -52,7 +50,7 @@ export const readPlainPayout = (type: string, text: string): PlainPayout | undef
 const LINES = ',"line_items":'
 const TRACE = ',"calculation_trace":'
 
-/** Reads the list that begins there; returns where it ends, undefined where it is not plain or not valid. */
+/** Returns the end of the list that begins at `from`; undefined if the list is not plain or not valid. */
 const readList = (
   text: string,
   from: number,
@@ -90,7 +88,7 @@ const readSteps = (text: string, from: number): number | undefined =>
     ([, number, inputs = ''], place) => Number(number) === place + 1 && place < STEPS_MAX && isInOrder(inputs),
   )
 
-/** Whether each name is after the one before. A name that begins with a digit may be moved by who parses the map. */
+/** Whether the names are sorted, and none begins with a digit: JSON.parse moves integer keys to the front. */
 const isInOrder = (members: string): boolean => {
   let before: string | undefined
   for (let at = 0; at < members.length; at = member.lastIndex) {
@@ -121,10 +119,10 @@ const { maxItems: LINES_MAX = 0 } = PayoutCalculated.properties.line_items as { 
 const { maxItems: STEPS_MAX = 0 } = PayoutCalculated.properties.calculation_trace as { maxItems?: number }
 
 type Form = {
-  /** From the beginning to before the lines. */
+  /** From the beginning up to the line items. */
   readonly head: RegExp
   readonly hasTrace: boolean
-  /** From after the lists to the end, the instant as a group. */
+  /** From behind the lists to the end, the instant as a group. */
   readonly tail: RegExp
   readonly tailName: string
 }

@@ -1,13 +1,13 @@
-/** Exact sums of amounts. Text in, text compared; nothing is ever rounded or written back. */
+/** Exact sums of amounts, which are decimal strings. Never rounds and never writes an amount. */
 import { Exact } from '../../schemas/money.ts'
 
-/** Whether the amounts add up to the total exactly. All have passed the money grammar. */
+/** Whether the amounts add up to the total exactly. Amounts and total must match the money grammar. */
 export const addUpTo = (amounts: readonly string[], total: string): boolean =>
   addUpToAsIntegers(amounts, total) ?? addUpToAsDecimals(amounts, total)
 
 /**
- * Amounts of as many digits after the point as the total, without it: almost all there are. Exact as long as every
- * number on the way is one that a double holds exactly; otherwise undefined. A tenth of the time of decimals.
+ * The fast path, in a tenth of the time of decimals: adds amounts without their decimal point. Returns undefined if an
+ * amount has another number of fraction digits than the total, or if a number is not a safe integer.
  */
 const addUpToAsIntegers = (amounts: readonly string[], total: string): boolean | undefined => {
   const digits = digitsAfterPoint(total)

@@ -1,20 +1,17 @@
 /**
- * A schema as the source of a regular expression. The expression matches the JSON that JSON.stringify writes of values
- * that keep the schema: the fields in the schema's order, nothing escaped. It is narrower than the schema and never
- * wider: a text that does not match may still be valid.
+ * Makes the source of a regular expression from a schema. The expression matches the output of JSON.stringify for valid
+ * values: fields in the schema's order, no escapes. It never matches an invalid text, but may refuse a valid one.
  */
 import type { TSchema } from 'typebox'
 
-/** Characters of a string that stand for themselves. */
+/** A character of a JSON string that is not escaped. */
 const CHARACTER = '[^"\\\\\\x00-\\x1f]'
-/** Whole numbers that a double holds exactly, whatever their digits are. */
+/** Integers that a double holds exactly. */
 const WHOLE = '(?:0|[1-9][0-9]{0,14})'
 
 type Properties = Readonly<Record<string, TSchema>>
 
-/**
- * The fields of an object, one after the other, without the braces; those named in `groups` have these sources instead.
- */
+/** The fields of an object, without the braces. `groups` replaces the sources of the fields that it names. */
 export const membersOf = (properties: Properties, groups: Readonly<Record<string, string>> = {}): string =>
   Object.entries(properties)
     .map(([name, schema]) => `"${literal(name)}":${groups[name] ?? sourceOf(schema)}`)
@@ -23,17 +20,16 @@ export const membersOf = (properties: Properties, groups: Readonly<Record<string
 /** The characters between the quotes, as a group. */
 export const stringGroup = (schema: TSchema): string => `"(${charactersOf(schema)})"`
 
-/** A whole number of any value, as a group. */
 export const wholeGroup = `(${WHOLE})`
 
-/** The members of a free-form map, as a group: in any order, each any number of times. */
+/** The members of a free-form map, as a group: in any order, repetitions allowed. */
 export const mapGroup = (schema: TSchema): string => {
   const { propertyNames, additionalProperties } = schema as unknown as MapSchema
   const member = `${sourceOf(propertyNames)}:${sourceOf(additionalProperties)}`
   return `\\{((?:${member}(?:,${member})*)?)\\}`
 }
 
-/** One member of a free-form map, its name as a group, and the comma after it. */
+/** One member of a free-form map with its name as a group, and a comma if one follows. */
 export const memberOfMap = (schema: TSchema): string => {
   const { propertyNames, additionalProperties } = schema as unknown as MapSchema
   return `${stringGroup(propertyNames)}:${sourceOf(additionalProperties)},?`
@@ -41,7 +37,7 @@ export const memberOfMap = (schema: TSchema): string => {
 
 type MapSchema = { readonly propertyNames: TSchema; readonly additionalProperties: TSchema }
 
-/** @throws Error for a schema of which the expression would say too little */
+/** @throws Error for a schema whose expression would be wider than the schema */
 const sourceOf = (schema: TSchema): string => {
   if ('const' in schema) return literal(JSON.stringify(schema.const))
   if ('anyOf' in schema) return `(?:${(schema.anyOf as TSchema[]).map(sourceOf).join('|')})`
@@ -53,7 +49,7 @@ const sourceOf = (schema: TSchema): string => {
 
 const charactersOf = (schema: TSchema): string => {
   const { pattern, format, maxLength } = schema as { pattern?: string; format?: string; maxLength?: number }
-  // In code units: a text of as many code points may have more of them.
+  // `maxLength` counts code points, the expression counts code units: it may refuse a valid text.
   if (format === 'text' && pattern === undefined) return `${CHARACTER}{0,${maxLength}}`
   if (format === undefined && maxLength === undefined && pattern?.startsWith('^') && pattern.endsWith('$')) {
     return `(?:${pattern.slice(1, -1).replaceAll('$', '(?=")')})`

@@ -1,9 +1,8 @@
 /**
- * Strict JSON: what JSON.parse accepts, less duplicate keys and deep nesting.
+ * Strict JSON: JSON.parse without duplicate keys and without deep nesting.
  *
- * JSON.parse silently keeps the last of two equal keys. Comparing the number of members in the text with the number in
- * the parsed value finds every duplicate, also one that is written with escapes, for the price of one pass over the
- * bytes.
+ * JSON.parse silently keeps the last of two equal keys. Members of the text are therefore counted and compared with
+ * those of the parsed value. This finds every duplicate, also one written with escapes, in one pass over the bytes.
  */
 
 const QUOTE = 0x22
@@ -15,9 +14,9 @@ const CLOSE_BRACE = 0x7d
 const CLOSE_BRACKET = 0x5d
 
 /**
- * The value that UTF-8 bytes mean.
+ * Parses UTF-8 bytes.
  * @param depthMax levels of nesting allowed; an object or array at the top is level 1
- * @returns undefined when the text is not JSON, has a duplicate key or is nested too deep
+ * @returns undefined if the text is not JSON, has a duplicate key or is nested too deep
  */
 export const parseStrictJson = (bytes: Buffer, depthMax: number): { value: unknown } | undefined => {
   const members = countMembers(bytes, depthMax)
@@ -30,10 +29,7 @@ export const parseStrictJson = (bytes: Buffer, depthMax: number): { value: unkno
   }
 }
 
-/**
- * Members of all objects in the text: the colons outside strings. Undefined when nested too deep or a string never
- * ends.
- */
+/** Counts the members of all objects: colons outside strings. Undefined if nested too deep or a string does not end. */
 const countMembers = (bytes: Buffer, depthMax: number): number | undefined => {
   let members = 0
   let depth = 0
@@ -51,7 +47,7 @@ const countMembers = (bytes: Buffer, depthMax: number): number | undefined => {
   return members
 }
 
-/** Where the quote stands that ends the string begun before `from`; -1 when there is none. */
+/** Returns the index of the quote that ends the string begun before `from`; -1 if there is none. */
 const endOfString = (bytes: Buffer, from: number): number => {
   for (let i = from; i < bytes.length; i++) {
     const byte = bytes[i]
@@ -68,7 +64,7 @@ const countParsedMembers = (value: unknown): number => {
     for (const item of value) members += countParsedMembers(item)
     return members
   }
-  // Parsed JSON has no members but its own.
+  // In parsed JSON, for-in visits own members only.
   for (const name in value) members += 1 + countParsedMembers((value as Record<string, unknown>)[name])
   return members
 }

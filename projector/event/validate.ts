@@ -1,7 +1,7 @@
 /**
- * In: an envelope and the record it came in. Out: an event that keeps every rule that needs no other record, or the
- * code of the first rule it breaks.
- * Promises: the data carries exactly the known fields, in canonical order; the same event always has the same hash.
+ * In: an envelope and its record. Out: an event that keeps every rule that needs no other record, or the code of the
+ * first rule that it breaks.
+ * Promises: the data has exactly the known fields, in canonical order; equal events have equal hashes.
  */
 import { hash } from 'node:crypto'
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -23,53 +23,50 @@ import { addUpTo } from './money.ts'
 import { JsonText } from './raw-json.ts'
 import type { RawRecord } from './raw-record.ts'
 
-/**
- * An event that may be projected. `hash` is of its type and known fields: equal for the same event, however it came.
- */
+/** An event that may be projected. `hash` covers the type and the known fields: equal events have equal hashes. */
 export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }
 
-/** The same event, its lists as text. */
 type ListsAsText<Event extends PayoutEvent> = Event extends unknown
   ? { readonly type: Event['type']; readonly data: PayoutData<Event['data']> }
   : never
 export type PayoutData<Data> = { [Name in keyof Data]: Data[Name] extends readonly unknown[] ? JsonText : Data[Name] }
 
-/** Where a record was read. */
-export type Source = { readonly stream: Stream; readonly partition: number; readonly partitions: number }
+/** The partition that a record was read from. */
+export type PartitionSource = { readonly stream: Stream; readonly partition: number; readonly partitions: number }
 
-export const validate = (envelope: Envelope, record: RawRecord, source: Source): ValidEvent | ParkCode => {
+export const validate = (envelope: Envelope, record: RawRecord, source: PartitionSource): ValidEvent | ParkCode => {
   if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
   const known = envelope.plain
     ? plainPayout(envelope.type, envelope.plain, record)
     : knownEvent(envelope, source.stream)
   if (known === undefined) return 'data_invalid'
   const { event, amounts } = known
-  // An organization's id is ASCII: no other bytes than its own read as it.
+  // Organization ids are ASCII: only the same bytes, read as latin1, give the same text.
   if (record.key?.toString('latin1') !== event.data.org_id) return 'org_mismatch'
   if (partitionOf(record.key, source.partitions) !== source.partition) return 'partition_mismatch'
   if ('net_amount' in event.data && !addUpTo(amounts, event.data.net_amount)) return 'lines_do_not_sum'
   return event
 }
 
-/** An event that keeps its schema and the rules of its own data, and the amounts of its lines. */
+/** A valid event, with the amounts of its line items. */
 type Known = { readonly event: ValidEvent; readonly amounts: readonly string[] }
 
 const knownEvent = (envelope: Envelope, stream: Stream): Known | undefined => {
   if (!matchesSchema(stream, envelope)) return undefined
   const event = canonical(envelope)
   if (!keepsValueRules(event)) return undefined
-  const hash = hashOf(event.type, Buffer.from(JSON.stringify(event.data)))
+  const hash = eventHash(event.type, Buffer.from(JSON.stringify(event.data)))
   if (!isPayout(event)) return { event: { ...event, hash }, amounts: [] }
   return { event: listsAsText(event, hash), amounts: event.data.line_items.map(line => line.amount) }
 }
 
-/** Its canonical JSON are the very bytes of the record. */
+/** The bytes of the record are its canonical JSON. */
 const plainPayout = (type: string, { data, amounts }: PlainPayout, { value }: RawRecord): Known => ({
-  event: { type, data, hash: hashOf(type, value ?? Buffer.alloc(0)) } as unknown as ValidEvent,
+  event: { type, data, hash: eventHash(type, value ?? Buffer.alloc(0)) } as unknown as ValidEvent,
   amounts,
 })
 
-const hashOf = (type: string, json: Buffer): string =>
+const eventHash = (type: string, json: Buffer): string =>
   hash('sha256', Buffer.concat([Buffer.from(`${type}\n`), json]), 'base64url')
 
 const listsAsText = (event: PayoutEvent, hash: string): ValidEvent => {
@@ -85,7 +82,7 @@ type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecord
 const isPayout = (event: AnyEvent): event is PayoutEvent =>
   event.type === 'commission.payout.calculated.v1' || event.type === 'commission.payout.recorded.v1'
 
-/** The rules of the data that span several fields. */
+/** Checks the rules that span several fields. */
 const keepsValueRules = (event: AnyEvent): boolean => {
   switch (event.type) {
     case 'commission.payout.calculated.v1':

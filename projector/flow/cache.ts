@@ -1,46 +1,45 @@
 /**
- * What this process knows of one partition: what it decided and is not yet acknowledged (never dropped), and what it
- * decided or read lately (bounded). Valid as long as every record of the partition is projected here, in order: it is
- * thrown away with the assignment.
+ * Documents of one partition that this process decided or read. Decided documents stay until acknowledged; others up to
+ * a bound. Valid only while this process projects every record in order, so it is dropped with the assignment.
  */
 
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../limits.ts'
-import type { AnyNewDocument, Key } from '../rules/state.ts'
+import type { AnyNewDocument, DocumentKey } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
 import { draftOf, type Rendered } from './serialize.ts'
 
 export class Cache {
-  /** Payouts and chains, as their lines. */
+  /** Payouts and chains. */
   readonly #lines = new Shelf(CACHE_BYTES_PER_PARTITION)
-  /** Reps, periods, payroll files and keys: small, and asked for again when many payouts have gone by. */
+  /** Reps, periods, payroll files and keys: small, and read again after many payouts. */
   readonly #heads = new Shelf(CACHE_HEAD_BYTES_PER_PARTITION)
   readonly #slabs = new Slabs()
-  /** All that exists, where the partition is projected from its first record on. */
+  /** Every key that exists. Only if the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
   constructor(fromFirstRecord: boolean) {
     this.#seen = fromFirstRecord ? new KeyFilter() : undefined
   }
 
-  /** The document, null where there is none; undefined when Elasticsearch must be asked. */
-  get(key: Key): AnyNewDocument | null | undefined {
+  /** Returns the document; null if none exists; undefined if Elasticsearch must be asked. */
+  get(key: DocumentKey): AnyNewDocument | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
     const kept = this.#shelfOf(key).get(key, old => (old instanceof Line ? this.#slabs.copy(old) : old))
     return kept && draftIn(kept)
   }
 
   /**
-   * Keeps what was read, unless it was decided meanwhile. HAZARD: what was decided and dropped meanwhile would come
-   * back older; nothing is decided while its batch loads.
+   * Caches a read document unless it was decided meanwhile. HAZARD: a document decided and evicted during the load
+   * would come back older. No batch is decided during a load, which prevents this.
    */
-  keep(key: Key, draft: AnyNewDocument): void {
+  keep(key: DocumentKey, draft: AnyNewDocument): void {
     const shelf = this.#shelfOf(key)
     if (!shelf.has(key)) shelf.add(key, draft)
   }
 
-  /** @returns to be called once all of it is acknowledged */
+  /** Caches decided documents. @returns the callback for when all of them are acknowledged */
   decided(documents: readonly Rendered[]): () => void {
-    // Pending before it is added: what is added may make room of what was added just before.
+    // Register the keys as pending before adding documents: adding one may evict those added just before.
     const pending = [this.#lines, this.#heads].map(shelf => ({ shelf, keys: shelf.pend() }))
     for (const { key, place, draft, line } of documents) {
       if (place === 'parked' || place === 'statements') continue
@@ -54,37 +53,36 @@ export class Cache {
     }
   }
 
-  #shelfOf(key: Key): Shelf {
+  #shelfOf(key: DocumentKey): Shelf {
     return key.startsWith('payouts/') || key.startsWith('chains/') ? this.#lines : this.#heads
   }
 }
 
 /**
- * Documents up to a bound, in two generations: what comes is kept in the young one; once that is half of the bound it
- * becomes the old one, and what was old is dropped. Measured in a replay, keeping the order of each single use took a
- * twentieth of the projector's time.
+ * Documents up to a bound, in a young and an old half. At half the bound, the young half becomes the old one, and the
+ * old one is dropped. Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
  */
 class Shelf {
   readonly #bytesMost: number
-  #young = new Map<Key, Kept>()
-  #old = new Map<Key, Kept>()
+  #young = new Map<DocumentKey, Kept>()
+  #old = new Map<DocumentKey, Kept>()
   #youngBytes = 0
   #oldBytes = 0
-  /** Of what is among the young because it is pending. */
+  /** Bytes of pending documents that were moved to the young half. */
   #pendingBytes = 0
-  /** What was decided and is not yet acknowledged, batch by batch. */
-  readonly #pending = new Set<readonly Key[]>()
+  /** Keys decided and not yet acknowledged, by batch. */
+  readonly #pending = new Set<readonly DocumentKey[]>()
 
   constructor(bytesMost: number) {
     this.#bytesMost = bytesMost
   }
 
-  has(key: Key): boolean {
+  has(key: DocumentKey): boolean {
     return this.#young.has(key) || this.#old.has(key)
   }
 
-  /** What is old and asked for becomes young again, as what `renew` makes of it. */
-  get(key: Key, renew: (old: Kept) => Kept): Kept | undefined {
+  /** Returns a document. A document of the old half is renewed and moves to the young half. */
+  get(key: DocumentKey, renew: (old: Kept) => Kept): Kept | undefined {
     const young = this.#young.get(key)
     if (young !== undefined) return young
     const old = this.#old.get(key)
@@ -92,28 +90,28 @@ class Shelf {
     return old
   }
 
-  add(key: Key, kept: Kept): void {
+  add(key: DocumentKey, kept: Kept): void {
     this.#young.set(key, kept)
     this.#youngBytes += key.length + sizeOf(kept)
     if (this.#youngBytes > this.#bytesMost / 2) this.#grow()
   }
 
-  /** @returns where to put the keys of what stays until it is acknowledged */
-  pend(): Key[] {
-    const keys: Key[] = []
+  /** @returns the list for keys of documents that must stay until they are acknowledged */
+  pend(): DocumentKey[] {
+    const keys: DocumentKey[] = []
     this.#pending.add(keys)
     return keys
   }
 
-  acknowledged(keys: readonly Key[]): void {
+  acknowledged(keys: readonly DocumentKey[]): void {
     this.#pending.delete(keys)
-    // What is too large to be kept for long goes now.
+    // Pending documents may have exceeded the bound: evict now.
     for (let times = 0; times < 2; times++) {
       if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMost) this.#grow()
     }
   }
 
-  /** The young become the old; of the old there stays what is pending, and does not count until it is acknowledged. */
+  /** Makes the young half the old one. Drops the old half, but not pending documents: these count once acknowledged. */
   #grow(): void {
     const dropped = this.#old
     this.#old = this.#young
@@ -132,16 +130,13 @@ class Shelf {
   }
 }
 
-/**
- * A document: what most of them are, and are asked for once in a while, as its line, outside of the heap; reps, periods
- * and keys, which are asked for all the time, as they are.
- */
+/** A document: a line outside of the heap if it is a decided payout or chain (most, rarely read), else an object. */
 type Kept = AnyNewDocument | Line
 
 const draftIn = (kept: Kept): AnyNewDocument =>
   kept instanceof Line ? draftOf(JSON.parse(kept.bytes.toString('utf8'))) : kept
 
-/** Bytes, roughly: enough to keep the cache within its bound. */
+/** Estimated bytes, exact enough to bound the cache. */
 const sizeOf = (kept: Kept): number => {
   if (kept instanceof Line) return 200 + kept.length
   const { versions, payouts, payroll, line_items } = kept.body as Partial<Record<string, unknown[]>>
@@ -163,10 +158,7 @@ class Line {
   }
 }
 
-/**
- * Lines one after the other in pieces of memory that go when none of their lines is kept any more: the collector
- * neither copies them nor looks at them.
- */
+/** Lines in large buffers: never copied or scanned by the garbage collector, and freed with their last line. */
 class Slabs {
   #slab: Buffer = Buffer.alloc(0)
   #used = 0
@@ -177,7 +169,7 @@ class Slabs {
     return line
   }
 
-  /** So that a line that is used does not keep those beside it that are not. */
+  /** Copies a line to the current buffer: a line in use must not keep the unused lines beside it in memory. */
   copy(other: Line): Line {
     const line = this.#room(other.length)
     other.bytes.copy(line.bytes)

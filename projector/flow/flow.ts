@@ -1,61 +1,46 @@
 /**
- * The flow of a record, from the batch it was read in to the position that lets readers see it, for one partition:
+ * The flow of one partition, from a batch that was read to the position that lets readers see it:
  *
  *   decode → validate → load → project | write → refresh → publish → commit
  *
- * The first half decides one batch after the other: each decision needs those before it. The second half overlaps:
- * several writes are under way while the next batch is decided. It keeps the order: only what is written can be made
- * searchable, only what is searchable may be published. Kafka is told last, for lag tools only.
+ * The first half (`decide.ts`) decides one batch after the other, since each decision needs those before it. The second
+ * half (`publish-in-order.ts`) overlaps: several writes are under way while the next batch is decided. But only written
+ * documents are made searchable, and only searchable ones are published. The commit to Kafka comes last, for lag tools
+ * only. This file joins the two: it queues batches, limits the bytes and the writes in flight, and reports progress.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
-import type { Reading } from '../elasticsearch/clocks.ts'
+import type { ClockReading } from '../elasticsearch/clocks.ts'
 import type { RawRecord } from '../event/raw-record.ts'
-import type { Source } from '../event/validate.ts'
-import { hashOf } from '../kafka/source.ts'
+import { recordHash } from '../kafka/source.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
-import type { IndexKind } from '../rules/state.ts'
-import { type AssessSteps, assessOnly } from './assess.ts'
+import type { WeightedSemaphore } from '../semaphore.ts'
 import { Cache } from './cache.ts'
-import { type Followed, parkedAsThere } from './follow.ts'
+import { type DecidedBatch, type DecideSteps, decideBatch } from './decide.ts'
 import { IncludedTime } from './included-time.ts'
-import { eventsOf, type Loaded, type PlacedEvent } from './load.ts'
-import { type Projection, project } from './project.ts'
-import type { Position, PublishedPosition } from './publish.ts'
-import { type Batch, bytesOfAll, cut, cutAt, Queue } from './queue.ts'
-import type { Refresh } from './refresh.ts'
-import type { WeightedSemaphore } from './semaphore.ts'
-import { type Rendered, render } from './serialize.ts'
+import type { ProjectedBatch } from './project.ts'
+import type { PublishedState } from './publish.ts'
+import { InOrderPublisher, type PublishInOrderSteps, type WrittenBatch } from './publish-in-order.ts'
+import { type Batch, bytesOfAll, Queue } from './queue.ts'
+import type { Rendered } from './serialize.ts'
 
-export type Steps = AssessSteps & {
-  readonly source: Source & { readonly topic: string }
-  /** The only organization whose records are projected; undefined for all. */
-  readonly org?: string | undefined
-  readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
-  /** For a generation that follows another: waits for its decisions, and returns what it parked. */
-  readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
-  /** Limits the bytes of records that are decided or written, over all partitions. */
-  readonly room: WeightedSemaphore
-  /** Serializes documents at once and returns the function that writes them. */
-  readonly write: (documents: readonly Rendered[]) => () => Promise<void>
-  readonly refresh: Refresh
-  /** Ends the wait of a refresh that waits because partitions were far behind. */
-  readonly hurry: () => void
-  /** The indices of these places that lists search, and that must be refreshed before a position is published. */
-  readonly searched: (places: ReadonlySet<IndexKind>) => string[]
-  readonly published: PublishedPosition
-  readonly commit: (position: number) => unknown
-  /** Whether more is read than may be in flight. */
-  readonly onPressure: (full: boolean) => void
-  readonly onProjected: (counts: Projection['counts'], parkedCodes: readonly ParkCode[]) => void
-  readonly onPublished: (position: number) => void
-  /** As `IncludedTime` tells it. */
-  readonly onRecordsBehind: (milliseconds: number) => void
-  /** An error that cannot be tried again. Nothing of this partition goes on after it. */
-  readonly fail: (error: unknown) => void
-}
+export type FlowSteps = DecideSteps &
+  PublishInOrderSteps & {
+    /** Limits the bytes of records that are decided or written, over all partitions. */
+    readonly room: WeightedSemaphore
+    /** Serializes documents at once and returns the function that writes them. */
+    readonly write: (documents: readonly Rendered[]) => () => Promise<void>
+    /** Ends the delay of a refresh that waits because partitions were far behind. */
+    readonly hurry: () => void
+    /** Called with true above the limit of bytes in flight, and with false below half of it. */
+    readonly onPressure: (full: boolean) => void
+    readonly onProjected: (counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]) => void
+    readonly onRecordsBehind: (milliseconds: number) => void
+    /** Called with an error that cannot be retried. The partition stops. */
+    readonly fail: (error: unknown) => void
+  }
 
-/** How far one partition is: each is the next offset, and each is at most the one before it. */
-export type Progress = {
+/** Progress of a partition: the next offset of each stage. */
+export type PartitionProgress = {
   readonly readTo: number
   readonly writtenTo: number
   readonly searchableTo: number
@@ -63,67 +48,52 @@ export type Progress = {
   readonly farBehind: boolean
 }
 
-type Decided = {
-  readonly batch: Batch
-  readonly write: () => Promise<void>
-  readonly places: ReadonlySet<IndexKind>
-  readonly at: number
-  readonly acknowledged: () => void
-}
-
-type Written = {
-  readonly end: number
-  readonly last: { readonly offset: number; readonly sha256: string } | null
-  readonly at: number
-  readonly places: ReadonlySet<IndexKind>
-  readonly done: Promise<void>
-  isDone: boolean
-}
-
 export class PartitionFlow {
-  readonly #steps: Steps
+  readonly #steps: FlowSteps
   readonly #farBehindRecords: number
   readonly #cache: Cache
   readonly #read = new Queue()
-  readonly #written: Written[] = []
   readonly #included: IncludedTime
+  readonly #publisher: InOrderPublisher
   #bytes = 0
   #full = false
   #readTo: number
-  #lastRead: Written['last'] = null
-  #writtenTo: number
-  #lastWritten: Written['last']
+  #lastRead: PublishedState['last'] = null
   #at: number
   #end: number
   #closed = false
   #deciding: Promise<void> | undefined
-  #publishing: Promise<void> | undefined
 
-  constructor(steps: Steps, farBehindRecords: number) {
-    const { position, last, at } = steps.published.current()
+  constructor(steps: FlowSteps, farBehindRecords: number) {
+    const { position, at } = steps.published.current()
     this.#steps = steps
     this.#included = new IncludedTime(steps.onRecordsBehind)
+    this.#publisher = new InOrderPublisher({
+      steps,
+      included: this.#included,
+      isFarBehind: () => this.progress.farBehind,
+      run: step => this.#run(step),
+    })
     this.#cache = new Cache(position === 0)
     this.#farBehindRecords = farBehindRecords
     this.#readTo = position
-    this.#writtenTo = position
-    this.#lastWritten = last
     this.#end = position
     this.#at = at
   }
 
-  get progress(): Progress {
+  get progress(): PartitionProgress {
+    const { writtenTo } = this.#publisher
     const searchableTo = this.#steps.published.current().position
-    const farBehind = this.#end - this.#writtenTo > this.#farBehindRecords
-    return { readTo: this.#readTo, writtenTo: this.#writtenTo, searchableTo, end: this.#end, farBehind }
+    const farBehind = this.#end - writtenTo > this.#farBehindRecords
+    return { readTo: this.#readTo, writtenTo, searchableTo, end: this.#end, farBehind }
   }
 
   /** The last record taken; null before the first. */
-  get lastRead(): Written['last'] {
+  get lastRead(): PublishedState['last'] {
     return this.#lastRead
   }
 
-  /** Takes a batch that begins exactly where the last one ended; anything else is a gap, and is not taken. */
+  /** Takes a batch that starts at the end of the last one. Refuses any other batch: there is a gap. */
   take(batch: Batch): 'taken' | 'gap' {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
@@ -135,26 +105,28 @@ export class PartitionFlow {
     return 'taken'
   }
 
-  /** Then the partition held everything before `end` and nothing after. Without a reading no time can be told. */
-  sawEnd(end: number, clocks: Reading | undefined): void {
+  /** The partition ended at `end` when the clocks were read. Without clocks, no time can be published. */
+  sawEnd(end: number, clocks: ClockReading | undefined): void {
     this.#end = Math.max(end, this.#readTo)
     if (clocks === undefined) return
     this.#included.sawEnd(end, clocks)
-    if (this.#steps.published.current().position >= end && !this.#closed) this.#publishTime()
+    if (this.#steps.published.current().position >= end && !this.#closed) this.#publisher.publishTime()
   }
 
-  /** Resolves when everything taken is published, or when it never will be. */
+  /** Resolves when everything taken is published, or can never be published. */
   async settled(): Promise<void> {
-    for (let busy = this.#deciding ?? this.#publishing; busy; busy = this.#deciding ?? this.#publishing) await busy
+    const busy = (): Promise<void> | undefined => this.#deciding ?? this.#publisher.publishing
+    for (let task = busy(); task; task = busy()) await task
   }
 
-  /** Takes nothing more and publishes nothing more. The caller aborts what is under way. */
+  /** Stops taking and publishing. The caller aborts the requests under way. */
   close(): void {
     this.#closed = true
+    this.#publisher.close()
     this.#read.clear()
   }
 
-  // What arrives while a loop is on its way out is seen by the look after it: nothing waits for a next arrival.
+  // Look again after the loop ends: a batch that arrived meanwhile must not wait for the next one.
   #keepDeciding(): void {
     this.#deciding ??= this.#run(() => this.#decideAll()).then(() => {
       this.#deciding = undefined
@@ -162,146 +134,68 @@ export class PartitionFlow {
     })
   }
 
-  #keepPublishing(): void {
-    this.#publishing ??= this.#run(() => this.#publishAll()).then(() => {
-      this.#publishing = undefined
-      if (this.#written.length > 0 && !this.#closed) this.#keepPublishing()
-    })
-  }
-
   async #decideAll(): Promise<void> {
     for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) {
-      const leave = await this.#steps.room(bytesOfAll(batch.records))
+      const release = await this.#steps.room(bytesOfAll(batch.records))
       const written = await this.#decideAndWrite(batch).catch((error: unknown) => {
-        leave()
+        release()
         throw error
       })
-      if (written === undefined) return leave()
-      void written.done.then(leave)
+      if (written === undefined) return release()
+      void written.done.then(release)
     }
   }
 
-  /** Returns what is being written, or nothing when the partition was closed meanwhile. */
-  async #decideAndWrite(taken: Batch): Promise<Written | undefined> {
+  /** Returns the write under way; undefined if the partition was closed meanwhile. */
+  async #decideAndWrite(taken: Batch): Promise<WrittenBatch | undefined> {
     if (this.#closed) return undefined
-    const decided = await this.#decide(taken)
-    // A write that failed is never done: it ends the flow, and with it this wait.
-    while (!this.#closed && this.#unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
-      await this.#unfinished()[0]?.done
+    const decided = await decideBatch(taken, this.#at, this.#cache, this.#steps)
+    if (!this.#closed) for (const later of decided.rest) this.#read.putBack(later)
+    const acknowledged = this.#cache.decided(decided.documents)
+    this.#steps.onProjected(decided.counts, decided.parkedCodes)
+    const write = this.#steps.write(decided.documents)
+    // A failed write closes the flow, which ends this loop.
+    while (!this.#closed && this.#publisher.unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
+      await this.#publisher.unfinished()[0]?.done
     }
     if (this.#closed) return undefined
     this.#at = decided.at
-    return this.#startWriting(decided)
+    return this.#startWriting(decided, write, acknowledged)
   }
 
-  #unfinished(): Written[] {
-    return this.#written.filter(({ isDone }) => !isDone)
-  }
-
-  /**
-   * Decides a batch, or the first part of one: up to where another one decided, and as much as is loaded at once. The
-   * rest comes next.
-   */
-  async #decide(given: Batch): Promise<Decided> {
-    const { source, load, onProjected } = this.#steps
-    const followed = await this.#steps.follow?.(given)
-    const [taken, undecided] = cutAt(given, followed?.until ?? given.end)
-    const assessed = taken.records.map(record =>
-      parkedAsThere(assessOnly(this.#steps.org, record, this.#steps), followed?.parked),
-    )
-    const events = eventsOf(assessed)
-    const loaded = await load(events, this.#cache)
-    const notLoaded = events[loaded.events]
-    const [batch, rest] = cut(
-      taken,
-      taken.records.findIndex(({ offset }) => offset === notLoaded?.seq),
-    )
-    if (!this.#closed) for (const later of [undecided, rest]) this.#read.putBack(later)
-    const { changes, counts, parkedCodes, at } = project(
-      assessed.slice(0, batch.records.length),
-      loaded.state,
-      source,
-      this.#at,
-    )
-    const documents = changes.map(render)
-    const acknowledged = this.#cache.decided(documents)
-    onProjected(counts, parkedCodes)
-    const places = new Set(documents.map(({ place }) => place))
-    return { batch, write: this.#steps.write(documents), places, at, acknowledged }
-  }
-
-  #startWriting({ batch: { end, records }, write, places, at, acknowledged }: Decided): Written {
-    // Drop references to the records before writing, so that the garbage collector can free them.
+  #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledged: () => void): WrittenBatch {
+    const { end, records } = decided.batch
     const bytes = bytesOfAll(records)
     const writing = write()
-    const written: Written = {
+    const written: WrittenBatch = {
       end,
       last: lastOf(records),
-      at,
-      places,
+      at: decided.at,
+      kinds: new Set(decided.documents.map(({ place }) => place)),
       done: this.#run(async () => {
         await writing
         acknowledged()
         written.isDone = true
         this.#addBytes(-bytes)
-        // What waits to be published need not: there is nothing more to write that would be worth waiting for.
+        // Few records are left to write: end the delay of the next refresh.
         if (this.#end - end <= this.#farBehindRecords) this.#steps.hurry()
       }),
       isDone: false,
     }
-    this.#written.push(written)
-    this.#keepPublishing()
+    this.#publisher.add(written)
     return written
-  }
-
-  async #publishAll(): Promise<void> {
-    let publishing: Promise<void> = Promise.resolve()
-    for (let first = this.#written[0]; first && !this.#closed; first = this.#written[0]) {
-      await first.done
-      const unfinished = this.#written.findIndex(({ isDone }) => !isDone)
-      const group = this.#written.splice(0, unfinished === -1 ? this.#written.length : unfinished)
-      const last = group.at(-1)
-      if (last === undefined || this.#closed) break
-      this.#writtenTo = last.end
-      this.#lastWritten = group.findLast(written => written.last !== null)?.last ?? this.#lastWritten
-      const position = { position: last.end, last: this.#lastWritten, at: last.at }
-
-      const indices = this.#steps.searched(new Set(group.flatMap(({ places }) => [...places])))
-      if (indices.length > 0) await this.#steps.refresh(indices, this.progress.farBehind)
-      if (this.#closed) break
-      // What comes next is made searchable meanwhile. Positions are published one after the other.
-      publishing = this.#run(async () => {
-        await this.#tell(this.#included.reachedAt(last.end), position)
-        this.#steps.onPublished(last.end)
-        if (!this.#closed) this.#steps.commit(last.end)
-      })
-    }
-    await publishing
-  }
-
-  #publishTime(): void {
-    const time = this.#included.reachedAt(this.#steps.published.current().position)
-    if (time !== undefined) void this.#run(() => this.#tell(time))
-  }
-
-  /** A time takes back one that is not over, also while records keep coming and the position never reaches the end. */
-  #tell(time: number | undefined, further: Partial<Position> = {}): Promise<void> {
-    const { published } = this.#steps
-    if (time === undefined) return published.advance(further)
-    const tell = this.#included.isAhead(published.current().time) ? published.takeBack : published.advance
-    return tell({ ...further, time })
   }
 
   #addBytes(bytes: number): void {
     this.#bytes += bytes
-    // Between half and whole it stays as it was. Closed, the partition may be another's: it is not ours to resume.
+    // Between half of the limit and the limit, keep the state. A closed partition may be another's: never resume it.
     const full = this.#bytes > PARTITION_BYTES_IN_FLIGHT / (this.#full ? 2 : 1)
     if (full === this.#full || this.#closed) return
     this.#full = full
     this.#steps.onPressure(full)
   }
 
-  /** Carries a step out. Its failure ends the partition, unless it was closed: then nobody waits for it any more. */
+  /** Runs a step. A failure closes and fails the partition, unless it was closed before. */
   async #run(step: () => Promise<void>): Promise<void> {
     try {
       await step()
@@ -313,8 +207,8 @@ export class PartitionFlow {
   }
 }
 
-/** By what the last record is known again. */
-const lastOf = (records: readonly RawRecord[]): Written['last'] => {
+/** Identifies the last record by its offset and hash. */
+const lastOf = (records: readonly RawRecord[]): PublishedState['last'] => {
   const last = records.at(-1)
-  return last === undefined ? null : { offset: last.offset, sha256: hashOf(last) }
+  return last === undefined ? null : { offset: last.offset, sha256: recordHash(last) }
 }

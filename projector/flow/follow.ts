@@ -1,13 +1,13 @@
 /**
- * A generation under other rules follows the generation that was live when it began: it parks the records which that
- * one has parked. Readers were told that these records are parked, and a corrected event may have come since: without
- * this rule both would be paid. After a swap the new generation decides alone, from the positions that the other one
- * had reached. These positions are stored once, so that a repeated decision comes out the same.
- * In: a batch that is about to be decided. Out: the first offset that may not be decided yet, and, by offset, the
- * records before it that the other one parked.
- * Promises: as long as the other one is live, no record is decided before the other one has published past it. All that
- *   it has published past is decided, also where it stopped in the middle of a batch.
- * Can go wrong: the other one does not move on (waited for, and said); it is gone (stops).
+ * A generation under other rules follows the generation that was live at its beginning: it parks the same records.
+ * Readers were told that these records are parked, and a corrected event may have come since. Otherwise both would be
+ * paid. After a swap the new generation decides alone, from the positions that the other had reached. These positions
+ * are stored once, so that a repeated decision has the same result.
+ * In: a batch before it is decided. Out: the first offset that may not be decided yet, and the park codes of the
+ * records before it.
+ * Promises: while the other generation is live, no record is decided before the other has published past it. Every
+ * record that the other has published past is decided, even if that position is inside a batch.
+ * Can go wrong: the other generation does not move (waits, and says so) or is gone (stops).
  */
 
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -19,7 +19,7 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { Answer, DocumentAddress, Found, Request } from '../elasticsearch/client.ts'
+import type { Answer, DocumentAddress, FoundDocument, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { generationsIn, settle } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
@@ -35,9 +35,9 @@ export type ParkedThere = ReadonlyMap<number, ParkCode>
 export type Followed = { readonly until: number; readonly parked: ParkedThere }
 
 export type FollowSteps = {
-  /** Realtime; as many of the first as one answer holds. Tries until it is answered. */
-  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<Found[]>
-  /** Tries until it is answered. */
+  /** Realtime multi-get. Returns the first documents, as many as one answer holds. Retries until answered. */
+  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<FoundDocument[]>
+  /** Retries until answered. */
   readonly request: (request: Request) => Promise<Answer>
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly during: Health['during']
@@ -45,39 +45,36 @@ export type FollowSteps = {
 
 type Following = { readonly identity: Identity; readonly prefix: string }
 
-/** Undefined for a generation that follows none: it asks nobody. */
+/** Returns undefined for a generation that follows none. */
 export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {
   const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
   const { multiGet, request, sleep, during } = steps
   const _index = controlIndexOf(prefix)
-  const reachedIn = (found: Found | undefined): number => {
+  const reachedIn = (found: FoundDocument | undefined): number => {
     if (found?.found) return (found._source as { body: { position: number } }).body.position
     throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
   }
-  /**
-   * Up to where the followed one has decided, as far as we know; and from where on it does not matter what it decides.
-   */
+  /** The known position of the followed generation, and the offset from which on this generation decides alone. */
   let reached = 0
   let alone: number | undefined
 
   const look = async (from: number): Promise<void> => {
-    // One after the other: with a swap in between, the position would be one that the other reached while it was live
-    // no more.
+    // Read the position first. A position read after the live document could be from after a swap.
     const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])
     const [live] = await multiGet([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
     const generations = generationsIn(live._source as LiveDocument)
     alone = generations.alone[generation]?.[partition]
     if (alone === undefined && generations.live === generation) await settle({ request, prefix })
-    // Taken from a copy, both are read again from the first record: what the other one parked may be there again only
-    // once it is that far.
+    // After a restore from a snapshot both generations start again from the first record. Until the other one is that
+    // far, its parked records may be missing.
     else if (alone === undefined || from < alone) reached = reachedIn(position)
   }
   /** The first offset that may not be decided yet. */
   const decidedTo = (): number => (alone === undefined || reached < alone ? reached : Number.POSITIVE_INFINITY)
 
-  /** Waits until the first record of a batch is decided there: the two generations read in batches of their own. */
+  /** Waits until the other generation has decided the first record. The batches of the two generations differ. */
   const untilDecided = ({ from }: Batch): Promise<void> =>
     during(`${generation} following ${follows}`, async tell => {
       let waited = 0
@@ -110,7 +107,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   }
 
   return async (batch: Batch): Promise<Followed> => {
-    // Read before what it parked: all of that was written before its position moved past it.
+    // Read the other's position before its parked records: it writes those before its position moves past them.
     const isAlone = () => alone !== undefined && batch.from >= alone
     if (!isAlone() && decidedTo() < batch.end) await untilDecided(batch)
     const until = isAlone() ? batch.end : Math.min(decidedTo(), batch.end)
@@ -120,7 +117,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   }
 }
 
-/** What was parked there is parked here, for the same reason, whatever these rules would say. */
+/** Parks a record that the followed generation parked, with the same code, whatever these rules decide. */
 export const parkedAsThere = <Item extends Assessed | PassedOver>(
   assessed: Item,
   parked: ParkedThere | undefined,

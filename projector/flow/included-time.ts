@@ -1,31 +1,30 @@
 /**
- * The time up to which everything in a partition is published. In: looks at the end of the partition, each with the
- * clocks at that moment; batches as they are read. Out: the time of a look, once the position has reached the end that
- * this look saw.
+ * The time up to which a partition is completely published. In: observed ends of the partition, each with the clocks at
+ * that moment; batches as they are read. Out: the time of an observation, once the position has reached its end.
  * Promises: every clock has reached this time: this machine's, Elasticsearch's, and the broker's as far as records show
  * it.
  */
-import type { Reading } from '../elasticsearch/clocks.ts'
+import type { ClockReading } from '../elasticsearch/clocks.ts'
 import { CLOCKS_APART_MS, RECORDS_LATE_MS } from '../limits.ts'
 import type { Batch } from './queue.ts'
 
-/** All of the partition up to `end` was there at `time`: true of the position once it has reached `end`. */
+/** The partition ended at `end` at `time`. A position that has reached `end` includes everything up to `time`. */
 type Seen = { readonly end: number; readonly time: number }
 
 export class IncludedTime {
   readonly #onRecordsBehind: (milliseconds: number) => void
   #seen: Seen[] = []
-  /** The last look, to compare the broker's clock with: a record from there on is younger. */
+  /** The last observation, to check the broker's clock: a record at or after its `end` is younger. */
   #last: Seen | undefined
   #behind = 0
   #latest = Number.POSITIVE_INFINITY
 
-  /** @param onRecordsBehind told by how much the broker's clock is behind; 0 when it no longer is */
+  /** @param onRecordsBehind called with the milliseconds that the broker's clock is behind; 0 when it agrees again */
   constructor(onRecordsBehind: (milliseconds: number) => void) {
     this.#onRecordsBehind = onRecordsBehind
   }
 
-  sawEnd(end: number, clocks: Reading): void {
+  sawEnd(end: number, clocks: ClockReading): void {
     this.#last = { end, time: clocks.reached }
     this.#latest = clocks.latest - this.#behind + CLOCKS_APART_MS
     // Keep only the oldest and the newest observation: the oldest is reached next, the newest says most.
@@ -33,14 +32,12 @@ export class IncludedTime {
     this.#seen = [...(oldest ? [oldest] : []), { end, time: clocks.reached - this.#behind }]
   }
 
-  /** Whether a time is not over, whichever clock is right: the clocks were ahead when it was told. */
+  /** Whether a time is ahead of every clock: the clocks were ahead when it was published. */
   isAhead(time: number): boolean {
     return time > this.#latest
   }
 
-  /**
-   * A record that came after a look is younger than that look. Where its time is older, the broker's clock is behind.
-   */
+  /** A record appended after an observation is younger. If its timestamp is older, the broker's clock is behind. */
   read({ appended }: Batch): void {
     if (appended === 'transaction') this.#last = undefined
     else if (appended !== undefined && this.#last !== undefined && appended.offset >= this.#last.end) {
@@ -53,7 +50,7 @@ export class IncludedTime {
     }
   }
 
-  /** The time that a position has reached; undefined when that is none that was not told before. */
+  /** Returns the time that a position has reached; undefined if that is no newer than the time returned before. */
   reachedAt(position: number): number | undefined {
     const reached = this.#seen.findLast(({ end }) => end <= position)
     if (reached !== undefined) this.#seen = this.#seen.filter(({ time }) => time > reached.time)

@@ -1,18 +1,18 @@
 /**
- * A Bloom filter of the keys decided so far. Of a partition that is projected from its first record on, everything that
- * exists was decided here: a key that the filter has not seen has no document, and Elasticsearch need not be asked.
- * "Seen" may be wrong, "not seen" never is; when it fills up it only answers "seen" more often.
+ * A Bloom filter of the keys decided so far. A partition projected from its first record has decided every document
+ * that exists. So a key not seen has no document, and Elasticsearch need not be asked. "Seen" may be wrong, "not seen"
+ * never is. A full filter only answers "seen" more often.
  */
 
-/** 4 MiB: of two million keys it takes about three in a thousand for seen that were not. */
+/** 4 MiB. With two million keys, about three in a thousand unseen keys count as seen. */
 const BITS = 2 ** 25
 const WORDS = BITS / 32
-/** All bits of a key lie in so many words, one line of the processor's cache: each other line is waited for. */
+/** All bits of a key lie in one CPU cache line of this many words: each further line would be a cache miss. */
 const LINE_WORDS = 16
 const HASHES = 4
 
 export class KeyFilter {
-  /** Made with the first key: a partition that nothing comes to takes no memory. */
+  /** Allocated with the first key: an empty partition takes no memory. */
   #words: Uint32Array | undefined
 
   add(key: string): void {
@@ -48,13 +48,10 @@ const hashOf = (key: string): number => {
   return hash
 }
 
-/** The first word of the line. */
+/** The first word of a key's cache line. */
 const lineOf = (hash: number): number => (hash & (WORDS / LINE_WORDS - 1)) * LINE_WORDS
 
-/**
- * Where in its line each bit is: nine bits for each of them, seven further on, from a hash that owes little to the
- * line's.
- */
+/** The places of a key's bits in its line: nine bits each, seven apart, from a hash nearly independent of `lineOf`. */
 const placesOf = (hash: number): number => {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1)
   return mixed ^ (mixed >>> 13)

@@ -1,22 +1,20 @@
 /**
- * In: the valid events of a batch. Out: the complete state that they touch: each document that a rule may ask for, or
- * that there is none.
- * Promises: every write of the batches before was decided before this one loads. Documents that are not yet
- * acknowledged come from the cache; those that the cache does not have come from a realtime multi-get. Where that is
- * much, the state is loaded for the first events only.
- * Can go wrong: Elasticsearch away (tried again), an index gone (stops).
+ * In: the valid events of a batch. Out: their complete state: each document that a rule may read, or null.
+ * Promises: all earlier batches are decided before this one loads. Unacknowledged documents come from the cache, those
+ * not cached from a realtime multi-get. If one answer cannot hold them, only the first events are loaded.
+ * Can go wrong: Elasticsearch is unavailable (retries); an index is gone (stops).
  */
 
 import type { ValidEvent } from '../event/validate.ts'
 import { MGET_IDS } from '../limits.ts'
 import type { Names } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type AnyNewDocument, type DocumentRef, type Key, State } from '../rules/state.ts'
+import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
 import type { Cache } from './cache.ts'
 import type { Assessed, PassedOver } from './project.ts'
 
-/** Reads documents by key; null where there is none. Of the first keys as many as one answer holds, at least one. */
-export type ReadDocuments = (keys: readonly Key[]) => Promise<Map<Key, AnyNewDocument | null>>
+/** Reads the documents of the first keys, as many as one answer holds, at least one. Null: no such document. */
+export type ReadDocuments = (keys: readonly DocumentKey[]) => Promise<Map<DocumentKey, AnyNewDocument | null>>
 
 export type PlacedEvent = {
   readonly event: ValidEvent
@@ -26,7 +24,6 @@ export type PlacedEvent = {
   readonly at: number
 }
 
-/** The valid events among the records of a batch. */
 export const eventsOf = (assessed: readonly (Assessed | PassedOver)[]): PlacedEvent[] =>
   assessed.flatMap((item): PlacedEvent[] => {
     if (item.rules === undefined) return []
@@ -34,7 +31,7 @@ export const eventsOf = (assessed: readonly (Assessed | PassedOver)[]): PlacedEv
     return [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }]
   })
 
-/** `events`: how many of those given, from the first, the state is complete for. Of some at least one. */
+/** `events`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
 export type Loaded = { readonly state: State; readonly events: number }
 
 export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
@@ -48,15 +45,20 @@ export const load = async (events: readonly PlacedEvent[], cache: Cache, read: R
   return { state, events: await fill(state, next, cache, read) }
 }
 
-const keysOf = (names: readonly (DocumentRef | undefined)[]): Key[] => {
-  const keys: Key[] = []
+const keysOf = (names: readonly (DocumentRef | undefined)[]): DocumentKey[] => {
+  const keys: DocumentKey[] = []
   for (const name of names) if (name !== undefined) keys.push(name.key)
   return keys
 }
 
-/** Returns for how many of the events, from the first, all that each of them needs is there now. */
-const fill = async (state: State, needs: readonly Key[][], cache: Cache, read: ReadDocuments): Promise<number> => {
-  const missing = new Set<Key>()
+/** Returns for how many of the events, from the first, the state is complete. */
+const fill = async (
+  state: State,
+  needs: readonly DocumentKey[][],
+  cache: Cache,
+  read: ReadDocuments,
+): Promise<number> => {
+  const missing = new Set<DocumentKey>()
   for (const key of needs.flat()) {
     if (state.has(key)) continue
     const cached = cache.get(key)
@@ -72,14 +74,14 @@ const fill = async (state: State, needs: readonly Key[][], cache: Cache, read: R
       if (draft !== null) cache.keep(key, draft)
     }
     waiting = waiting.slice(found.size)
-    // What one answer does not hold is a lot: what is there is decided first.
+    // One answer did not hold all documents, so they are many. Decide the complete events first.
     const complete = found.size < asked.length ? completeOf(state, needs) : 0
     if (complete > 0) return complete
   }
   return needs.length
 }
 
-const completeOf = (state: State, needs: readonly Key[][]): number => {
+const completeOf = (state: State, needs: readonly DocumentKey[][]): number => {
   const first = needs.findIndex(keys => keys.some(key => !state.has(key)))
   return first === -1 ? needs.length : first
 }

@@ -1,7 +1,6 @@
 /**
- * In: the assessed records of a batch, in order, and the state they touch. Out: what each one did, and the documents
- * that are to be written. Promises: pure. No clock, no randomness, no I/O; each decision sees only the records before
- * it.
+ * In: the assessed records of a batch, in order, and their state. Out: the outcome of each record, and the documents to
+ * write. Promises: pure (no clock, no randomness, no I/O); each decision sees only the records before it.
  */
 
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -11,32 +10,32 @@ import { isId } from '../../schemas/values.ts'
 import type { Envelope } from '../event/decode.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import type { ValidEvent } from '../event/validate.ts'
-import { hashOf } from '../kafka/source.ts'
+import { recordHash } from '../kafka/source.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
 import type { Decision, Names } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type Change, changeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
+import { type DocumentChange, documentChangeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
 
-/** A record and what could be said of it without looking at any other. */
+/** A record, and what is known of it without looking at other records. */
 export type Assessed = {
   readonly record: RawRecord
   readonly envelope: Envelope | undefined
-  /** What its rules may look at. */
+  /** The documents that its rules may read. */
   readonly names: Names
 } & (
   | { readonly verdict: ValidEvent; readonly rules: AnyRules }
   | { readonly verdict: ParkCode; readonly rules: undefined }
 )
 
-/** A record of another organization than the only one that is projected: its time counts, and nothing else of it. */
+/** A record of an organization that is not projected. Only its timestamp counts. */
 export type PassedOver = { readonly record: RawRecord; readonly passedOver: true; readonly rules: undefined }
 
-export type Projection = {
+export type ProjectedBatch = {
   /** One per document: the last change is the whole document. */
-  readonly changes: readonly Change[]
+  readonly changes: readonly DocumentChange[]
   readonly counts: Readonly<Record<Decision['outcome'], number>>
   readonly parkedCodes: readonly ParkCode[]
-  /** The highest record time up to the end of the batch, milliseconds. */
+  /** The highest record timestamp up to the end of the batch, milliseconds. */
   readonly at: number
 }
 
@@ -45,14 +44,14 @@ export const project = (
   state: State,
   place: { readonly topic: string; readonly partition: number },
   atBefore: number,
-): Projection => {
-  const changes = new Map<string, Change>()
+): ProjectedBatch => {
+  const changes = new Map<string, DocumentChange>()
   const counts = { applied: 0, duplicate: 0, parked: 0 }
   const parkedCodes: ParkCode[] = []
   let at = atBefore
 
   for (const item of assessed) {
-    // A publisher's clock may say anything; beyond this it would not be a whole number that Elasticsearch takes.
+    // A publisher can send any timestamp. Above this bound it is not an integer that Elasticsearch takes.
     at = Math.max(at, Math.min(item.record.timestamp, Number.MAX_SAFE_INTEGER))
     if ('passedOver' in item) continue
     const decision = decide(item, state, at)
@@ -75,13 +74,13 @@ const decide = ({ verdict, record, names, rules }: Assessed, state: State, at: n
   return rules.decide({ data, names, hash, seq: record.offset, at }, state)
 }
 
-/** The record whole. Only what passed its grammar stands beside it as a field. */
+/** Keeps the whole record. Only attributes that passed validation become fields. */
 const park = (
   { record, envelope }: Assessed,
   code: ParkCode,
   { topic, partition }: { readonly topic: string; readonly partition: number },
   at: number,
-): Change => {
+): DocumentChange => {
   const { offset } = record
   const org = orgOf({ record, envelope })
   const draft: NewDocument<ParkedDocument> = {
@@ -95,10 +94,10 @@ const park = (
     at,
     body: contentOf(record),
   }
-  return changeOf(refOf('parked', parkedId(topic, partition, offset)), offset, draft)
+  return documentChangeOf(refOf('parked', parkedId(topic, partition, offset)), offset, draft)
 }
 
-/** A compressed record can be larger than any document may be: the log keeps it, and here stands what it is. */
+/** A decompressed record can exceed any document. Then only its size and hash are kept; the log has the record. */
 const contentOf = (record: RawRecord): ParkedDocument['body'] => {
   const { key, headers, value } = record
   const bytes = bytesToKeep(record)
@@ -109,15 +108,15 @@ const contentOf = (record: RawRecord): ParkedDocument['body'] => {
         rawName === undefined ? [name, base64(header)] : [name, base64(header), rawName.toString('base64')],
     )
     const whole = { key: base64(key), headers: inBase64, value: base64(value) }
-    // A header's name is text there: a control character takes six bytes.
+    // Header names are JSON text, in which a control character takes six bytes: check the real size.
     if (Buffer.byteLength(JSON.stringify(whole)) <= PARKED_BYTES_MAX) return whole
   }
-  return { key: null, headers: [], value: null, left_out: { bytes, sha256: hashOf(record) } }
+  return { key: null, headers: [], value: null, left_out: { bytes, sha256: recordHash(record) } }
 }
 
 type KeptHeader = ParkedDocument['body']['headers'][number]
 
-/** Bytes that a parked record takes, roughly. Part of its document: it must never be reckoned otherwise. */
+/** Estimated bytes of a parked record. The result is part of its document, so this formula must never change. */
 const bytesToKeep = ({ key, value, headers }: RawRecord): number => {
   let bytes = (key?.length ?? 0) + (value?.length ?? 0) + 100
   for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 20
@@ -126,11 +125,11 @@ const bytesToKeep = ({ key, value, headers }: RawRecord): number => {
 
 const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))
 
-/** Characters of a CloudEvents attribute that is kept as a field; a longer one stays in the headers. */
+/** Longest CloudEvents attribute that becomes a field, in characters. A longer one stays in the headers only. */
 const SHORT = 256
 const isShort = (attribute: string): boolean => attribute.length <= SHORT
 
-/** Whose a record is: as its data says, or else its key. */
+/** Returns the organization of a record: from its data, or else from its key. */
 export const orgOf = ({ record: { key }, envelope }: Pick<Assessed, 'record' | 'envelope'>): string | undefined => {
   const data = envelope?.data
   const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined

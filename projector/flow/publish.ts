@@ -1,31 +1,30 @@
 /**
- * Moves the published position of a partition: the point up to which readers may see.
- * In: a position that is searchable, or an instant at which the partition was seen to hold nothing more. Out: nothing,
- * once Elasticsearch has it. Promises: a position and its time never go back, even when several owners write: each
- * write is conditional on the version that was read, and merges what another owner wrote meanwhile. Only a time that
- * lies ahead of all clocks is taken back, and that is counted.
+ * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or an
+ * instant when the partition held nothing more. Out: nothing, once Elasticsearch has stored it.
+ * Promises: a position and its time never go back, even with several owners. Each write is conditional on the version
+ * that was read, and merges what another owner wrote. Only a time ahead of all clocks is taken back, which is counted.
  */
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { positionId } from '../../schemas/stored/documents.ts'
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 
-export type Position = PositionDocument['body']
+export type PublishedState = PositionDocument['body']
 
 export type PositionSteps = {
   readonly index: string
   readonly generation: string
-  /** Tries until it is answered. */
+  /** Retries until answered. */
   readonly request: (request: Request) => Promise<Answer>
 }
 
 /** The published position of one partition, as this process last saw it. */
 export type PublishedPosition = {
-  readonly current: () => Position
-  /** Publishes what is further than what is published. Calls are carried out one after the other, the latest whole. */
-  readonly advance: (further: Partial<Position>) => Promise<void>
-  /** The same, with a time that is over in the place of one that is not. */
-  readonly takeBack: (further: Partial<Position>) => Promise<void>
+  readonly current: () => PublishedState
+  /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
+  readonly advance: (further: Partial<PublishedState>) => Promise<void>
+  /** Like `advance`, but replaces a published time that is ahead of all clocks. */
+  readonly takeBack: (further: Partial<PublishedState>) => Promise<void>
 }
 
 export const readPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
@@ -44,13 +43,13 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
         body: { kind: 'position', body: target } satisfies PositionDocument,
       })
       if (status === 200) stored = { position: target, ...versionOf(body as Versioned) }
-      // Another owner was there first, or an earlier try of ours got through although its answer was lost.
+      // Another owner wrote first, or an earlier attempt of ours succeeded and its response was lost.
       else if (status === 409) stored = notBehind(stored, await readStored(path, steps), steps)
       else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
     }
   }
 
-  const want = (further: (known: Position) => Position): Promise<void> => {
+  const want = (further: (known: PublishedState) => PublishedState): Promise<void> => {
     const known = merge(stored.position, wanted)
     wanted = merge(known, further(known))
     running = running.catch(() => undefined).then(writeWanted)
@@ -65,7 +64,7 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
 }
 
 type Versioned = { readonly _seq_no: number; readonly _primary_term: number }
-type Stored = { readonly position: Position; readonly seqNo: number; readonly primaryTerm: number }
+type Stored = { readonly position: PublishedState; readonly seqNo: number; readonly primaryTerm: number }
 
 const versionOf = ({ _seq_no, _primary_term }: Versioned) => ({ seqNo: _seq_no, primaryTerm: _primary_term })
 
@@ -77,9 +76,9 @@ const readStored = async (path: string, { request, generation, index }: Position
 }
 
 /**
- * A position behind the one that was there before comes from an older copy of the index. The copy lacks the documents
- * between the two, and moving the position forward would lose them for ever. The next projector that starts goes on
- * from the copy.
+ * Returns what was found, unless its position went back: the index was restored from an older snapshot. The snapshot
+ * lacks the documents between the two positions, and moving on would lose them. The next projector continues from the
+ * snapshot.
  */
 const notBehind = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
   if (found.position.position >= before.position.position) return found
@@ -87,16 +86,13 @@ const notBehind = (before: Stored, found: Stored, { generation, index }: Positio
   throw new StopError('position_went_back', `${generation} in ${index}`, where)
 }
 
-/**
- * How many times a time of this partition was taken back, because clocks had been ahead. A reader tells a late read by
- * it.
- */
-const takenBack = ({ taken_back = 0 }: Position): number => taken_back
+/** How often a time was taken back because clocks had been ahead. Readers detect a stale read by it. */
+const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back
 
-/** Of two views of one partition, what both know. The last record and its time belong to the further position. */
-const merge = (a: Position, b: Position): Position => {
+/** Combines two views of one position. `last` and `at` come from the further position. */
+const merge = (a: PublishedState, b: PublishedState): PublishedState => {
   const further = b.position > a.position ? b : a
-  // What was taken back since, and is still in one of them, counts no more.
+  // A time that was taken back since does not count, although one view still has it.
   const later = takenBack(a) === takenBack(b) ? (b.time > a.time ? b : a) : takenBack(b) > takenBack(a) ? b : a
   return {
     ...further,
@@ -106,7 +102,7 @@ const merge = (a: Position, b: Position): Position => {
   }
 }
 
-const isReached = (stored: Position, wanted: Position): boolean => {
+const isReached = (stored: PublishedState, wanted: PublishedState): boolean => {
   const both = merge(stored, wanted)
   return (
     stored.position >= wanted.position &&

@@ -1,23 +1,20 @@
 /**
- * The records of one partition that were read and are not yet decided, in order. In: batches as they were fetched. Out:
- * batches as they are decided: several small ones together, a large one in parts, by BATCH_RECORDS and BATCH_BYTES. A
- * record that is larger than BATCH_BYTES is taken all the same.
+ * The records of one partition that were read and are not yet decided, in order. In: batches as fetched. Out: batches
+ * to decide: small ones combined, large ones split by BATCH_RECORDS and BATCH_BYTES. A record larger than BATCH_BYTES
+ * comes alone.
  */
 
 import type { RawRecord } from '../event/raw-record.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../limits.ts'
 
-/** Records of one partition as they were read: everything from offset `from` up to, not including, `end`. */
+/** All records of one partition from offset `from` up to, not including, `end`. */
 export type Batch = {
   readonly from: number
   readonly end: number
   readonly records: readonly RawRecord[]
-  /** The first offset that the log no longer has. Such a batch is never taken. */
+  /** The first offset that the log lacks. Such a batch is never taken. */
   readonly missing?: number
-  /**
-   * Its last record, where the broker's clock gave it its time; `transaction` where some lay in the log before they
-   * were committed.
-   */
+  /** The last record, if the broker set its time. `transaction` if a record was appended before its commit. */
   readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
 }
 
@@ -32,7 +29,7 @@ export class Queue {
     this.#batches.push(batch)
   }
 
-  /** What was taken last and comes next after all: it must begin where what was used of it ends. */
+  /** Puts back the unused rest of the last batch. It must start where the used part ends. */
   putBack(batch: Batch): void {
     if (batch.end > batch.from) this.#batches.unshift(batch)
   }
@@ -51,7 +48,7 @@ export class Queue {
       for (const [place, record] of batch.records.entries()) {
         const length = bytesOf(record)
         if (records.length > 0 && (records.length === BATCH_RECORDS || bytes + length > BATCH_BYTES)) {
-          const [, rest] = cut(batch, place)
+          const [, rest] = splitBatch(batch, place)
           this.putBack(rest)
           return { from: first.from, end: rest.from, records }
         }
@@ -64,8 +61,8 @@ export class Queue {
   }
 }
 
-/** A batch in two: the records before a place, and those from it on; all before one that there is not. */
-export const cut = ({ from, end, records }: Batch, wanted: number): [Batch, Batch] => {
+/** Splits a batch before the record with this index. Negative: the second part is empty. */
+export const splitBatch = ({ from, end, records }: Batch, wanted: number): [Batch, Batch] => {
   const place = wanted < 0 ? records.length : wanted
   const at = records[place]?.offset ?? end
   return [
@@ -74,13 +71,13 @@ export const cut = ({ from, end, records }: Batch, wanted: number): [Batch, Batc
   ]
 }
 
-/** A batch in two: what lies before an offset, and what lies from it on. */
-export const cutAt = ({ from, end, records }: Batch, offset: number): [Batch, Batch] => [
+/** Splits a batch at an offset, which goes to the second part. */
+export const splitAtOffset = ({ from, end, records }: Batch, offset: number): [Batch, Batch] => [
   { from, end: offset, records: records.filter(record => record.offset < offset) },
   { from: offset, end, records: records.filter(record => record.offset >= offset) },
 ]
 
-/** Bytes that records take while they are held, roughly. */
+/** Estimated bytes of records in memory. */
 export const bytesOfAll = (records: readonly RawRecord[]): number => {
   let bytes = 0
   for (const record of records) bytes += bytesOf(record)

@@ -1,17 +1,17 @@
-/** Realtime multi-get of documents, as the rules need them. */
-import type { DocumentAddress, Found } from '../elasticsearch/client.ts'
-import type { AnyNewDocument, IndexKind, Key } from '../rules/state.ts'
+/** Reads the documents that the rules need, by realtime multi-get. */
+import type { DocumentAddress, FoundDocument } from '../elasticsearch/client.ts'
+import type { AnyNewDocument, DocumentKey, IndexKind } from '../rules/state.ts'
 import type { ReadDocuments } from './load.ts'
 import { draftOf } from './serialize.ts'
 
 export const readDocuments =
   (
-    multiGet: (docs: readonly DocumentAddress[]) => Promise<Found[]>,
+    multiGet: (docs: readonly DocumentAddress[]) => Promise<FoundDocument[]>,
     indexOf: (place: IndexKind) => string,
   ): ReadDocuments =>
   async keys => {
     const found = await multiGet(keys.map(key => ({ _index: indexOf(placeOf(key)), _id: idOf(key) })))
-    const drafts = new Map<Key, AnyNewDocument | null>()
+    const drafts = new Map<DocumentKey, AnyNewDocument | null>()
     for (const [place, key] of keys.slice(0, found.length).entries()) {
       const document = found[place]
       drafts.set(key, document?.found ? draftOf(document._source) : null)
@@ -19,5 +19,5 @@ export const readDocuments =
     return drafts
   }
 
-const placeOf = (key: Key): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
-const idOf = (key: Key): string => key.slice(key.indexOf('/') + 1)
+const placeOf = (key: DocumentKey): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
+const idOf = (key: DocumentKey): string => key.slice(key.indexOf('/') + 1)

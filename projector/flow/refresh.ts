@@ -1,9 +1,8 @@
 /**
- * Makes what was written searchable. In: the indices written to. Out: nothing, once a refresh that began after the call
- * has gone through on every shard.
- * Promises: one refresh at a time over all partitions. Calls that come while one runs share the next one. Between two
- * refreshes there is a pause of half the time that the first one took, up to a bound, so that under load time is left
- * for writing.
+ * Makes written documents searchable. In: the indices written to. Out: nothing, once a refresh that began after the
+ * call has succeeded on every shard.
+ * Promises: one refresh at a time over all partitions. Calls during a refresh share the next one. A pause of half the
+ * duration follows each refresh, up to a bound, to leave time for writing under load.
  */
 import type { Answer, Request } from '../elasticsearch/client.ts'
 import { Unavailable } from '../elasticsearch/client.ts'
@@ -14,14 +13,14 @@ export type Refresh = (indices: readonly string[], behind: boolean) => Promise<v
 
 export type Refreshing = {
   readonly refresh: Refresh
-  /** The refresh that waits because all were far behind waits no longer. */
+  /** Ends the delay of a refresh that waits because all partitions were far behind. */
   readonly hurry: () => void
-  /** Nor does any from now on: what is there is to be published before the stream stops. */
+  /** Ends this delay for all further refreshes too: before the stream stops, everything written is to be published. */
   readonly hurryOn: () => void
 }
 
 export type RefreshSteps = {
-  /** Tries until it works or cannot. */
+  /** Retries until success or a permanent error. */
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
   readonly send: (request: Request) => Promise<Answer>
   readonly now: () => number
@@ -46,13 +45,13 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     await before.catch(() => undefined)
     if (round().behind) await Promise.race([hurried, until(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
     await until(restUntil, REFRESH_REST_MS)
-    // Who asks from here on has missed this round: its writes may not have been acknowledged when it begins.
+    // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
     next = undefined
     lastBegan = steps.now()
     await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
     restUntil = steps.now() + Math.min((steps.now() - lastBegan) / 2, REFRESH_REST_MS)
   }
-  /** The clock may be set back meanwhile: never longer than `most`. */
+  /** Waits until a time, but never longer than `most`: the clock may be set back. */
   const until = async (time: number, most: number): Promise<void> => {
     const left = Math.min(time - steps.now(), most)
     if (left > 0) await steps.sleep(left)
@@ -91,8 +90,8 @@ const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send'
   const { total, successful, failed } = (body as { _shards?: Shards } | undefined)?._shards ?? {}
   if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
   if (successful === total) return
-  // A copy that is not there yet is not missed. But Elasticsearch does not count as failed either a shard that is
-  // nowhere just now, as while another node takes it over: then what was written to it is not searchable.
+  // A missing replica does no harm. But a shard that is allocated nowhere does not count as failed either, for example
+  // while it moves to another node: its documents are not searchable. The health of each index tells the difference.
   if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
   const health = await send({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
   const { status: color, active_shards } = (health.body ?? {}) as { status?: string; active_shards?: number }

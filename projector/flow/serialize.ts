@@ -1,27 +1,24 @@
-/**
- * A document as it is stored, as text and as bytes. Our own fields come first, `body_bytes` and `body` last, which the
- * API relies on to cut the body out.
- */
+/** Serializes documents for storage. `body_bytes` and `body` come last: the API relies on that to cut out the body. */
 import { textOf } from '../event/raw-json.ts'
-import type { AnyNewDocument, Change, IndexKind } from '../rules/state.ts'
+import type { AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
 
 /** A change and its document as a line of JSON. */
-export type Rendered = Change & { readonly line: string }
+export type Rendered = DocumentChange & { readonly line: string }
 
-export const render = (change: Change): Rendered => {
+export const render = (change: DocumentChange): Rendered => {
   const { key, place, id, version, draft } = change
   const body = textOf(draft.body)
   const fields = JSON.stringify({ ...draft, body: undefined }).slice(0, -1)
   return { key, place, id, version, draft, line: `${fields},"body_bytes":${Buffer.byteLength(body)},"body":${body}}\n` }
 }
 
-/** A document as it was stored, parsed: what it was rendered from. */
+/** Returns the draft that a stored document was rendered from. */
 export const draftOf = (source: unknown): AnyNewDocument => {
   const { body_bytes: _, ...draft } = source as AnyNewDocument & { readonly body_bytes: number }
   return draft as AnyNewDocument
 }
 
-/** A document ready to be sent: its two lines are `all` from here to there. */
+/** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type Write = {
   readonly index: string
   readonly id: string
@@ -32,8 +29,8 @@ export type Write = {
 }
 
 /**
- * All of them in one piece of memory outside of the heap: as texts they would be copied twice more on their way, and by
- * the collector as long as they wait.
+ * Packs documents into one buffer outside of the heap. Strings would be copied twice more before they are sent, and by
+ * the garbage collector while they wait.
  */
 export const pack = (documents: readonly Rendered[], indexOf: (place: IndexKind) => string): Write[] => {
   const texts = documents.map(({ place, id, version, line }) => {
@@ -48,7 +45,7 @@ export const pack = (documents: readonly Rendered[], indexOf: (place: IndexKind)
     const from = at
     at += all.write(action, at, 'latin1')
     at += all.write(line, at, lineBytes === line.length ? 'latin1' : 'utf8')
-    // What is not written over would be whatever this memory held before.
+    // Bytes that are not overwritten would send whatever this memory held before.
     if (at - from !== action.length + lineBytes) throw new Error('a document has another length than was counted')
     return { index, id, version, all, from, to: at }
   })

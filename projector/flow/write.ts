@@ -1,8 +1,8 @@
 /**
- * In: the documents of a batch. Out: nothing, once every document is in Elasticsearch at its version or a later one.
- * Promises: each document whole, with the offset as its external version, so that a repeated or late write changes
- * nothing; every item's answer is looked at, by its index and id; what failed for now is tried again, alone, for ever.
- * Can go wrong: a document refused for good, an index gone, other content under the same version. All three stop.
+ * In: the documents of a batch. Out: nothing, once Elasticsearch has each of them at its version or a later one.
+ * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
+ * response is checked by index and id. Items that failed temporarily are retried alone, without end.
+ * Can go wrong: a document is refused for good; an index is gone; the same version has other content. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../schemas/stored/documents.ts'
@@ -11,7 +11,7 @@ import {
   type Answer,
   type DocumentAddress,
   errorType,
-  type Found,
+  type FoundDocument,
   type Request,
   Unavailable,
 } from '../elasticsearch/client.ts'
@@ -20,14 +20,14 @@ import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from '../limit
 import type { Write } from './serialize.ts'
 
 export type WriteSteps = {
-  /** Tries once. @throws Unavailable when it may work later */
+  /** Tries once. @throws Unavailable if a retry may succeed */
   readonly request: (request: Request) => Promise<Answer>
-  /** Tries until it is answered: of the first documents that are asked for as many as one answer holds. */
-  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<Found[]>
-  /** Waits before what failed for now is sent again. @throws when nobody waits for it any more */
+  /** Returns the first documents, as many as one answer holds. Retries until answered. */
+  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<FoundDocument[]>
+  /** Waits before a retry. @throws when it is aborted */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
-  /** Told why documents are not taken for now, and with undefined that all are. */
+  /** Called with the reason why documents are refused for now, and with undefined when all are written. */
   readonly onRefused: (reason: string | undefined) => void
 }
 
@@ -35,11 +35,10 @@ export const write = async (documents: readonly Write[], steps: WriteSteps): Pro
   for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
 }
 
-/** The document as it is sent. */
 const sourceOf = ({ all, from, to }: Write): unknown =>
   JSON.parse(all.toString('utf8', all.indexOf('\n', from) + 1, to))
 
-/** The lines of all of them: most often they lie one after the other. */
+/** The bulk lines of all writes. Usually they are contiguous, and nothing is copied. */
 const linesOf = (writes: readonly Write[]): Buffer => {
   const [first, last] = [writes[0], writes.at(-1)]
   const inOneGo = writes.every(({ from }, place) => place === 0 || from === writes[place - 1]?.to)
@@ -70,8 +69,7 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
     const { again, because } = await tryToWrite(part, steps)
     waiting = [...again, ...waiting.slice(part.length)]
     if (again.length === 0) continue
-    // What refuses a request because it is too large often ends the connection before that can be read: the next is
-    // smaller.
+    // A server often closes the connection before the refusal of a too large request is read: send less next time.
     if (because?.status === 0) bytesMost = Math.max(BULK_BYTES_LEAST, bytesMost / 2)
     steps.count('retried', again.length)
     if (because) steps.onRefused(because.message)
@@ -80,7 +78,7 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
   steps.onRefused(undefined)
 }
 
-/** Which documents are to be sent again; and why, where that is all of them. */
+/** Returns the documents to send again, and the reason if that is all of them. */
 const tryToWrite = async (
   writes: readonly Write[],
   steps: WriteSteps,
@@ -93,7 +91,7 @@ const tryToWrite = async (
   }
 }
 
-/** Sends the documents in one request, or in two where one is too large. Returns those that are to be sent again. */
+/** Sends the documents in one request, or in two if it is too large. Returns the documents to send again. */
 const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
   const { status, body } = await steps.request({
     method: 'POST',
@@ -123,7 +121,7 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   return [...of('retry'), ...yetToHappen]
 }
 
-/** Older versions did not keep the raw names of a parked record's headers, and wrote the same document without them. */
+/** Older versions stored a parked record without the raw names of its headers. Such a document counts as the same. */
 const isSameDocument = (stored: unknown, ours: unknown): boolean =>
   isDeepStrictEqual(stored, ours) || isDeepStrictEqual(stored, withoutRawNames(ours))
 
@@ -138,7 +136,7 @@ type Outcome = 'written' | 'stale' | 'retry'
 
 const retriable = new Set([429, 502, 503, 504])
 
-/** What became of each document. An answer that does not speak of exactly these, in this order, is not believed. */
+/** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
 const itemOutcomes = (
   writes: readonly Write[],
   body: unknown,
@@ -169,8 +167,8 @@ const itemOutcomes = (
 }
 
 /**
- * What Elasticsearch would not overwrite: the same version must be the same document, a later one is a later state, an
- * earlier one means that the write has yet to happen.
+ * Checks documents that Elasticsearch refused with 409. Returns those to send again, of which Elasticsearch has an
+ * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content
  */
 const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
   const again: Write[] = []

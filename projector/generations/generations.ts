@@ -1,6 +1,6 @@
 /**
- * Which generations there are: the one that the API reads, those that projectors keep up, one that is being made, one
- * to go back to. One document holds them all, and each write is conditional on the version that was read.
+ * The generations: the live one, those that projectors keep up, the one being made, and the one to go back to. One
+ * document holds them all, and each write is conditional on the version that was read.
  */
 import type { Comparison } from '../../schemas/stored/comparisons.ts'
 import {
@@ -15,30 +15,31 @@ import { type PrepareSteps, readGeneration } from './prepare.ts'
 
 export type Generations = {
   readonly live: string
-  /** Kept up by projectors, the live one among them. */
+  /** Kept up by projectors. Includes the live one. */
   readonly kept: readonly string[]
   readonly building: string | null
   readonly previous: string | null
-  /** Those that an older version of this program found equal to another, by name. */
+  /** Generations that an older version of this program found equal to another, by name. */
   readonly verified: Readonly<Record<string, string>>
-  /** The last comparison of two generations, by `pairOf` their names. */
+  /** The last comparison of each pair of generations, by `pairOf` their names. */
   readonly compared: Readonly<Record<string, Comparison>>
-  /** What readers may have seen of the one before the live one, by partition; null while that is found out. */
+  /** By partition, the position up to which readers may have seen the previous generation; null until `settle`. */
   readonly floor: readonly number[] | null
   /**
-   * The floor of each when it was made live first, by name: one that followed another decides by itself from there on.
+   * By name, each generation's floor when it first became live: from there on it decides without the one it followed.
    */
   readonly alone: Readonly<Record<string, readonly number[]>>
-  /** The highest number that one was ever named by. */
+  /** The highest number ever used in a generation's name. */
   readonly highest: number
 }
 
-/** Undefined before the first start. */
+/** Returns undefined before the first start. */
 export const readGenerations = async (steps: Steps): Promise<Generations | undefined> =>
   (await find(steps))?.generations
 
 /**
- * @throws StopError `index_missing` where nothing was projected yet; what `change` throws, and then nothing is changed
+ * Changes the generations; on a conflict, calls `change` again. @throws StopError `index_missing` before the first
+ * start; an error of `change`, after which nothing is changed
  */
 export const changeGenerations = async (
   steps: Steps,
@@ -57,16 +58,16 @@ export const changeGenerations = async (
       body: { kind: 'live', body: { generation, kept: [...kept], ...others } } satisfies LiveDocument,
     })
     if (status === 200) return changed
-    // Somebody else was first, or our own try before got through although its answer was lost: it is decided anew.
+    // 409: another process wrote first, or our earlier attempt succeeded and its response was lost. Decide anew.
     if (status !== 409)
       throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while changing`, { status })
   }
 }
 
 /**
- * Stores, after a swap, how far readers may have seen the generation before: its present positions, since nobody reads
- * it any more. Readers of the new generation wait until it has reached these positions, and from there on it decides by
- * itself. The command that swapped stores them or, where it was interrupted, a projector does.
+ * Finishes a swap: stores the present positions of the previous generation. Readers may have seen that generation up to
+ * there, but not further, since nobody reads it any more. Readers of the new generation wait until it has reached these
+ * positions; from there on it decides alone. The swap command calls this or, if interrupted, a projector does.
  */
 export const settle = async (steps: Steps): Promise<void> => {
   const seen = await readGenerations(steps)
@@ -82,7 +83,7 @@ export const settle = async (steps: Steps): Promise<void> => {
   })
 }
 
-/** Somebody else may have settled it, and the generation before may have been dropped since. */
+/** Another process may have finished the swap, and dropped the previous generation since. */
 const assertSettled = async (previous: string, steps: Steps): Promise<void> => {
   const now = await readGenerations(steps)
   if (now?.floor !== null || now.previous !== previous) return
@@ -116,7 +117,7 @@ const find = async (steps: Steps) => {
   return { generations: generationsIn(_source), seqNo: _seq_no, primaryTerm: _primary_term }
 }
 
-/** What the document says. */
+/** Returns the generations in the document, with defaults for absent fields. */
 export const generationsIn = ({ body }: LiveDocument): Generations => {
   const {
     generation,

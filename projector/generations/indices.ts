@@ -1,7 +1,6 @@
 /**
- * Which indices there are under a prefix, as Elasticsearch lists them: all of them in one answer, as they were at one
- * moment. An installation whose prefix begins with this one has indices that the same pattern finds: they are told
- * apart by name.
+ * Lists the indices under a prefix, all in one response. The same pattern also matches the indices of another
+ * installation whose prefix begins with this one: their names tell them apart.
  */
 import {
   apiKeysIndexOf,
@@ -17,7 +16,7 @@ import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 
 type Steps = { readonly request: (request: Request) => Promise<Answer>; readonly prefix: string }
 
-/** Every index whose name begins with the prefix and a dash, closed and hidden ones too, with its id. */
+/** Returns the id of every index whose name begins with the prefix and a dash, also of closed and hidden ones. */
 export const listIndices = async ({ request, prefix }: Steps): Promise<Map<string, string>> => {
   const { status, body } = await request({
     method: 'GET',
@@ -28,13 +27,11 @@ export const listIndices = async ({ request, prefix }: Steps): Promise<Map<strin
   throw new StopError('index_missing', `the indices ${prefix}-* cannot be listed`, { status })
 }
 
-/**
- * The generations of these indices, each once: `{prefix}-{generation}-{kind}`. No generation has a dash in its name.
- */
-export const generationsIn = (prefix: string, names: readonly string[]): Set<string> =>
+/** Returns the generations in `{prefix}-{generation}-{kind}`. No generation has a dash in its name. */
+export const generationsAmong = (prefix: string, names: readonly string[]): Set<string> =>
   new Set(names.flatMap(name => generationOf(prefix, name) ?? []))
 
-/** Those that only a projection under this prefix makes, after it has made its control index. */
+/** Returns the indices that only a projection under this prefix creates, after the control index. */
 export const projectedIn = (prefix: string, names: readonly string[]): string[] => {
   const ofKeys = [apiKeysIndexOf(prefix), apiKeysParkedIndexOf(prefix)]
   return names.filter(name => ofKeys.includes(name) || generationOf(prefix, name) !== undefined).sort()
@@ -46,7 +43,7 @@ const generationOf = (prefix: string, name: string): string | undefined => {
   return others.length === 0 && kinds.some(known => known === kind) ? generation : undefined
 }
 
-/** The ids of these indices and of the control index, which has their positions. @throws StopError `index_missing` */
+/** Returns the ids of these and of the control index, which holds their positions. @throws StopError `index_missing` */
 export const readIndexIds = async (names: readonly string[], steps: Steps): Promise<Record<string, string>> => {
   const ids = await listIndices(steps)
   const wanted = [controlIndexOf(steps.prefix), ...names].map(name => {
@@ -59,21 +56,16 @@ export const readIndexIds = async (names: readonly string[], steps: Steps): Prom
 
 type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
 
-/**
- * @throws StopError `index_missing`, `index_replaced`: a position says nothing of documents that are of another copy
- */
+/** @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy */
 export const assertSameIndices = async ({ generation, indices = {} }: Recorded, steps: Steps): Promise<void> => {
   const ids = await readIndexIds(Object.keys(indices), steps)
   const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
   if (replaced === undefined) return
-  const what = `${replaced[0]}, which ${generation} stands on`
-  throw new StopError('index_replaced', `${what}; take what was restored: npm run projection -- adopt`, { generation })
+  const what = `${replaced[0]}, an index of ${generation}`
+  throw new StopError('index_replaced', `${what}; to adopt it: npm run projection -- adopt`, { generation })
 }
 
-/**
- * Looks at the indices of a stream now and then, until the signal. Without an answer nothing is known, and the stream
- * says so.
- */
+/** Checks the indices of a stream every IDENTIFY_INTERVAL_MS, until the signal. Ignores a check without answer. */
 export const watchIndices = async (
   { identity, prefix }: { readonly identity: Recorded; readonly prefix: string },
   { elasticsearch, patience, fail }: WatchContext,

@@ -1,8 +1,7 @@
 /**
- * Before the first record: the indices are there and are what this version writes, and a projection exists with a
- * position for every partition. Creates what is missing at a first start only; what was there once and is gone is
- * refused, because an empty index must never pass for an empty organization. Two first starts at once agree: everything
- * is created or found.
+ * Startup checks: the indices exist and match this version, and a generation has a position for every partition.
+ * Missing indices are created at a first start only. Later, a missing index is refused: an empty index must never look
+ * like an empty organization. Two first starts at once agree: each creates or finds everything.
  */
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -26,42 +25,42 @@ import type { Answer, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
-import { assertSameIndices, generationsIn, listIndices, projectedIn, readIndexIds } from './indices.ts'
+import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 
 export type PrepareSteps = {
-  /** Sends a request until it is answered. */
+  /** Retries until answered. */
   readonly request: (request: Request) => Promise<Answer>
   readonly prefix: string
   readonly shards: number
-  /** Copies of each shard; without it as many as the nodes allow, at most one. */
+  /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
   readonly replicas?: number | undefined
-  /** Another than that of this program, where a test has other rules. */
+  /** For tests with other rules. */
   readonly rulesVersion?: number | undefined
 }
 
-/** The template that keeps Elasticsearch from creating an index by itself, and the control index. */
+/** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
   const { request, prefix } = steps
   const { status } = await request({
     method: 'PUT',
     path: `/_index_template/${templateNameOf(prefix)}`,
-    // A longer prefix is the more specific one: its template wins over that of a prefix it begins with.
+    // A longer prefix has priority: its template wins over that of a shorter prefix with the same beginning.
     body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
   })
-  if (status !== 200) throw new StopError('index_unsuitable', `the index template is answered ${status}`)
+  if (status !== 200) throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template`)
 
   const names = await prepareControl(steps)
-  // At a first start the only generation there can be is the first one: it may have been cut short.
-  const others = [...generationsIn(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
+  // An interrupted first start can leave indices of the first generation only.
+  const others = [...generationsAmong(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
   if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, request, prefix)) !== undefined) return
   const lost = `document "${LIVE_ID}" of ${controlIndexOf(prefix)}`
   throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${toDo(lost)}`)
 }
 
 /**
- * The control index alone: all there is in common for generations that no API reads, of no API keys.
- * @returns the indices there were before
- * @throws StopError `index_missing` where it is gone: made anew it would say that nothing was projected yet
+ * Creates the control index alone. A sandbox shares nothing else: no API reads a sandbox, and it has no API keys.
+ * @returns the indices that existed before
+ * @throws StopError `index_missing` if it is gone: a new one would say that nothing was projected yet
  */
 export const prepareControl = async ({
   request,
@@ -87,7 +86,7 @@ export const prepareControl = async ({
 const toDo = (lost: string): string =>
   `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
 
-/** What a generation was projected from, and under which rules; undefined where there is none of that name. */
+/** Returns the source and the rules version of a generation; undefined if it does not exist. */
 export const readGeneration = (
   generation: string,
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
@@ -96,10 +95,10 @@ export const readGeneration = (
 type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 
 /**
- * A projection of a source under the present rules, with a position for every partition. One that is not there is made.
- * @param indexed whether it is one of commission events (the stream of API keys has the same indices in all of them)
- * @param follows the one that is live, where that is under other rules
- * @throws StopError `source_changed`, `rules_changed`, `index_missing`, `index_unsuitable`
+ * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is
+ * missing.
+ * @param indexed whether it is of commission events (the API keys have the same indices in all generations)
+ * @param follows the live generation, if that has other rules
  */
 export const prepareGeneration = async (
   generation: string,
@@ -114,7 +113,7 @@ export const prepareGeneration = async (
   if ((await readGeneration(generation, steps)) === undefined) {
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
-      // API keys are served once the position is where the topic ended now: an older revocation must not be missed.
+      // Serve API keys only after the present end of the topic is reached: an older revocation must not be missed.
       const body = { position: 0, last: null, at: 0, time: 0, serve_from: indexed ? 0 : end }
       await createControl(
         positionId(generation, partition),
@@ -122,7 +121,7 @@ export const prepareGeneration = async (
         steps,
       )
     }
-    // After its positions: a generation that is there has them all.
+    // Written after its positions: a generation that exists has them all.
     const rules_version = versionOf(indexed, steps)
     const ids = await readIndexIds(Object.keys(indices), steps)
     const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }), indices: ids }
@@ -131,7 +130,7 @@ export const prepareGeneration = async (
   return openGeneration(generation, source, indexed, steps)
 }
 
-/** One that must be there. @throws StopError as `prepareGeneration` */
+/** Opens a generation that must exist. @throws StopError as `prepareGeneration` */
 export const openGeneration = async (
   generation: string,
   source: Source,
@@ -153,8 +152,8 @@ export const openGeneration = async (
 }
 
 /**
- * The ids of its indices, recorded where they are not: in installations that were made before there was such a record,
- * as they are found by the first projector that knows of it.
+ * Records the ids of a generation's indices if they are absent: older versions did not record them, so the first
+ * projector that does records those that it finds.
  */
 export const recordIndices = async (
   identity: Identity,
@@ -174,7 +173,7 @@ export const recordIndices = async (
     query: { if_seq_no: _seq_no, if_primary_term: _primary_term },
     body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
   })
-  // Another projector was there first, or our own try before got through although its answer was lost.
+  // Another projector wrote first, or our earlier attempt succeeded and its response was lost.
   if (status === 409) return (await readGeneration(generation, { request, prefix })) ?? identity
   if (status === 200) return recorded
   throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, { status })
@@ -182,7 +181,7 @@ export const recordIndices = async (
 
 type Stored = { readonly _source?: GenerationDocument; readonly _seq_no: number; readonly _primary_term: number }
 
-/** The version of the rules a program decides by: of API keys, or of commission events. */
+/** Returns this program's rules version, for commission events or API keys. */
 const versionOf = (indexed: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
   indexed ? rulesVersion : KEY_RULES_VERSION
 
@@ -227,12 +226,12 @@ const create = async (
     query: { wait_for_active_shards: 1 },
     body: { mappings, settings: { index: settings } },
   })
-  // 400: it exists already; whether it is the right one is verified next.
+  // 400: the index exists. `verify` checks it next.
   if (status !== 200 && status !== 400)
-    throw new StopError('index_unsuitable', `creating ${name} is answered ${status}`)
+    throw new StopError('index_unsuitable', `creating ${name}: Elasticsearch answers ${status}`)
 }
 
-/** The settings that decisions and order stand on; the number of copies is the operator's. */
+/** The settings that decisions and order depend on. The number of replicas is the operator's choice. */
 const verified = ['refresh_interval', 'sort'] as const
 
 const verify = async (

@@ -1,15 +1,16 @@
 /**
- * Which records of a fetch were aborted, decided as Kafka's protocol says. The client's own filter is wrong where
- * transactions overlap, and aborted records then pass as if they had been committed: it goes through the aborted ones
- * in the order the broker lists them (by where they end, not begin), takes up at most one of them a record, and
- * believes any record with a key of four zero bytes to be the end of one.
+ * Marks the aborted records of a fetch response, as Kafka's protocol defines them. kafkajs's own filter is wrong where
+ * transactions overlap, and passes aborted records as committed:
+ * - It reads the aborted transactions in the order of the response, which is by last offset, not by first offset.
+ * - It starts at most one of them per record.
+ * - It takes any record with a key of four zero bytes for the end of a transaction.
  *
- * In: the client's module of each version of the answer to a fetch. Out: the same, whose records that were aborted are
- * marked like control records: the client leaves those out of a batch and still counts their offsets.
+ * In: kafkajs's module of each version of the fetch response. Out: the same module; aborted records are marked as
+ * control records. kafkajs leaves control records out of a batch and still counts their offsets.
  */
 import { createRequire } from 'node:module'
 
-/** Once is enough; calling it again changes nothing. */
+/** Patches kafkajs. Idempotent. */
 export const repairAbortedFilter = (): void => {
   const load = createRequire(import.meta.url)
   for (const version of VERSIONS) {
@@ -26,9 +27,9 @@ export const repairAbortedFilter = (): void => {
 }
 
 /**
- * Makes the client hand over a batch of control or aborted records only, like any other. By itself it passes over such
- * a batch and emits an event, which does not tell the offsets of its records. Consumers that use `eachMessage` must not
- * run in the same process: they would fetch such a batch for ever. Calling it again changes nothing.
+ * Makes kafkajs deliver a batch that has only control or aborted records. By default kafkajs skips such a batch and
+ * emits an event without the offsets of its records. Idempotent.
+ * HAZARD: a consumer with `eachMessage` in the same process would fetch such a batch forever.
  */
 export const handOverEveryBatch = (): void => {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/batch') as {
@@ -46,7 +47,7 @@ type ClientBatch = {
   isEmptyDueToFiltering: () => boolean
 }
 
-/** Versions of the request that know of transactions, as far as the client goes. */
+/** Versions of the fetch request that have transactions and that kafkajs supports. */
 const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
 const repaired = new WeakSet<FetchResponse>()
 
@@ -54,14 +55,14 @@ type FetchResponse = { decode: (bytes: Buffer) => Promise<Decoded> }
 type Decoded = { readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[] }
 export type FetchedPartition = {
   abortedTransactions: readonly { readonly producerId: string; readonly firstOffset: string }[] | null
-  /** In the order of their offsets. */
+  /** Ordered by offset. */
   readonly messages: readonly FetchedMessage[]
 }
 type FetchedMessage = {
   readonly offset: string
   readonly key: Buffer | null
   isControlRecord: boolean
-  /** Absent in the formats from before transactions. */
+  /** Absent in message formats older than transactions. */
   readonly batchContext?: {
     readonly producerId: string
     readonly inTransaction: boolean
@@ -69,7 +70,7 @@ type FetchedMessage = {
   }
 }
 
-/** Marks every record of an aborted transaction, and leaves the client none to look for. */
+/** Marks every record of an aborted transaction. Empties `abortedTransactions`, so that kafkajs filters nothing. */
 export const markAborted = (partition: FetchedPartition): void => {
   const begun = (partition.abortedTransactions ?? []).toSorted((a, b) => Number(a.firstOffset) - Number(b.firstOffset))
   partition.abortedTransactions = []

@@ -1,15 +1,13 @@
 /**
- * Repairs how the Kafka client handles its connections.
+ * Repairs how kafkajs handles its connections.
  *
- * The client connects again by itself and goes on reading as if nothing had happened. But the other end may hold
- * another log now: a cluster behind the same address, or one that was restored from a copy. `hearConnections` tells of
- * each new connection.
+ * kafkajs reconnects silently and continues to read. But the broker may hold another log by then: another cluster at
+ * the same address, or a cluster restored from a copy. `hearConnections` reports each new connection.
  *
- * When the client connects again, it keeps what it had read of an answer that was cut off, and takes the first bytes of
- * the new connection for the rest of it. From then on it does not know where answers begin: requests are never
- * answered, or it reads a length where there is none and the process ends. `readFromTheBeginning` makes a new
- * connection begin with nothing. It knows some fields of the client that are not part of its interface. The client's
- * version is pinned, and a test cuts answers off.
+ * When kafkajs reconnects, it keeps the bytes of a response that was cut off, and takes the first bytes of the new
+ * connection for the rest. From then on it misreads where responses begin: requests are never answered, or a wrong
+ * length ends the process. `readFromTheBeginning` drops these bytes. It uses fields of kafkajs that are not public: the
+ * kafkajs version is pinned, and a test cuts responses off.
  */
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
@@ -17,7 +15,7 @@ import type { ISocketFactory } from 'kafkajs'
 
 const load = createRequire(import.meta.url)
 
-/** The client's own way to connect, which tells of each connection once it stands. */
+/** Returns kafkajs's own socket factory, with a callback for each established connection. */
 export const hearConnections = (onConnected: () => void): ISocketFactory => {
   const createFactory: () => ISocketFactory = load('kafkajs/src/network/socketFactory')
   const connect = createFactory()
@@ -40,12 +38,12 @@ type Connection = {
   bytesNeeded: number
 }
 
-/** Bytes of the length that each answer begins with. */
+/** Bytes of the length that each response begins with. */
 const LENGTH_BYTES = 4
 const connecting = new WeakMap<Connection, Promise<unknown>>()
 let repaired = false
 
-/** Must be called before the first connection; calling it again changes nothing. */
+/** Must be called before the first connection. Idempotent. */
 export const readFromTheBeginning = (): void => {
   if (repaired) return
   repaired = true
@@ -53,11 +51,11 @@ export const readFromTheBeginning = (): void => {
   const { connect } = prototype
   prototype.connect = function () {
     if (this.isConnected()) return connect.call(this)
-    // The client asks for a connection more than once while it is being made; a second would take the place of the
-    // first, whose timer goes on.
+    // kafkajs asks for a connection again while one is being made. A second connection would replace the first, and the
+    // timer of the first would continue to run.
     const begun = connecting.get(this)
     if (begun !== undefined && this.socket?.destroyed === false) return begun
-    // What may still come over the connection before is not an answer to anything that is asked over this one.
+    // Bytes that still arrive on the old socket answer no request of the new connection.
     this.socket?.destroy()
     Object.assign(this, { chunks: [], bytesBuffered: 0, bytesNeeded: LENGTH_BYTES })
     const made = connect.call(this).finally(() => connecting.delete(this))

@@ -1,15 +1,15 @@
 /**
- * kafkajs restarts its consumer after errors that it marks as retriable. It treats two transient errors as fatal, and
- * ended the projector where waiting was enough. `startAgainWhenSick` marks them as retriable.
+ * kafkajs restarts its consumer after errors that it marks as retriable. It treats two transient errors as fatal, which
+ * would end the projector. `startAgainWhenSick` marks them as retriable.
  */
 import { createRequire } from 'node:module'
 
 const load = createRequire(import.meta.url)
 
-/** No broker names the coordinator of the group; a request waited too long behind an earlier one. */
+/** No broker knows the coordinator of the group; a request waited too long in the queue behind an earlier one. */
 const sick = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout'] as const
 
-/** Must be called before the consumer runs; calling it again changes nothing. */
+/** Must be called before the consumer runs. Idempotent. */
 export const startAgainWhenSick = (): void => {
   const errors = load('kafkajs/src/errors') as Record<(typeof sick)[number], { readonly prototype: object }>
   for (const name of sick) {

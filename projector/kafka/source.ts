@@ -1,7 +1,6 @@
 /**
- * Identifies the source: that a topic is still the one a projection was made from, and can be trusted to keep its
- * records. Looked at before the first record, at every assignment and every so often; what does not fit stops the
- * projector before anything is written.
+ * Checks the source of a projection: the topic is the one that the projection was made from, and keeps its records.
+ * Runs before the first record, at every assignment and periodically. A mismatch stops the projector before it writes.
  */
 import { createHash } from 'node:crypto'
 import kafkajs, { type Admin } from 'kafkajs'
@@ -15,13 +14,13 @@ export type SourceAdmin = Pick<
   'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs' | 'describeGroups'
 >
 
-/** What a projection remembers of its source. */
+/** The source, as the generation document stores it. */
 export type Identity = GenerationDocument['body']
 
-/** `end` is the last stable offset: what follows it may still be aborted. */
+/** `end` is the last stable offset: records from there on may still be aborted. */
 export type Ends = readonly { readonly partition: number; readonly low: number; readonly end: number }[]
 
-/** Which cluster and how many partitions. @throws StopError `topic_missing` */
+/** Returns the cluster id and the number of partitions. @throws StopError `topic_missing` */
 export const describeSource = async (
   admin: SourceAdmin,
   topic: string,
@@ -41,7 +40,7 @@ export const describeSource = async (
 export const isUnknownTopic = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
-/** @throws StopError `source_changed` that names what differs */
+/** @throws StopError `source_changed`, with the field that differs */
 export const assertSameSource = (
   expected: Identity,
   got: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>,
@@ -55,7 +54,7 @@ export const assertSameSource = (
   }
 }
 
-/** Lowest and last stable offset of every partition. @throws StopError `records_deleted`, `topic_missing` */
+/** Returns the lowest and the last stable offset of every partition. @throws StopError `records_deleted` */
 export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends> => {
   const offsets = await admin.fetchTopicOffsets(topic)
   const ends = offsets.map(({ partition, low, high }) => ({ partition, low: Number(low), end: Number(high) }))
@@ -66,7 +65,7 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
   return ends
 }
 
-/** @throws StopError `records_deleted` when the partition ends before what was already read */
+/** @throws StopError `records_deleted` if the partition ends before `position` */
 export const assertNotTruncated = (topic: string, partition: number, position: number, ends: Ends): void => {
   const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
   if (end >= position) return
@@ -78,7 +77,7 @@ export const assertNotTruncated = (topic: string, partition: number, position: n
   })
 }
 
-/** Settings of a topic that would lose records are refused. @returns warnings about those that only weaken a promise */
+/** @throws StopError `topic_unsuitable` if a setting would lose records. @returns warnings about weaker guarantees */
 export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string): Promise<string[]> => {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
@@ -94,7 +93,7 @@ export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string)
   const warnings: string[] = []
   if (values.get('message.timestamp.type') !== 'LogAppendTime') {
     warnings.push(
-      'message.timestamp.type is not LogAppendTime: looking back by time trusts the clocks of the publishers',
+      'message.timestamp.type is not LogAppendTime: reads as of a time depend on the clocks of the publishers',
     )
   }
   if (Number(values.get('max.message.bytes')) < TOPIC_MESSAGE_BYTES_MAX) {
@@ -103,8 +102,8 @@ export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string)
   return warnings
 }
 
-/** SHA-256 of a record as it lies in the log: time, key, value and headers. Equal only for the same record. */
-export const hashOf = ({ timestamp, key, value, headers }: RawRecord): string => {
+/** Returns the SHA-256 of a record as the log has it: time, key, value and headers. Equal only for the same record. */
+export const recordHash = ({ timestamp, key, value, headers }: RawRecord): string => {
   const hash = createHash('sha256')
   const add = (bytes: Buffer | null): void => {
     hash.update(`${bytes === null ? 'null' : bytes.length}\n`)

@@ -1,9 +1,9 @@
-/** API keys: created once, revoked for ever. Only the hash of a key's text is ever seen here. */
+/** Rules of API keys: created once, revoked forever. Events have only the hash of a key's text. */
 
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../schemas/events.ts'
 import { recordId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
-import { type Change, changeOf, type DocumentRef, refOf, type State } from './state.ts'
+import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State } from './state.ts'
 
 type CreatedNames = { readonly head: DocumentRef; readonly secret: DocumentRef }
 type RevokedNames = { readonly head: DocumentRef }
@@ -44,14 +44,14 @@ const decideRevoked = ({ names, seq }: Placed<ApiKeyRevokedData, RevokedNames>, 
   if (head.body.revoked_seq !== null && head.body.revoked_seq < seq) return duplicate
   const secretName = secretOf(head.body.secret_sha256)
   const secret = state.apiKeySecret(secretName)
-  if (secret === null) throw new Error('the key that a key id names is missing')
+  if (secret === null) throw new Error('a key id names a key that does not exist')
   return changed(seq, [
     [names.head, { ...head, body: { ...head.body, revoked_seq: seq } }],
     [secretName, { ...secret, revoked: true }],
   ])
 }
 
-const changed = (seq: number, drafts: [name: DocumentRef, draft: Change['draft']][]): Decision => ({
+const changed = (seq: number, drafts: [name: DocumentRef, draft: DocumentChange['draft']][]): Decision => ({
   outcome: 'applied',
-  changes: drafts.map(([name, draft]) => changeOf(name, seq, draft)),
+  changes: drafts.map(([name, draft]) => documentChangeOf(name, seq, draft)),
 })

@@ -1,24 +1,19 @@
-/** What the rules of an event type say, and what they are given. */
+/** Types of the rules: the placed event that they receive, and the decision that they return. */
 import type { ParkCode } from '../../schemas/errors.ts'
-import type { Change, DocumentRef, State } from './state.ts'
+import type { DocumentChange, DocumentRef, State } from './state.ts'
 
 export type Decision =
-  | { readonly outcome: 'applied'; readonly changes: readonly Change[] }
+  | { readonly outcome: 'applied'; readonly changes: readonly DocumentChange[] }
   | { readonly outcome: 'duplicate' }
   | { readonly outcome: 'parked'; readonly code: ParkCode }
 
 export const parked = (code: ParkCode): Decision => ({ outcome: 'parked', code })
 export const duplicate: Decision = { outcome: 'duplicate' }
 
-/**
- * The documents a decision may look at, as far as they are known from the event alone, each by what it is to the event.
- */
+/** The documents that a decision may read and that the event alone names, by their role. */
 export type Names = Readonly<Record<string, DocumentRef | undefined>>
 
-/**
- * An event with its place in the log: `seq` is its offset, `at` its time in milliseconds, never lower than one before
- * it.
- */
+/** An event with its place in the log. `seq`: its offset. `at`: the highest event time so far, in milliseconds. */
 export type Placed<Data, Needed = Names> = {
   readonly data: Data
   readonly names: Needed
@@ -28,10 +23,10 @@ export type Placed<Data, Needed = Names> = {
 }
 
 /**
- * The rules of one kind of event. All three are pure.
- * - `names`: what a decision may look at
- * - `namesNext`: what is known only once the first are there
- * - `decide`: what the event does, given the records before it
+ * The rules of one event type. All three functions are pure.
+ * - `names`: the documents that the event names
+ * - `namesNext`: further documents, which are known only after the first ones are loaded
+ * - `decide`: the effect of the event, given the records before it
  */
 export type Rules<Data, Needed = Names> = {
   readonly names: (data: Data) => Needed

@@ -1,4 +1,4 @@
-/** Payouts: one current per (rep, period); a recalculation replaces it in one step and both stay readable. */
+/** Rules of payouts: one current per (rep, period). A recalculation replaces it in one step, and both stay readable. */
 
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
@@ -7,10 +7,10 @@ import { withLists } from '../event/raw-json.ts'
 import type { PayoutData } from '../event/validate.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import {
-  type Change,
   chainBefore,
-  changeOf,
+  type DocumentChange,
   type DocumentRef,
+  documentChangeOf,
   recordBefore,
   refOf,
   type State,
@@ -49,23 +49,26 @@ const decide = (event: Placed<Data, PayoutNames>, state: State): Decision => {
   if (chain.payouts.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
 
   const changes = [
-    changeOf(names.payout, seq, payoutDraft(event)),
-    changeOf(refOf('statements', names.payout.id), seq, { org_id, seq, body: traceOf(data) }),
-    changeOf(names.chain, seq, { org_id, body: { ...chain, payouts: [...chain.payouts, { seq, id: data.id }] } }),
+    documentChangeOf(names.payout, seq, payoutDraft(event)),
+    documentChangeOf(refOf('statements', names.payout.id), seq, { org_id, seq, body: traceOf(data) }),
+    documentChangeOf(names.chain, seq, {
+      org_id,
+      body: { ...chain, payouts: [...chain.payouts, { seq, id: data.id }] },
+    }),
   ]
   if (names.replaced) {
     const replaced = state.payout(names.replaced)
-    if (replaced === null) throw new Error('a payout that its chain names is missing')
-    changes.push(changeOf(names.replaced, seq, { ...replaced, until_seq: seq, superseded_by_id: data.id }))
+    if (replaced === null) throw new Error('a chain names a payout that does not exist')
+    changes.push(documentChangeOf(names.replaced, seq, { ...replaced, until_seq: seq, superseded_by_id: data.id }))
   }
   return { outcome: 'applied', changes }
 }
 
-/** Whether a rep or period was recorded before an offset. */
+/** Whether a rep or period was recorded before offset `seq`. */
 export const isKnown = (state: State, head: DocumentRef, seq: number): boolean =>
   versionsBefore(state.head(head), seq).length > 0
 
-const payoutDraft = ({ data, hash, seq, at }: Placed<Data, PayoutNames>): Change['draft'] => ({
+const payoutDraft = ({ data, hash, seq, at }: Placed<Data, PayoutNames>): DocumentChange['draft'] => ({
   org_id: data.org_id,
   seq,
   until_seq: UNTIL_FOREVER,

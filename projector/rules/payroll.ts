@@ -1,4 +1,4 @@
-/** Payroll records: money that has left, one payment per (rep, period) at a time, and the voids that reverse one. */
+/** Rules of payroll records: one payment per (rep, period) at a time, and the voids that reverse payments. */
 
 import type { PayrollRecordedData, PayrollVoidedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
@@ -8,10 +8,10 @@ import { addUpTo } from '../event/money.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
 import { isKnown } from './payouts.ts'
 import {
-  type Change,
   chainBefore,
-  changeOf,
+  type DocumentChange,
   type DocumentRef,
+  documentChangeOf,
   type NewDocument,
   recordBefore,
   refOf,
@@ -125,9 +125,12 @@ const apply = (
     hash,
     body,
   }
-  const changes: Change[] = [
-    changeOf(names.payroll, seq, record),
-    changeOf(chainName, seq, { org_id, body: { ...chain, payroll: [...chain.payroll, { seq, id, reverses_id }] } }),
+  const changes: DocumentChange[] = [
+    documentChangeOf(names.payroll, seq, record),
+    documentChangeOf(chainName, seq, {
+      org_id,
+      body: { ...chain, payroll: [...chain.payroll, { seq, id, reverses_id }] },
+    }),
   ]
   return { outcome: 'applied', changes }
 }

@@ -1,4 +1,4 @@
-/** The rules of every event type, and the version of them all. */
+/** The rules of every event type, and their version. */
 import type { EventType } from '../../schemas/events.ts'
 import type { ValidEvent } from '../event/validate.ts'
 import { keyCreatedRules, keyRevokedRules } from './api-keys.ts'
@@ -7,16 +7,15 @@ import { payoutRules } from './payouts.ts'
 import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
-/** Raised with every change that decides any commission event otherwise or writes any document of it otherwise. */
+/** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */
 export const RULES_VERSION = 2
-/** The same of API keys. They have no generations: with another version they are projected again under a new prefix. */
+/** The same for API keys. They have no generations: a new version projects them again under a new index prefix. */
 export const KEY_RULES_VERSION = 1
 
-/** The rules of one event type. They are given that type's own data and names and no others: hence the one widening. */
+/** The rules of any event type. The cast is safe: rules receive only data and names of their own type. */
 export type AnyRules = Rules<ValidEvent['data']>
 const anyRules = <Data, Needed>(rules: Rules<Data, Needed>): AnyRules => rules as unknown as AnyRules
 
-/** A whole version of the rules: those of every event type there is. */
 export type RulesTable = Readonly<Record<EventType, AnyRules>>
 
 export const builtInRules: RulesTable = {

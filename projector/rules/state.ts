@@ -1,8 +1,8 @@
 /**
- * The state that decisions are made on: documents by `place` (which index) and id, as they are after the events before.
+ * The state for decisions: documents by `place` (their index) and id, after the events before.
  *
- * A document read back from Elasticsearch may already show the effect of later offsets (a redelivery, an owner that was
- * late). The rules therefore never use one as it is: the functions here show it as of an offset.
+ * A document from Elasticsearch may already contain the effect of later offsets: after a redelivery, or from a late
+ * write of another owner of the partition. Rules therefore read it through the functions here, as of an offset.
  */
 import type {
   ApiKeyDocument,
@@ -19,10 +19,10 @@ import type {
   VersionDocument,
 } from '../../schemas/stored/documents.ts'
 
-/** Where a document lies: an index of the generation, or the one of API keys. */
+/** An index of the generation, or the index of API keys. */
 export type IndexKind = Kind | 'api-keys'
 
-/** A document before it is written: its length is counted only then. */
+/** A document before it is written: `body_bytes` is counted then. */
 export type NewDocument<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never
 export type AnyNewDocument = NewDocument<
   | VersionDocument
@@ -36,17 +36,21 @@ export type AnyNewDocument = NewDocument<
   | ApiKeyHeadDocument
 >
 
-export type Key = `${IndexKind}/${string}`
+export type DocumentKey = `${IndexKind}/${string}`
 /**
- * What a document is called. An event's names are made once and handed on: to look one up by a string made anew costs
- * several times as much, and each is looked up some five times.
+ * Names a document. An event's names are made once and passed on: a lookup by a newly made string costs several times
+ * as much, and each name is looked up some five times.
  */
-export type DocumentRef = { readonly place: IndexKind; readonly id: string; readonly key: Key }
+export type DocumentRef = { readonly place: IndexKind; readonly id: string; readonly key: DocumentKey }
 export const refOf = (place: IndexKind, id: string): DocumentRef => ({ place, id, key: `${place}/${id}` })
 
-/** A document as a decision leaves it, whole. `version` is the offset of the event that was decided. */
-export type Change = DocumentRef & { readonly version: number; readonly draft: AnyNewDocument }
-export const changeOf = ({ place, id, key }: DocumentRef, version: number, draft: AnyNewDocument): Change => ({
+/** The whole document after a decision. `version` is the offset of the decided event. */
+export type DocumentChange = DocumentRef & { readonly version: number; readonly draft: AnyNewDocument }
+export const documentChangeOf = (
+  { place, id, key }: DocumentRef,
+  version: number,
+  draft: AnyNewDocument,
+): DocumentChange => ({
   key,
   place,
   id,
@@ -54,25 +58,23 @@ export const changeOf = ({ place, id, key }: DocumentRef, version: number, draft
   draft,
 })
 
-/**
- * What was asked for: the draft, or null where there is no such document. Asking for what was not loaded is a defect.
- */
+/** The loaded documents. A getter returns null if the document does not exist, and throws if it was not loaded. */
 export class State {
-  readonly #documents = new Map<Key, AnyNewDocument | null>()
+  readonly #documents = new Map<DocumentKey, AnyNewDocument | null>()
 
-  set(key: Key, draft: AnyNewDocument | null): void {
+  set(key: DocumentKey, draft: AnyNewDocument | null): void {
     this.#documents.set(key, draft)
   }
 
-  has(key: Key): boolean {
+  has(key: DocumentKey): boolean {
     return this.#documents.has(key)
   }
 
-  apply(changes: readonly Change[]): void {
+  apply(changes: readonly DocumentChange[]): void {
     for (const { key, draft } of changes) this.#documents.set(key, draft)
   }
 
-  entries(): IterableIterator<[Key, AnyNewDocument | null]> {
+  entries(): IterableIterator<[DocumentKey, AnyNewDocument | null]> {
     return this.#documents.entries()
   }
 
@@ -105,17 +107,16 @@ export class State {
   }
 }
 
-/** The versions there were before an offset. */
+/** The versions recorded before offset `seq`. */
 export const versionsBefore = (head: NewDocument<HeadDocument> | null, seq: number): HeadBody['versions'] =>
   before(head?.body.versions ?? [], seq)
 
-/** The chain as it was before an offset. */
 export const chainBefore = (chain: NewDocument<ChainDocument> | null, seq: number): ChainBody => ({
   payouts: before(chain?.body.payouts ?? [], seq),
   payroll: before(chain?.body.payroll ?? [], seq),
 })
 
-/** The record, if it was made before an offset. */
+/** The record, if it was made before offset `seq`. */
 export const recordBefore = <Record extends { seq: number }>(record: Record | null, seq: number): Record | null =>
   record !== null && record.seq < seq ? record : null
 

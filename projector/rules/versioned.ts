@@ -1,10 +1,10 @@
-/** Reps and periods: each recording is the whole record, and replaces the one before. Every version stays readable. */
+/** Rules of reps and periods: each event has the whole record and replaces the last version; all stay readable. */
 
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
-import { type Change, changeOf, type DocumentRef, refOf, type State, versionsBefore } from './state.ts'
+import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State, versionsBefore } from './state.ts'
 
 type Data = RepData | PeriodData
 type Versioned = 'reps' | 'periods'
@@ -42,7 +42,8 @@ const decide = (
   const last = versions.at(-1)
   if (last?.hash === hash) return duplicate
 
-  const change = (name: DocumentRef, draft: Change['draft']): Change => changeOf(name, seq, draft)
+  const change = (name: DocumentRef, draft: DocumentChange['draft']): DocumentChange =>
+    documentChangeOf(name, seq, draft)
   const changes = [
     change(refOf(place, versionId(org_id, data.id, seq)), {
       org_id,
@@ -59,7 +60,7 @@ const decide = (
   if (last) {
     const name = refOf(place, versionId(org_id, data.id, last.seq))
     const replaced = state.version(name)
-    if (replaced === null) throw new Error('a version that its head names is missing')
+    if (replaced === null) throw new Error('a head names a version that does not exist')
     if (!mayReplace(replaced.body)) return parked('period_changed')
     changes.push(change(name, { ...replaced, until_seq: seq }))
   }
@@ -69,7 +70,7 @@ const decide = (
 
 type PeriodBody = Omit<PeriodData, 'org_id'>
 
-/** As text: another notation of the same instant would change what is served, and only the name may change. */
+/** Compares instants as text, because the API serves that text and only the name may change. */
 const onlyNameDiffers = (before: PeriodBody, after: PeriodData): boolean =>
   before.kind === after.kind &&
   before.timezone === after.timezone &&

@@ -1,22 +1,22 @@
 /**
- * From an assignment to partitions that flow. For each partition that the group gives us: read our own published
- * position, identify the source, read the last record again that we know and compare it, then go on exactly there.
+ * Makes assigned partitions flow. For each: read our published position, identify the source, read the last known
+ * record again and compare it, then continue at the position.
  *
  *   positioned ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
  *
- * With every new connection to Kafka, and now and then, all of this begins again, but for our position: there may be
- * another log by now.
+ * After each new connection to Kafka, and periodically, this is repeated without reading the position: the log may be
+ * another one.
  *
- * Promises: no record is projected before its source is identified; never Kafka's committed offset, always our own
- * position.
+ * Promises: no record is projected before its source is identified. We start at our own position, never at Kafka's
+ * committed offset.
  */
 
 import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { hashOf, type Identity } from '../kafka/source.ts'
+import { type Identity, recordHash } from '../kafka/source.ts'
 import { VERIFYING_TRUSTED_MS } from '../limits.ts'
 import type { Consumption } from './consume.ts'
 import type { StreamStatus } from './metrics.ts'
@@ -25,9 +25,9 @@ import type { Standing } from './watchdog.ts'
 export type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
-  /** The published position, once the source is known to be the right one and to hold it. */
+  /** Returns the published position, once the source is identified and holds it. */
   readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
-  /** Resolves once the source is known to be the right one. */
+  /** Resolves once the source is identified. */
   readonly identify: (signal: AbortSignal) => Promise<void>
   readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
   readonly fail: (error: unknown) => void
@@ -40,13 +40,13 @@ type Assigned = {
   phase: 'positioning' | 'verifying' | 'reading'
   last: { readonly offset: number; readonly sha256: string } | null
   flow: PartitionFlow | undefined
-  /** Whether it ever got to reading: it flows from then on, also while nothing more is taken. */
+  /** Whether it ever reached `reading`: then it counts as flowing, also while it is verified again. */
   verified: boolean
-  /** Whether the connection is a new one, over which the last record was not found yet. */
+  /** Whether the last record is yet to be found over a new connection. */
   suspect: boolean
-  /** Since when it has been verified again, while it is. */
+  /** When the present verification began. */
   verifyingSince: number
-  /** How many new connections there were since it was assigned. */
+  /** New connections since the assignment. */
   reconnects: number
 }
 
@@ -67,22 +67,18 @@ export class Assignment {
     )
   }
 
-  /**
-   * Whether nothing speaks against its source being the right one. Verified now and then, it is trusted while that may
-   * take.
-   */
+  /** Whether the source counts as the right one. A periodic verification leaves it trusted for VERIFYING_TRUSTED_MS. */
   isTrusted(partition: number): boolean {
     const assigned = this.#partitions.get(partition)
     if (!assigned?.verified || assigned.suspect) return false
     return assigned.phase === 'reading' || Math.abs(this.#steps.now() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
   }
 
-  /** Whether we are in the group and read all that is ours; nothing may be ours. */
+  /** Whether we are in the group and read all assigned partitions, of which there may be none. */
   get isReading(): boolean {
     return this.#joined && [...this.#partitions.values()].every(({ phase }) => phase === 'reading')
   }
 
-  /** How things stand, for the watchdog. */
   standing(): Standing {
     const partitions = [...this.#partitions].map(([partition, { phase, flow }]) => {
       const { readTo = -1, writtenTo = -1, searchableTo = -1, end = -1 } = flow?.progress ?? {}
@@ -91,12 +87,12 @@ export class Assignment {
     return { inGroup: this.#joined && !this.#rebalancing, partitions }
   }
 
-  /** The group shares its partitions out again; what is ours is ours until then. */
+  /** A rebalance began. We keep our partitions until it ends. */
   rebalancing(): void {
     this.#rebalancing = true
   }
 
-  /** What was ours before ends here: another process may own it now, and what we know of it may no longer be all. */
+  /** Drops all flows first: another process may have owned a partition meanwhile, so our cache may be incomplete. */
   assigned(partitions: readonly number[]): void {
     this.close()
     this.#joined = true
@@ -118,7 +114,7 @@ export class Assignment {
     }
   }
 
-  /** The client has a new connection: behind it there may be another log. */
+  /** The client has a new connection, maybe to another log. */
   reconnected(): void {
     for (const assigned of this.#partitions.values()) {
       assigned.suspect = true
@@ -127,9 +123,7 @@ export class Assignment {
     this.verifyAgain()
   }
 
-  /**
-   * What was taken goes its way; nothing more is taken until its source is identified and the last record found again.
-   */
+  /** Takes nothing more until the source is identified and the last record is found again. What was taken continues. */
   verifyAgain(): void {
     for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned
@@ -150,22 +144,22 @@ export class Assignment {
     try {
       this.#assertNoHole(partition, assigned, batch)
       if (assigned.phase === 'verifying') this.#verify(partition, assigned, batch)
-      // A batch from elsewhere: fetched before a seek, or after the client lost its place. It is read again from ours.
+      // A batch from another offset: fetched before a seek, or after the client lost its offset. Seek to ours again.
       else if (assigned.flow?.take(batch) === 'gap') this.#seek(partition, assigned.flow.progress.readTo)
     } catch (error) {
       this.#steps.fail(error)
     }
   }
 
-  /** A batch from elsewhere than was sought says nothing. @throws StopError `records_deleted` */
+  /** Ignores a batch from another offset than sought. @throws StopError `records_deleted` */
   #assertNoHole(partition: number, { phase, last, flow }: Assigned, { from, missing }: Batch): void {
     const sought = phase === 'verifying' ? last?.offset : flow?.progress.readTo
     if (missing === undefined || from !== sought) return
     const where = { topic: this.#steps.topic, partition, offset: missing }
-    throw new StopError('records_deleted', 'the log goes on after an offset that it no longer has', where)
+    throw new StopError('records_deleted', 'the log continues after a missing offset', where)
   }
 
-  /** The client is out of the group, for now or for good. */
+  /** The client left the group, for now or for good. */
   close(): void {
     this.#joined = false
     for (const { abort, flow } of this.#partitions.values()) {
@@ -186,7 +180,7 @@ export class Assignment {
     this.#steps.consumption()?.resume(partition)
   }
 
-  /** What is identified while a new connection is made may not be what lies behind that one. */
+  /** Identifies again if a new connection was made meanwhile: there may be another source behind it. */
   async #identify(assigned: Assigned): Promise<void> {
     for (let before = -1; before !== assigned.reconnects; ) {
       before = assigned.reconnects
@@ -195,7 +189,7 @@ export class Assignment {
     }
   }
 
-  /** From the last record that we know, or from where we are when there is none. */
+  /** Seeks to the last known record or, if there is none, to the position. */
   #readOn(partition: number, assigned: Assigned, flow: PartitionFlow): void {
     if (assigned.last === null) this.#startReading(assigned)
     else assigned.phase = 'verifying'
@@ -223,8 +217,8 @@ export class Assignment {
       return
     }
     const record = records[0]
-    if (record?.offset !== last.offset || hashOf(record) !== last.sha256) {
-      throw new StopError('source_changed', 'the last record read is not the one that is there now', {
+    if (record?.offset !== last.offset || recordHash(record) !== last.sha256) {
+      throw new StopError('source_changed', 'the last record read differs from the one in the log now', {
         topic: this.#steps.topic,
         partition,
         offset: last.offset,
@@ -239,7 +233,7 @@ export class Assignment {
   }
 }
 
-/** How far the partitions that flow are. */
+/** Returns the progress of the flowing partitions. */
 export const statusOf = (
   assignment: Assignment,
   { generation, topic }: Pick<Identity, 'generation' | 'topic'>,

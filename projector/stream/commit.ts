@@ -1,7 +1,7 @@
 /**
- * Tells Kafka how far we are, now and then. In: published positions. Out: nothing. Only a stop waits for a commit.
- * Promises: at most one commit a second and partition, but for the last one at a stop. A commit that fails is made up
- * for by the next one. Only lag tools look at it: our own published position says where to go on.
+ * Commits to Kafka, for lag tools only: a start uses our own published position. In: published positions. Out: nothing.
+ * Only a stop waits for a commit.
+ * Promises: at most one commit a second and partition, except at a stop. The next commit makes up for a failed one.
  */
 
 import { COMMIT_INTERVAL_MS } from '../limits.ts'
@@ -18,12 +18,12 @@ export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> |
       await consumption()?.commit(partition, position)
       committed.set(partition, position)
     } catch {
-      // Offered again, it is tried again.
+      // The next offer tries again.
     }
   }
   return {
     committedTo: (partition: number): number => committed.get(partition) ?? 0,
-    /** Resolves when Kafka was told, or need not be told now. Never rejects. */
+    /** Resolves when the position is committed, or is not due. Never rejects. */
     offer: async (partition: number, position: number): Promise<void> => {
       const since = now() - (triedAt.get(partition) ?? Number.NEGATIVE_INFINITY)
       if (committed.get(partition) !== position && since >= COMMIT_INTERVAL_MS) await commit(partition, position)

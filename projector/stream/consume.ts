@@ -1,21 +1,18 @@
 /**
- * The only file that knows the Kafka client's consumer. In: a topic and a group. Out: batches as they were read, each
- * with the offset it was fetched at and where it ends. Promises: the handler returns at once, so that one slow
- * partition never stalls the others; nothing is committed or resolved on its own; no error of ours ever escapes into
- * the client.
+ * The only file that knows kafkajs's consumer. In: a topic and a group. Out: batches as fetched, with the fetch offset
+ * and the end of each. Promises: the handler returns soon, so that no slow partition stalls the others; nothing is
+ * committed or resolved automatically; no error of ours reaches the client.
  *
- * The client's traps, and what is done about each:
- * - It never prefetches: the next fetch waits for the handler. So the handler only takes the batch, and rests a little
- *   where there was not much.
- * - A fetch that is out of range silently jumps to the end: the batch then was fetched at an offset that nobody asked
- *   for.
- * - Batches of only control or aborted records never reach the handler: see `patch-aborted.ts`.
- * - A log that was compacted has holes, and the client reads over them: each batch tells of the first offset it misses.
- * - Its filter lets aborted records through: see patch-aborted.ts.
- * - An assignment starts at the committed offset: every partition is paused in the event itself and sought before it
- *   goes on.
- * - Some errors of a sick Kafka end it for good: see `patch-retries.ts`.
- * - It takes time that grows with the square of the number of headers: see `patch-headers.ts`.
+ * Hazards of kafkajs, and what prevents them:
+ * - It never prefetches: the next fetch waits for the handler. The handler only takes the batch, and pauses after a
+ *   small one.
+ * - After an out-of-range fetch it jumps to the end silently: the fetch offset of that batch is one that nobody sought.
+ * - It hands over no batch of only control or aborted records, and its filter lets aborted records through:
+ *   `patch-aborted.ts`.
+ * - It reads over the holes of a compacted log: each batch names the first missing offset.
+ * - It starts at the committed offset: every partition is paused in the assignment event, and sought before it resumes.
+ * - Some errors of a sick Kafka end it for good: `patch-retries.ts`.
+ * - Its time grows with the square of the number of headers: `patch-headers.ts`.
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import type { RawRecord } from '../event/raw-record.ts'
@@ -33,19 +30,17 @@ import {
   REBALANCE_TIMEOUT_MS,
   SESSION_TIMEOUT_MS,
 } from '../limits.ts'
-import { assignerOf, type Installation } from './group.ts'
+import { assignerOf, type InstallationIdentity } from './group.ts'
 
 export type Handlers = {
-  /** These partitions are ours from now on, and no others. All are paused until they are sought and resumed. */
+  /** Exactly these partitions are ours from now on. All are paused until they are sought and resumed. */
   readonly onAssigned: (partitions: readonly number[]) => void
   readonly onBatch: (partition: number, batch: Batch) => void
-  /** Resolves after so many milliseconds. */
   readonly sleep: (milliseconds: number) => Promise<void>
-  /** The group shares its partitions out again. */
+  /** A rebalance began. */
   readonly onRebalancing: () => void
-  /** The client lost its way and starts again by itself. */
+  /** The client failed and restarts automatically. */
   readonly onTrouble: (name: string) => void
-  /** The client gave up. */
   readonly onStopped: (error: Error) => void
 }
 
@@ -57,12 +52,12 @@ export type Consumption = {
   readonly stop: () => Promise<void>
 }
 
-/** Joins the group and begins to read. @throws what the client throws when Kafka is away */
+/** Joins the group and begins to read. @throws the client's error if Kafka is unavailable */
 export const consume = async (
   kafka: Kafka,
   { topic, partitions }: { readonly topic: string; readonly partitions: number },
   groupId: string,
-  installation: Installation,
+  installation: InstallationIdentity,
   handlers: Handlers,
 ): Promise<Consumption> => {
   leaveHeadersEncoded()
@@ -88,12 +83,11 @@ export const consume = async (
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      // All of a fetch at once, so that none waits for the rest after another. The client asks each of them at every
-      // fetch.
+      // All partitions of a fetch at once: none waits for another's pause. No more: a fetch starts all workers.
       partitionsConsumedConcurrently: partitions,
       eachBatch: async payload => {
         const bytes = takeBatch(payload, handlers)
-        // The next fetch waits for this: what comes one by one is fetched, and goes all its way, in fewer parts.
+        // Delays the next fetch: single records are then fetched and processed in fewer parts.
         if (bytes < FETCH_REST_BYTES) await handlers.sleep(FETCH_REST_MS)
       },
     })
@@ -111,7 +105,7 @@ export const consume = async (
   }
 }
 
-/** Out of the group the client refuses these; the next assignment positions every partition anew. */
+/** Ignores the client's refusal outside of the group: the next assignment seeks every partition anew. */
 const ifJoined = (act: () => void): void => {
   try {
     act()
@@ -133,28 +127,26 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
   })
 }
 
-/**
- * The batch as the client has it. Its published type lacks where it was fetched, and all of its records from there on.
- */
+/** A batch with the fields that its published type lacks. */
 type FetchedBatch = EachBatchPayload['batch'] & {
   readonly fetchedOffset: string
-  /** Control records and aborted records included. */
+  /** All records from the fetch offset on, also control and aborted ones. */
   readonly messagesWithinOffset: readonly AnyMessage[]
 }
 type AnyMessage = {
   readonly offset: string
   readonly timestamp?: string
-  /** Absent in formats from before transactions. */
+  /** Absent in record formats older than transactions. */
   readonly batchContext?: { readonly timestampType: number; readonly inTransaction: boolean }
 }
 
-/** Returns how many bytes there were. */
+/** Returns the bytes of the records. */
 const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handlers): number => {
   const { fetchedOffset, partition, messages, messagesWithinOffset: all } = batch as FetchedBatch
   const from = Number(fetchedOffset)
   const missing = firstMissing(from, all)
   const last = all.at(-1)
-  // Never `lastOffset()` of a batch without records: that is the high watermark, past an open transaction.
+  // Never `lastOffset()`: without records it is the high watermark, past an open transaction.
   const end = last === undefined ? from : Number(last.offset) + 1
   const records = messages.map(toRecord)
   const appended = appendedOf(all)
@@ -168,15 +160,15 @@ const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handler
   try {
     if (last !== undefined) resolveOffset(last.offset)
   } catch {
-    // The client knows nothing of a partition that has just been taken away; the next assignment is positioned anew.
+    // The partition was revoked. The next assignment seeks anew.
   }
   return bytesOfAll(records)
 }
 
 /**
- * The first offset from `from` on that the log no longer has. A broker gives a publisher's records consecutive offsets,
- * and so it does with the records that end a transaction: only compaction leaves a hole. A fetch brings the whole batch
- * that holds the offset it was asked for, so a fetch that brings records begins with that offset.
+ * Returns the first missing offset from `from` on. Brokers assign consecutive offsets, also to the records that end a
+ * transaction: only compaction leaves a hole. A fetch brings the whole batch that holds the requested offset, so its
+ * records begin with that offset.
  */
 const firstMissing = (from: number, all: readonly AnyMessage[]): number | undefined => {
   let next = from
@@ -203,6 +195,6 @@ const toRecord = ({ offset, timestamp, key, value, headers }: Message): RawRecor
   timestamp: Number(timestamp),
   key,
   value,
-  // As `patch-headers.ts` has the client leave them; the oldest format of records has none.
+  // As `patch-headers.ts` leaves them. The oldest record format has none.
   headers: (headers as unknown as EncodedHeaders | undefined) ?? NO_HEADERS,
 })

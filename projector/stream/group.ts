@@ -1,29 +1,28 @@
 /**
- * Who shares the partitions of a topic with us. In: the group as Kafka describes it. Out: whether members of another
- * installation are in it, and which partitions none of ours owns.
- * Promises: each member of ours says which installation it is of (index prefix and Elasticsearch cluster), in what it
- * joins the group with.
- * Can go wrong: two installations under one group id would take partitions from each other, and both would look ready.
- * A member of a version that says nothing is taken for one of ours: a rolling upgrade has some.
+ * Who shares our consumer group. In: the group as Kafka describes it. Out: members of other installations, and the
+ * partitions that no member of ours owns.
+ * Promises: each of our members names its installation (index prefix and Elasticsearch cluster) in its member metadata.
+ * Can go wrong: two installations with one group id would take partitions from each other, and both would look ready. A
+ * member of a version that names no installation counts as ours: a rolling upgrade has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
 import { type Elasticsearch, keepTrying, type Patience, Unavailable } from '../elasticsearch/client.ts'
-import { kafkaPatience, patiently } from '../elasticsearch/patiently.ts'
+import { kafkaPatience, retryUntilAborted } from '../elasticsearch/patiently.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 
-export type Installation = {
+export type InstallationIdentity = {
   readonly prefix: string
-  /** The identity of the Elasticsearch cluster; null where it is not told to us. */
+  /** The UUID of the Elasticsearch cluster; null if we may not read it. */
   readonly elasticsearch: string | null
 }
 
 export type Group = {
-  /** Whether the partitions are given out: while they are shared out again nothing can be said of owners. */
+  /** False during a rebalance: then nothing is known of owners. */
   readonly isStable: boolean
   /** Prefixes of members of other installations. */
   readonly foreign: readonly string[]
-  /** Members that do not say which installation they are of. */
+  /** Number of members that name no installation. */
   readonly unmarked: number
   /** Partitions of the topic that members of this installation own. */
   readonly owned: ReadonlySet<number>
@@ -31,13 +30,13 @@ export type Group = {
 
 export type GroupAdmin = Pick<Admin, 'describeGroups'>
 
-const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'send'>): Promise<Installation> => {
+const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'send'>): Promise<InstallationIdentity> => {
   try {
     const { body } = await send({ method: 'GET', path: '/', query: { filter_path: 'cluster_uuid' } })
     const { cluster_uuid: elasticsearch } = (body ?? {}) as { cluster_uuid?: unknown }
     return { prefix, elasticsearch: typeof elasticsearch === 'string' ? elasticsearch : null }
   } catch (error) {
-    // The prefix alone tells most installations apart; credentials that may not see more are enough.
+    // Without the permission to read the UUID, the prefix tells most installations apart.
     if (error instanceof StopError) return { prefix, elasticsearch: null }
     throw error
   }
@@ -45,12 +44,9 @@ const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'sen
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
-/**
- * Shares the partitions out as the client does by itself, under the same name, so that members of older versions take
- * part.
- */
+/** The client's default assigner, under its name so that members of older versions can join, with our metadata. */
 export const assignerOf =
-  (installation: Installation): PartitionAssigner =>
+  (installation: InstallationIdentity): PartitionAssigner =>
   steps => {
     const usual = kafkajs.PartitionAssigners.roundRobin(steps)
     const userData = Buffer.from(JSON.stringify(installation))
@@ -67,7 +63,7 @@ export const lookAtGroup = async (
   admin: GroupAdmin,
   groupId: string,
   topic: string,
-  ours: Installation,
+  ours: InstallationIdentity,
 ): Promise<Group> => {
   const { groups } = await admin.describeGroups([groupId])
   const members = groups[0]?.members ?? []
@@ -95,17 +91,17 @@ type GroupContext = {
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
 }
 
-/** Of which installation we are. @throws StopError `group_shared` where the group is another one's */
+/** Returns our installation. @throws StopError `group_shared` if the group has members of another one */
 export const enterGroup = async (
   { prefix, groupId, identity }: Joining,
   context: GroupContext,
   signal: AbortSignal,
-): Promise<Installation> => {
-  const ours = await patiently('prepare', signal, context, () => installationOf(prefix, context.elasticsearch))
+): Promise<InstallationIdentity> => {
+  const ours = await retryUntilAborted('prepare', signal, context, () => installationOf(prefix, context.elasticsearch))
   const look = () => assertOwnGroup(context.admin, groupId, identity.topic, ours)
   const { unmarked } = await keepTrying(look, signal, kafkaPatience(context))
   if (unmarked > 0)
-    context.warn?.({ group: groupId, members: unmarked }, 'members of the group do not say whose they are')
+    context.warn?.({ group: groupId, members: unmarked }, 'members of the group do not name their installation')
   return ours
 }
 
@@ -114,7 +110,7 @@ const assertOwnGroup = async (
   admin: GroupAdmin,
   groupId: string,
   topic: string,
-  ours: Installation,
+  ours: InstallationIdentity,
 ): Promise<Group> => {
   const group = await lookAtGroup(admin, groupId, topic, ours).catch(() => {
     throw new Unavailable(0)
@@ -125,14 +121,14 @@ const assertOwnGroup = async (
   throw new StopError('group_shared', detail, { group: groupId, their_prefix: prefix, our_prefix: ours.prefix })
 }
 
-const isSame = (a: Installation, b: Installation): boolean =>
+const isSame = (a: InstallationIdentity, b: InstallationIdentity): boolean =>
   a.prefix === b.prefix && (a.elasticsearch === b.elasticsearch || a.elasticsearch === null || b.elasticsearch === null)
 
-/** What a member says of itself; undefined for one that says nothing. */
-const markIn = (metadata: Buffer): Installation | undefined => {
+/** Returns the installation that a member names; undefined if none. */
+const markIn = (metadata: Buffer): InstallationIdentity | undefined => {
   try {
     const { userData } = MemberMetadata.decode(metadata) ?? {}
-    const { prefix, elasticsearch } = JSON.parse(String(userData)) as Partial<Installation>
+    const { prefix, elasticsearch } = JSON.parse(String(userData)) as Partial<InstallationIdentity>
     if (typeof prefix !== 'string' || !/^[a-z0-9-]{1,120}$/.test(prefix)) return undefined
     return { prefix, elasticsearch: typeof elasticsearch === 'string' ? elasticsearch : null }
   } catch {

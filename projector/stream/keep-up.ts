@@ -1,9 +1,9 @@
 /**
- * Keeps the wanted streams running: that of API keys, that of the live generation, and those of the spare generations.
- * In: at every look, which streams are wanted. Out: their streams, and the spare generations that failed.
- * Promises: when the live generation or API keys fail, the process fails. A spare generation fails alone: the failure
- *   is said, and the generation is left alone for a while. If it is made live meanwhile, it is started again at once,
- *   and another failure is then one of the live generation.
+ * Keeps the wanted streams running: API keys, the live generation, spare generations. In: periodically, the wanted
+ * streams. Out: the running streams, and the spare generations that failed.
+ * Promises: if API keys or the live generation fail, the process fails. A spare generation fails alone: the log says
+ * so, and it is retried after a while. If it becomes live meanwhile it starts at once, and its next failure ends the
+ * process.
  */
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { nameOf, StopError, type Where } from '../failures.ts'
@@ -24,9 +24,9 @@ export type FailedSpare = { readonly generation: string; readonly code: string }
 export type KeepUpSteps = {
   /** Resolves once the stream has joined its group. `fail` may be called before that. */
   readonly start: (options: StreamOptions, fail: (error: unknown) => void) => Promise<RunningStream>
-  /** Of what must not fail. */
+  /** Called with the failure of a stream that must run. */
   readonly fail: (error: unknown) => void
-  /** Which generation is live now. Asked once; an answer that does not come is no answer. */
+  /** Reads which generation is live. Tries once; undefined if unknown. */
   readonly lookAtLive: () => Promise<string | undefined>
   readonly health: Pick<Health, 'forget'>
   readonly log: Readonly<Record<'info' | 'error', (details: object, message: string) => void>>
@@ -37,9 +37,8 @@ export type KeepUpSteps = {
 
 export type KeepUp = {
   readonly follow: (wanted: Wanted) => Promise<void>
-  /** Those that run. */
   readonly streams: () => RunningStream[]
-  /** Those that are wanted and not failed. */
+  /** The wanted streams that have not failed. */
   readonly options: () => readonly StreamOptions[]
   readonly failed: () => FailedSpare[]
 }
@@ -82,10 +81,7 @@ export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal
     await leaving.get(generation)
     failed.delete(generation)
     let hasFailed = false
-    /**
-     * One that was live at the last look may have been replaced and dropped since: a process that slept finds its
-     * indices gone.
-     */
+    /** Reads the live generation again: a process that was frozen may find that its own was replaced and dropped. */
     const failIfLive = async (error: unknown): Promise<void> => {
       const live = await lookAtLive().catch(() => undefined)
       if (live === undefined || live === generation) return fail(error)
@@ -93,7 +89,7 @@ export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal
       failOne(error)
     }
     const failOne = (error: unknown): void => {
-      // What it still tells when it is left is of nobody's interest, whatever the generation has become since.
+      // Ignore further failures of a stream that is being left.
       if (hasFailed) return
       if (mustRun(generation)) {
         if (generation === API_KEYS_GENERATION) fail(error)
@@ -130,7 +126,7 @@ export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal
       if (!wanted.broken.has(name)) log.info({ generation: name }, 'no longer kept up')
       await leave(name, 'stop')
     }
-    // What must run comes first: a spare one may take its time.
+    // Start what must run first: a spare one may take long.
     const inOrder = wanted.streams.toSorted(
       (a, b) => Number(mustRun(b.identity.generation)) - Number(mustRun(a.identity.generation)),
     )

@@ -1,11 +1,11 @@
-/** What the projector counts, for Prometheus. */
+/** The projector's Prometheus metrics. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import type { ClockState } from '../elasticsearch/clocks.ts'
-import type { Projection } from '../flow/project.ts'
+import type { ProjectedBatch } from '../flow/project.ts'
 
-/** Where a partition stands: next offsets, each named for what has reached it. */
+/** Progress of a partition: the next offset of each stage. */
 export type StreamStatus = {
   readonly generation: string
   readonly topic: string
@@ -17,7 +17,7 @@ export type StreamStatus = {
   readonly end: number
 }
 
-export const createMetrics = (
+export const createProjectorMetrics = (
   partitions: () => readonly StreamStatus[],
   receiptsWaiting = () => 0,
   failedSpares: () => readonly { readonly generation: string; readonly code: string }[] = () => [],
@@ -27,32 +27,32 @@ export const createMetrics = (
   const registers = [registry]
   const records = new Counter({
     name: 'commission_records_total',
-    help: 'Records projected by this process, by what was decided',
+    help: 'Records projected by this process, by outcome',
     labelNames: ['stream', 'outcome'],
     registers,
   })
   const parked = new Counter({
     name: 'commission_parked_total',
-    help: 'Records parked by this process, by reason',
+    help: 'Records parked by this process, by code',
     labelNames: ['stream', 'code'],
     registers,
   })
   const documents = new Counter({
     name: 'commission_documents_total',
-    help: 'Documents sent to Elasticsearch, by what became of them',
+    help: 'Documents sent to Elasticsearch, by outcome',
     labelNames: ['stream', 'outcome'],
     registers,
   })
   const latency = new Histogram({
     name: 'commission_publish_seconds',
-    help: 'From the time of a record to the moment readers may see it, of the last record of each publication',
+    help: 'Seconds from the timestamp of a record until readers see it, for the last record of each publication',
     labelNames: ['stream'],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
     registers,
   })
   new Gauge({
     name: 'commission_position',
-    help: 'Next offset of a partition, by what has reached it',
+    help: 'Next offset of a partition, by the stage that reached it',
     labelNames: ['generation', 'topic', 'partition', 'reached'],
     registers,
     collect() {
@@ -66,7 +66,7 @@ export const createMetrics = (
   })
   new Gauge({
     name: 'commission_receipts_waiting',
-    help: 'Publishers that wait for what becomes of a record',
+    help: 'Publishers that wait for a receipt',
     registers,
     collect() {
       this.set(receiptsWaiting())
@@ -74,7 +74,7 @@ export const createMetrics = (
   })
   const clocks = new Gauge({
     name: 'commission_clock_ahead_seconds',
-    help: 'How far a clock is ahead of that of this machine; of records only how far that of their broker is behind',
+    help: 'Seconds that a clock is ahead of the local clock; for records only how far the clock of their broker is behind',
     labelNames: ['clock', 'topic', 'partition'],
     registers,
     collect() {
@@ -85,7 +85,7 @@ export const createMetrics = (
 
   new Gauge({
     name: 'commission_generation_failed',
-    help: 'Generations that are not live and failed: 1 each, by the code of what is wrong',
+    help: 'Spare generations that failed: 1 each, by the code of the failure',
     labelNames: ['generation', 'code'],
     registers,
     collect() {
@@ -104,7 +104,7 @@ export const createMetrics = (
   return {
     registry,
     of: (stream: Stream) => ({
-      projected: (counts: Projection['counts'], codes: readonly ParkCode[]) => {
+      projected: (counts: ProjectedBatch['counts'], codes: readonly ParkCode[]) => {
         for (const [outcome, count] of Object.entries(counts)) if (count > 0) records.inc({ stream, outcome }, count)
         for (const code of codes) parked.inc({ stream, code })
       },
@@ -120,4 +120,4 @@ export const createMetrics = (
   }
 }
 
-export type StreamMetrics = ReturnType<ReturnType<typeof createMetrics>['of']>
+export type StreamMetrics = ReturnType<ReturnType<typeof createProjectorMetrics>['of']>

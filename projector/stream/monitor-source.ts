@@ -1,6 +1,5 @@
 /**
- * What a stream looks after besides its records, each in a loop of its own until the signal: where its partitions end
- * and whether the source is still the same one; and whether it is stuck.
+ * Loops that watch a stream until the signal: the ends of its partitions, the identity of its source, and its progress.
  */
 
 import { type Patience, Unavailable } from '../elasticsearch/client.ts'
@@ -32,7 +31,7 @@ import type { Watchdog } from './watchdog.ts'
 export type Watched = {
   readonly identity: Identity
   readonly bounds?: Bounds | undefined
-  /** As it stands in the health report. */
+  /** The name of the stream in the health report. */
   readonly part: string
   readonly assignment: Assignment
   readonly committer: Committer
@@ -42,7 +41,7 @@ export type Watched = {
 export type WatchContext = {
   readonly admin: SourceAdmin
   readonly clocks: Pick<Clocks, 'read'>
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
   readonly patience: Pick<Patience, 'sleep'>
   readonly health: Health
@@ -60,7 +59,7 @@ export const watch = async (watched: Watched, context: WatchContext, signal: Abo
   ])
 }
 
-/** Looks where the partitions end, often, and whether the source is still the same, now and then. */
+/** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
 const watchEnds = async (
   { identity, bounds, part, assignment, committer }: Watched,
   { admin, clocks, elapsed, patience, health, fail }: WatchContext,
@@ -74,18 +73,18 @@ const watchEnds = async (
       const reading = clocks.read()
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       const due = time - identified >= IDENTIFY_INTERVAL_MS
-      // Never an identification that was begun before `time`: its ends would be older than what they are told with.
+      // Never share an identification begun before `time`: its ends would be older than `reading`.
       const ends = due ? await identify(admin, identity) : await fetchEnds(admin, identity.topic)
       if (due) identified = time
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)
-        // What lies behind a bound is not included: no time can be told then.
+        // Records after a bound are not included, so no time can be published.
         if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? reading : undefined)
         void committer.offer(partition, searchableTo)
       }
-      // A topic that was made anew between two fetches shows in nothing else.
+      // Only this detects a topic that was created again between two fetches.
       if (due) assignment.verifyAgain()
       sawEnds()
       health.set('kafka', undefined)
@@ -98,7 +97,7 @@ const watchEnds = async (
   }
 }
 
-/** Ends the process when nothing moves, although it could. */
+/** Fails the stream when nothing moves although it could. */
 const watchProgress = async (
   { identity: { topic }, assignment, watchdog }: Watched,
   { elapsed, patience, health, fail }: WatchContext,
@@ -108,7 +107,7 @@ const watchProgress = async (
   for (let before = elapsed(); ; before = elapsed()) {
     await patience.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
-    // The client itself waits for minutes before it gives up. Where it was us who did not run, nothing is known yet.
+    // The client waits for minutes before it gives up. After our own process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
     if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
     const stuck = watchdog.look(elapsed(), assignment.standing())
@@ -125,9 +124,7 @@ const asUnavailable = (error: unknown): never => {
   throw new Unavailable(0)
 }
 
-/**
- * Cluster, partitions, configuration and the beginning of the log. @throws StopError for a source that is not the one
- */
+/** Checks cluster, partitions, configuration and the start of the log. @throws StopError if one differs */
 export const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
   try {
     assertSameSource(identity, await describeSource(admin, identity.topic))

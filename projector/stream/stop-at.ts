@@ -1,17 +1,16 @@
 /**
- * Where a stream ends although its topic goes on.
- * Promises: a record at the bound of a partition, or behind it, is never taken. Every record before the bound is taken,
- * and the position then ends exactly at the bound, also where a batch goes past it. A partition that has reached its
- * bound is not read on.
+ * Ends a stream at a bound although its topic continues. Promises: no record at or after a partition's bound is taken.
+ * Every record before it is, and the position ends exactly at the bound, also if a batch extends past it. A partition
+ * at its bound is not read further.
  */
 
 import type { Batch } from '../flow/queue.ts'
 import type { Consumption } from './consume.ts'
 
-/** The first offset that is not taken any more, by partition, in order. */
+/** By partition, the first offset that is not taken. */
 export type Bounds = readonly number[]
 
-/** The part of a batch that lies before the bound; of one that begins behind it there is nothing left. */
+/** Returns the part of a batch before the bound: empty if the batch begins after it. */
 export const upToBound = (partition: number, batch: Batch, bounds: Bounds | undefined): Batch => {
   const bound = boundOf(partition, bounds)
   if (batch.end <= bound) return batch
@@ -20,13 +19,13 @@ export const upToBound = (partition: number, batch: Batch, bounds: Bounds | unde
   return { from, end: Math.max(from, bound), records, ...(missing !== undefined && missing < bound && { missing }) }
 }
 
-/** Where a partition ends, or its bound where that comes first. */
+/** Returns the end of a partition or its bound, whichever comes first. */
 export const endWithin = (partition: number, end: number, bounds: Bounds | undefined): number =>
   Math.min(end, boundOf(partition, bounds))
 
 /**
- * The same consumption, which rests where it is sought at a bound, until it is sought before it. What was fetched
- * meanwhile begins behind where the partition is: a gap, because of which it is sought again.
+ * Pauses a partition that is sought at its bound, until it is sought before it. A batch fetched meanwhile begins after
+ * the partition's position: a gap, which causes another seek.
  */
 export const restingAt = (bounds: Bounds | undefined, consumption: Consumption): Consumption => {
   if (bounds === undefined) return consumption

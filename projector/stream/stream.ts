@@ -1,7 +1,6 @@
 /**
- * One topic, from the group that shares its partitions to the indices it is projected into: puts the steps of the flow
- * together, and looks after what is not a record's business: where the partitions end, and whether the source is still
- * the right one. There is one of these for commission events and one for API keys.
+ * One topic, from its consumer group to its indices. Puts the steps of the flow together, and watches the ends of the
+ * partitions and the source. Commission events and API keys each have a stream.
  */
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
@@ -17,16 +16,15 @@ import {
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
-import { kafkaPatience, patiently } from '../elasticsearch/patiently.ts'
+import { kafkaPatience, retryUntilAborted } from '../elasticsearch/patiently.ts'
 import { decode } from '../event/decode.ts'
 import { nameOf, StopError } from '../failures.ts'
-import { PartitionFlow, type Steps } from '../flow/flow.ts'
+import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
 import { load } from '../flow/load.ts'
 import { type PublishedPosition, readPosition } from '../flow/publish.ts'
 import { readDocuments } from '../flow/read-documents.ts'
 import { createRefresh, type Refreshing } from '../flow/refresh.ts'
-import { createSlots, createWeightedSemaphore, shared } from '../flow/semaphore.ts'
 import { pack } from '../flow/serialize.ts'
 import { write } from '../flow/write.ts'
 import { assertSameIndices, watchIndices } from '../generations/indices.ts'
@@ -44,6 +42,7 @@ import {
 } from '../limits.ts'
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
 import type { IndexKind } from '../rules/state.ts'
+import { createSlots, createWeightedSemaphore, shared } from '../semaphore.ts'
 import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
@@ -62,36 +61,33 @@ export type StreamOptions = {
   readonly controlIndex: string
   readonly indexOf: (place: IndexKind) => string
   readonly searched: (places: ReadonlySet<IndexKind>) => string[]
-  /**
-   * Of a replay: other rules than the present ones, where it ends although the topic goes on, the only organization it
-   * is of.
-   */
+  /** For a replay: its rules, its end in each partition, its only organization. */
   readonly rules?: RulesTable
   readonly bounds?: Bounds
   readonly org?: string | undefined
 }
 
 export type StreamContext = {
-  /** A client that tells of each connection it makes, before it is used. */
+  /** Creates a client that calls back for each new connection, before its first use. */
   readonly kafkaWithConnectHook: (onConnected: () => void) => Kafka
   readonly admin: SourceAdmin
   readonly elasticsearch: Elasticsearch
   readonly patience: Omit<Patience, 'onTrouble'>
   readonly now: () => number
-  /** Milliseconds on a clock that never goes back: what lasts is measured by it. */
+  /** Milliseconds on a monotonic clock, for durations. */
   readonly elapsed: () => number
   readonly clocks: Clocks
   readonly health: Health
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
-  /** Waits before so many more records are decided, where a stream must not be as fast as it can. */
+  /** Limits throughput: waits before this many records are decided. */
   readonly pace?: (records: number) => Promise<void>
 } & TestHooks
 
-/** What tests change, to stop a projector at a step or to see it stuck sooner. Nothing else does. */
+/** For tests only: to stop a projector at a step, or to see it stuck sooner. */
 export type TestHooks = {
-  readonly wrapSteps?: (steps: Steps) => Steps
+  readonly wrapSteps?: (steps: FlowSteps) => FlowSteps
   readonly stuckMs?: number
   readonly rulesVersion?: number
 }
@@ -99,9 +95,9 @@ export type TestHooks = {
 export type RunningStream = {
   /** The partitions that this process owns now. */
   readonly status: () => StreamStatus[]
-  /** Stops reading, lets what was read be published for a while, tells Kafka, leaves the group. */
+  /** Stops reading, publishes what was read (for DRAIN_TIMEOUT_MS), commits, and leaves the group. */
   readonly stop: () => Promise<void>
-  /** Leaves the group at once: what is under way is read again by the next owner. */
+  /** Leaves the group at once. The next owner reads again what is not published. */
   readonly abandon: () => Promise<void>
 }
 
@@ -122,10 +118,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     topic: identity.topic,
     consumption: () => consumption,
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
-    // While the last of what was read is published, pressure that ends must not start the reading again.
     identify: async signal => {
       await keepTrying(identifyNow, signal, kafkaPatience(context))
     },
+    // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
       draining ? undefined : consumption,
     ),
@@ -137,7 +133,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const installation = await enterGroup(options, context, stopping.signal)
   const kafka = context.kafkaWithConnectHook(() => assignment.reconnected())
   health.prepare(part, 'joining the group')
-  // The first assignment can come before `consume` returns: what it seeks and resumes then waits for this.
+  // The first assignment can come before `consume` returns: it waits for `joined`.
   const joined = Promise.withResolvers<void>()
   consumption = await keepTrying(
     async () => {
@@ -169,7 +165,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const onUnowned = (count: number): void => context.metrics.unowned(generation, topic, count)
   const watching = Promise.all([
     ...[watch, watchIndices].map(look => look(watched, context, stopping.signal)),
-    // A partition of another installation is no trouble that the watchdog must forgive.
+    // Not `health`: another installation's partition must not reset the watchdog.
     watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
   ])
   const leave = async (): Promise<void> => {
@@ -178,7 +174,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     assignment.close()
     await consumption?.stop()
   }
-  // While its group waits for a member that died the client cannot leave it: then the session ends by itself.
+  // The client cannot leave while the group waits for a dead member. Then our session times out instead.
   const within = (milliseconds: number, left: Promise<void>): Promise<void> =>
     Promise.race([left, context.patience.sleep(milliseconds, new AbortController().signal)])
   return {
@@ -198,7 +194,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   }
 }
 
-/** The published position of a partition, once its source is identified. */
+/** Returns the published position of a partition, once its source is identified. */
 const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
@@ -209,14 +205,14 @@ const identifiedPosition = async (
 ): Promise<PublishedPosition> => {
   const request = (asked: Request): Promise<Answer> => {
     const send = asked.method === 'PUT' ? replace : context.elasticsearch.send
-    return patiently('publish', signal, context, () => send(asked, signal))
+    return retryUntilAborted('publish', signal, context, () => send(asked, signal))
   }
   const patience = kafkaPatience(context)
-  // First: a partition that was added since has no position, and that is not what is wrong.
+  // First, so that an added partition stops with `source_changed`, not with `index_missing`.
   await keepTrying(identifyNow, signal, patience)
   await assertSameIndices(identity, { request, prefix })
   const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
-  // After the position was read: another owner may have published beyond what was the end before.
+  // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, patience)
   assertNotTruncated(identity.topic, partition, published.current().position, ends)
   return published
@@ -226,7 +222,7 @@ const createRefreshing = (context: StreamContext): Refreshing => {
   const { elapsed, patience, elasticsearch } = context
   const lifetime = new AbortController().signal
   return createRefresh({
-    keepTrying: attempt => patiently('refresh', lifetime, context, attempt),
+    keepTrying: attempt => retryUntilAborted('refresh', lifetime, context, attempt),
     send: request => elasticsearch.send(request),
     now: elapsed,
     sleep: milliseconds => patience.sleep(milliseconds, lifetime),
@@ -252,7 +248,7 @@ const createFlowStarter = (
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
     const get = (docs: Parameters<typeof multiGet>[1]) =>
-      patiently('read', signal, context, () => multiGet(sendRead, docs, signal))
+      retryUntilAborted('read', signal, context, () => multiGet(sendRead, docs, signal))
     const getAndTell: typeof get = async docs => {
       const found = await get(docs)
       watchdog.moved(partition, found.length)
@@ -273,7 +269,7 @@ const createFlowStarter = (
         room,
         follow: createFollow(options, partition, {
           multiGet: getAndTell,
-          request: request => patiently('publish', signal, context, () => elasticsearch.send(request, signal)),
+          request: request => retryUntilAborted('publish', signal, context, () => elasticsearch.send(request, signal)),
           sleep: milliseconds => patience.sleep(milliseconds, signal),
           during: health.during,
         }),

@@ -1,29 +1,29 @@
 /**
- * Looks whether each partition has an owner of this installation. In: the group, now and then. Out: a reason not to be
- * ready and a metric.
- * Promises: a start or a rebalance is no reason yet; one that has lasted is told by every projector of the
- * installation.
+ * Checks that each partition has an owner of this installation. In: periodically, the group. Out: a reason not to be
+ * ready, and a metric.
+ * Promises: a partition without an owner is reported only after OWNERS_GRACE_MS, and so not during a start or a
+ * rebalance. Every projector of the installation reports such a partition.
  */
 import type { Patience } from '../elasticsearch/client.ts'
 import type { Health } from '../health.ts'
 import { OWNERS_GRACE_MS, OWNERS_LOOK_MS } from '../limits.ts'
-import { type GroupAdmin, type Installation, lookAtGroup } from './group.ts'
+import { type GroupAdmin, type InstallationIdentity, lookAtGroup } from './group.ts'
 
 export type OwnersWatched = {
   readonly groupId: string
   readonly generation: string
   readonly topic: string
   readonly partitions: number
-  readonly installation: Installation
+  readonly installation: InstallationIdentity
 }
 
 export type OwnersContext = {
   readonly admin: GroupAdmin
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
   readonly patience: Pick<Patience, 'sleep'>
   readonly health: Pick<Health, 'set'>
-  /** How many partitions have no owner now. */
+  /** Called with the number of partitions without an owner. */
   readonly onUnowned: (partitions: number) => void
 }
 
@@ -37,7 +37,7 @@ export const watchOwners = async (
   for (;;) {
     await patience.sleep(OWNERS_LOOK_MS, signal).catch(() => undefined)
     if (signal.aborted) return
-    // Kafka that does not answer is told of elsewhere.
+    // Other parts report that Kafka does not answer.
     const group = await lookAtGroup(admin, groupId, topic, installation).catch(() => undefined)
     if (group === undefined || signal.aborted) continue
     const unowned = group.isStable ? all.filter(partition => !group.owned.has(partition)) : all

@@ -1,21 +1,19 @@
 /**
- * Notices that a stream is alive and stuck: work waits, Kafka and Elasticsearch both answer, and nothing moves.
- * In: now and then how things stand, and meanwhile what moved and what was in the way. Out: what is stuck, if anything
- * is.
- * Promises: time counts only while things could move. It does not while Kafka or Elasticsearch fails to answer or
- * refuses for now, nor while the group shares its partitions out, nor while this process itself was kept from running.
+ * Detects a stream that is alive and stuck: work waits, Kafka and Elasticsearch both answer, and nothing moves. In:
+ * periodically the state; meanwhile progress and disturbances. Out: what is stuck, if anything.
+ * Promises: time counts only while things could move. It does not count while Kafka or Elasticsearch does not answer or
+ * refuses for now, during a rebalance, or while this process was frozen.
  */
 import type { Health, Tell } from '../health.ts'
 import { WATCHDOG_GAP_MS } from '../limits.ts'
 
-/** How things stand. */
 export type Standing = {
-  /** Whether the client is in its group, and the group has shared out its partitions. */
+  /** Whether the client is in its group, and no rebalance runs. */
   readonly inGroup: boolean
   readonly partitions: readonly StandingPartition[]
 }
 
-/** Next offsets, each named for what has reached it; `end` as it was last seen. */
+/** The next offset of each stage; `end` as last seen. */
 export type StandingPartition = {
   readonly partition: number
   readonly phase: string
@@ -25,7 +23,7 @@ export type StandingPartition = {
   readonly end: number
 }
 
-/** How far a partition has been at most, and for how long it has not been further. */
+/** The furthest progress of a partition, and the milliseconds since. */
 type Furthest = { readonly searchableTo: number; readonly steps: number; readonly waited: number }
 
 export class Watchdog {
@@ -36,36 +34,34 @@ export class Watchdog {
   #lookedAt: number | undefined
   #disturbed = false
 
-  /**
-   * @param stuckMs milliseconds without any progress after which a partition is stuck, and the client out of its group
-   */
+  /** @param stuckMs milliseconds without progress, or out of the group, after which a stream is stuck */
   constructor(stuckMs: number) {
     this.#stuckMs = stuckMs
   }
 
-  /** A partition begins, maybe again: what moves in it is counted anew. */
+  /** A partition starts, maybe again: its documents are counted from 0. */
   began(partition: number): void {
     this.#documents.set(partition, 0)
   }
 
-  /** So many documents of a partition were read, or are as they must be: a large batch takes many requests. */
+  /** Documents were read or written. A large batch takes many requests, and each counts as progress. */
   moved(partition: number, documents: number): void {
     this.#documents.set(partition, (this.#documents.get(partition) ?? 0) + documents)
   }
 
-  /** Kafka or Elasticsearch did not answer, or refused for now: everything may take as long again. */
+  /** Kafka or Elasticsearch did not answer, or refused for now: all waiting starts again at 0. */
   disturbed(): void {
     this.#disturbed = true
   }
 
-  /** To be called often: what lies between two looks counts for little, however long it was. */
+  /** Returns what is stuck. Call it often: the time since the last call counts as WATCHDOG_GAP_MS at most. */
   look(time: number, { inGroup, partitions }: Standing): StandingPartition | 'out of the group' | undefined {
     const passed = this.#disturbed ? 0 : Math.max(0, Math.min(time - (this.#lookedAt ?? time), WATCHDOG_GAP_MS))
     this.#lookedAt = time
     if (this.#disturbed) this.#forgive()
     this.#disturbed = false
     this.#outOfGroup = inGroup ? 0 : this.#outOfGroup + passed
-    // How long the partitions waited before is kept: a client that loses its way again and again is stuck as well.
+    // Keep the waiting times of the partitions: a client that fails again and again is stuck too.
     if (!inGroup) return this.#outOfGroup >= this.#stuckMs ? 'out of the group' : undefined
 
     this.#furthest = new Map(partitions.map(standing => [standing.partition, this.#further(standing, passed)]))
@@ -87,9 +83,7 @@ export class Watchdog {
   }
 }
 
-/**
- * What is in the way of Kafka or Elasticsearch, told to the watchdog too; that the client is out of its group it knows.
- */
+/** Reports trouble to the watchdog too, except that of the consumer, which `look` gets as `inGroup`. */
 export const disturbing = (watchdog: Watchdog, health: Health): Health => {
   const notice = (part: string, reason: string | undefined): void => {
     if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()

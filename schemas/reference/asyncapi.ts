@@ -1,6 +1,6 @@
 /**
- * The AsyncAPI 3 document, for publishers: the two topics, their eight events, how each is framed, and what becomes of
- * a record that breaks a rule. Built from the schemas that records are checked against.
+ * The AsyncAPI 3 document for publishers: the two topics, their eight events, the framing of each, and the parking of
+ * invalid records. Built from the schemas that the projector checks records against.
  */
 import { parkCodes } from '../errors.ts'
 import { type EventType, eventSchemas, type Stream } from '../events.ts'
@@ -15,7 +15,7 @@ const summaries: Record<EventType, string> = {
   'commission.period.recorded.v1': 'The whole period. A later one replaces it and may change its name only.',
   'commission.payout.calculated.v1': 'A payout with the trace of its calculation. The lines add up to net_amount.',
   'commission.payout.recorded.v1': 'A payout that was recorded, not calculated.',
-  'commission.payroll.recorded.v1': 'Money that has left.',
+  'commission.payroll.recorded.v1': 'Money that has left through payroll.',
   'commission.payroll.voided.v1': 'Reverses a payroll record: its amount with the opposite sign.',
   'commission.api_key.created.v1': 'An API key. Its text is never published, only the SHA-256 of it.',
   'commission.api_key.revoked.v1': 'The key is no longer valid.',
@@ -27,14 +27,14 @@ const headersOf = (type: EventType): Json => ({
   required: ['ce_specversion', 'ce_id', 'ce_type', 'ce_source'],
   properties: {
     ce_specversion: { type: 'string', const: '1.0' },
-    ce_id: { type: 'string', minLength: 1, description: 'Names this event among those of its source.' },
+    ce_id: { type: 'string', minLength: 1, description: 'Identifies this event among those of its source.' },
     ce_type: { type: 'string', const: type },
-    ce_source: { type: 'string', minLength: 1, format: 'uri-reference', description: 'Who publishes.' },
-    ce_time: { type: 'string', format: 'date-time', description: 'When it happened. Never used for order.' },
+    ce_source: { type: 'string', minLength: 1, format: 'uri-reference', description: 'The publisher.' },
+    ce_time: { type: 'string', format: 'date-time', description: 'When the event happened. Never used for ordering.' },
     'content-type': {
       type: 'string',
       pattern: '^application/json(?:\\s*;.*)?$',
-      description: 'With or without parameters, or absent. The value is the data.',
+      description: 'With or without parameters, or absent. The value of the record is the data.',
     },
   },
 })
@@ -71,7 +71,7 @@ const topics: Record<Stream, { address: string; summary: string; partitions: num
   },
   'api-keys': {
     address: 'commission.api-keys',
-    summary: 'API keys: a topic with producers of its own, so that whoever publishes payouts cannot mint a key.',
+    summary: 'API keys. The topic has producers of its own, so that a publisher of payouts cannot create a key.',
     partitions: 1,
   },
 }
@@ -83,7 +83,7 @@ const channelOf = (stream: Stream): Json => ({
   title: topics[stream].address,
   summary: topics[stream].summary,
   description:
-    'The record key is the organization id, and the partition is that of the default partitioner of Java and kafkajs clients (murmur2 of the key): all events of an organization are in one partition, in the order they were published.',
+    'The record key is the organization id. The partition is that of the default partitioner of Java and kafkajs clients (murmur2 of the key). All events of an organization are therefore in one partition, in the order they were published.',
   messages: Object.fromEntries(
     Object.keys(eventSchemas[stream]).map(type => [nameOf(type), { $ref: `#/components/messages/${nameOf(type)}` }]),
   ),
@@ -108,10 +108,10 @@ export const asyncapi = {
     title: 'Commission events',
     version: '1.0.0',
     description: [
-      `What may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have ${RECORD_VALUE_BYTES_MAX} bytes.`,
-      'Every field is required; what may be absent is an explicit null. Amounts are decimal strings and are served with the characters they were published with.',
-      `A record that breaks a rule is parked: kept whole with its reason and passed over. The reasons, of which the first that fits counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event again. The same event again has no effect.`,
-      "What has become of a record is answered by the projector's admin port, to `GET /receipts/{topic}/{partition}/{offset}?wait=10`: published, parked with its reason, or not yet.",
+      `The events that may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have up to ${RECORD_VALUE_BYTES_MAX} bytes.`,
+      'Every field is required; an absent value is an explicit null. Amounts are decimal strings, and the API returns the characters that were published.',
+      `A record that breaks a rule is parked: it is kept whole with its reason, and has no effect. The reasons, of which the first that applies counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event instead. The same event again has no effect.`,
+      "The projector's admin port says what happened to a record: `GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason, or not yet.",
     ].join('\n\n'),
   },
   defaultContentType: 'application/json',

@@ -1,7 +1,4 @@
-/**
- * Records as the API answers them, and the events they were made of: one believable organization, used by both
- * documents.
- */
+/** Example records of the API and the events that they are made from: one organization, used by both documents. */
 import type { ResourceName } from '../resources.ts'
 
 const line_items = [
@@ -123,7 +120,6 @@ const org_id = 'org_6Ga3'
 const { superseded_by_id: _, recorded_at: __, calculated_at, ...payoutData } = payout
 const { reverses_id: ___, ...paymentData } = recordExamples.PayrollRecord
 
-/** Data of each event type. */
 export const eventExamples = {
   'commission.rep.recorded.v1': { org_id, ...recordExamples.Rep },
   'commission.period.recorded.v1': { org_id, ...recordExamples.Period },

@@ -1,4 +1,4 @@
-/** What a refused client reads. Never anything that was sent; a refusal of a parameter says more (see the API). */
+/** Messages of refusals. They never quote the request; a refused parameter has a longer message (see the API). */
 import type { RefusalCode } from '../errors.ts'
 
 export const messages: Record<RefusalCode, string> = {
@@ -7,11 +7,11 @@ export const messages: Record<RefusalCode, string> = {
   unauthorized: 'A valid API key is required: `Authorization: Bearer <API key>`.',
   forbidden: 'This API key may not read.',
   not_found: 'There is nothing at this address that this key can read.',
-  method_not_allowed: 'Only GET and HEAD are offered.',
+  method_not_allowed: 'Only GET and HEAD are supported.',
   request_timeout: 'The request did not arrive in time.',
-  request_too_large: 'The request has a body; none is read here.',
-  uri_too_long: 'The address of the request is too long.',
-  expectation_failed: 'No expectation can be met here.',
+  request_too_large: 'The request body is too large. The API reads no body.',
+  uri_too_long: 'The URL of the request is too long.',
+  expectation_failed: 'Unsupported Expect header.',
   rate_limited: 'Too many requests. Try again after the seconds in Retry-After.',
   headers_too_large: 'The headers of the request are too large or too many.',
   internal: 'The request could not be answered.',

@@ -1,4 +1,4 @@
-/** What the OpenAPI document is put together from: references, and schemas as generators of clients read them. */
+/** Parts of the OpenAPI document: references, and schemas in the form that client generators understand. */
 import type { headers } from './openapi-headers.ts'
 
 export type Json = Record<string, unknown>
@@ -9,7 +9,7 @@ export const json = (schema: Json, example?: unknown): Json => ({
   'application/json': { schema, ...(example === undefined ? {} : { example }) },
 })
 
-/** A union of constants as an enumeration: the same rule, and what generators of clients understand. */
+/** Turns a union of constants into an enumeration: the same rule, which client generators understand. */
 export const readable = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(readable)
   if (typeof schema !== 'object' || schema === null) return schema

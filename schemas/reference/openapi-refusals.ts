@@ -1,4 +1,4 @@
-/** How refusals are described: which there are, why, with which headers, and where each can be met. */
+/** Refusals in the OpenAPI document: their reasons, their headers, and the operations that return them. */
 import { type RefusalCode, refusals } from '../errors.ts'
 import { messages } from './messages.ts'
 import type { headers } from './openapi-headers.ts'
@@ -10,17 +10,17 @@ const reasons: Record<RefusalCode, string> = {
   unauthorized: 'The Authorization header is missing, repeated or malformed, or names an unknown or revoked key.',
   forbidden: 'The key is valid but may not read.',
   not_found: 'No such path, or no record with that id that this key can read.',
-  method_not_allowed: 'Another method than GET or HEAD.',
+  method_not_allowed: 'A method other than GET or HEAD.',
   request_timeout: 'The headers of the request did not arrive in time.',
-  request_too_large: 'The request has a large body; none is read.',
-  uri_too_long: 'The address of the request is too long.',
-  expectation_failed: 'The request has an Expect header that cannot be met.',
+  request_too_large: 'The request body is too large. The API reads no body.',
+  uri_too_long: 'The URL of the request is too long.',
+  expectation_failed: 'The request has an Expect header other than `100-continue`.',
   rate_limited:
-    'The key has made too many requests in its window (by what they cost), or has too many under way, or its organization has; or the address tried many keys that are none, and too many look-ups for such addresses wait (then without RateLimit headers). Try again after `Retry-After`.',
+    'The key has used the units of its window. Or the key, or its organization, has too many requests under way. Or the client address tried many unknown keys, and too many look-ups for such addresses wait (then without RateLimit headers). Try again after `Retry-After`.',
   headers_too_large: 'The headers of the request are too large or too many.',
   internal: 'The request could not be answered.',
   unavailable:
-    'The records cannot be read now: never a page with records missing. Also where other requests of the same organization take all of its share of reads. Try again after `Retry-After`.',
+    'The records cannot be read now. The API never returns a page with missing records instead. Also if other requests of the same organization use its whole share of reads. Try again after `Retry-After`.',
 }
 
 export const always = ['X-Request-Id', 'X-Content-Type-Options'] as const
@@ -35,7 +35,7 @@ const headersOf: Partial<Record<RefusalCode, readonly (keyof typeof headers)[]>>
   unavailable: [...always, 'Retry-After'],
 }
 
-/** Refusals of one status share an answer: OpenAPI describes answers by status. */
+/** Refusals of one status share a response: OpenAPI describes responses by status. */
 export const refusalResponses = Object.fromEntries(
   [...new Set(Object.values(refusals))].map(status => {
     const codes = (Object.keys(refusals) as RefusalCode[]).filter(code => refusals[code] === status)

@@ -1,7 +1,4 @@
-/**
- * The OpenAPI 3.1 document, for clients: built from the resources, the refusals and the limits, so that it cannot say
- * anything else than they do.
- */
+/** The OpenAPI 3.1 document for clients, built from the resources, the refusals and the limits. */
 
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../limits.ts'
 import { changePattern, Refused, resources } from '../resources.ts'
@@ -16,7 +13,7 @@ import { always, anywhere, counted, refusalRefs, refusalResponses, withKey } fro
 const fresh = [...counted, 'ETag', 'Projection-Time'] as const
 const notModified = (names: readonly (keyof typeof headers)[]): Json => ({
   description:
-    'What would be answered is what `If-None-Match` names. Not counted against the key, unless it was asked for with `*`.',
+    'The client has this response already: `If-None-Match` names it. Not counted against the key, except for `If-None-Match: *`.',
   headers: headerRefs(names),
 })
 const data = (schema: unknown, example: unknown): Json => ({
@@ -43,44 +40,44 @@ const listSchema = (name: ListedName, pattern: string): Json => ({
       type: 'string',
       pattern: `^$|${pattern}`,
       description:
-        'The last id of the page, to send back as `starting_after`: also on the last page, to come back later for what is new. On an empty page it repeats `starting_after`, or is empty where there was none.',
+        'The last id of the page, to send as `starting_after`. The last page has it, too: send it later to get new records. An empty page repeats `starting_after`, or has an empty text if there was none.',
     },
   },
 })
 
 // --- operations
 
-/** What is read in pages: path, operation, record, the prefix of its cursors, and what it is. */
+/** Paged lists: path, operation id, record, prefix of the cursors, summary. */
 const lists = [
-  ['reps', 'listReps', 'Rep', 'rep', 'All reps, those who have left too, oldest (first recorded) first.'],
+  ['reps', 'listReps', 'Rep', 'rep', 'All reps, departed ones included, in the order first recorded.'],
   ['periods', 'listPeriods', 'Period', 'period', 'Every period of the organization, in the order first recorded.'],
   [
     'payouts',
     'listPayouts',
     'Payout',
     'payout',
-    'The current payouts, one for each rep and period. A replacement comes later than what it replaced; keep the last payout read of each (rep_id, period_id).',
+    'The current payouts, one for each rep and period. A replacement comes later in the list than the payout that it replaced: keep the last payout read of each (rep_id, period_id).',
   ],
   [
     'payroll_files',
     'listPayrollRecords',
     'PayrollRecord',
     'payroll',
-    'Money that has left. A void is a record of its own.',
+    'Money that has left through payroll. A void is a record of its own.',
   ],
   [
     'payouts/{id}/history',
     'listPayoutHistory',
     'PayoutStep',
     'payout',
-    'All payouts there ever were of the rep and the period of this one, oldest first, each with what changed.',
+    'All payouts ever made for the rep and the period of this one, oldest first, each with its difference to the one before.',
   ],
   [
     'changes',
     'listChanges',
     'Change',
     'change',
-    'Everything that ever changed, in order: a feed to follow. A copy of the lists as of one change (`as_of`), and what follows here behind it (`starting_after`), is exact.',
+    'All changes in order: a feed to follow. For an exact copy, read the lists as of one change (`as_of`), then the changes after it (`starting_after`).',
   ],
 ] as const
 type ListedName = (typeof lists)[number][2]
@@ -88,7 +85,7 @@ type ListedName = (typeof lists)[number][2]
 const singles = [
   ['reps/{id}', 'getRep', 'Rep', 'rep', 'One rep.'],
   ['periods/{id}', 'getPeriod', 'Period', 'period', 'One period.'],
-  ['payouts/{id}', 'getPayout', 'Payout', 'payout', 'One payout, also one that has been replaced.'],
+  ['payouts/{id}', 'getPayout', 'Payout', 'payout', 'One payout, current or replaced.'],
   [
     'statements/{id}',
     'getStatement',
@@ -102,7 +99,7 @@ const singles = [
     'getTotals',
     'Totals',
     'payout',
-    'What is owed and what has left, by period and currency: to prove that a copy of the lists is complete.',
+    'Amounts owed and paid, by period and currency, to prove that a copy of the lists is complete.',
   ],
 ] as const
 
@@ -131,7 +128,8 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
   const startingAfter = {
     name: 'starting_after',
     in: 'query',
-    description: 'Continue after this id: send the `next_cursor` of the page before. Without it the list begins.',
+    description:
+      'Continue after this id: send the `next_cursor` of the previous page. Without it, the first page is returned.',
     schema: { type: 'string', pattern },
     example,
   }
@@ -194,9 +192,9 @@ export const openapi = {
     title: 'API',
     version: '1.0.0',
     description:
-      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items, statements with the whole calculation trace, and payroll records; as they are, as they were, and as they changed. Amounts are decimal strings; parse them into a decimal type. Every request but that for this document has a key: `Authorization: Bearer <key>`. HEAD is answered like GET, without the body.',
+      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items, statements with the whole calculation trace, and payroll records. They can be read as they are now, as of an earlier moment, and as a feed of changes. Amounts are decimal strings; parse them into a decimal type. Every request, except for this document, needs a key: `Authorization: Bearer <key>`. HEAD returns the headers of GET, without the body.',
   },
-  servers: [{ url: '/api/v1', description: 'At the address of the API.' }],
+  servers: [{ url: '/api/v1', description: 'Relative to the address of the API.' }],
   security,
   tags: [...new Set([...lists, ...singles].map(([path]) => tagOf(path))), 'openapi'].map(name => ({ name })),
   paths,
@@ -212,14 +210,14 @@ export const openapi = {
       Limit: {
         name: 'limit',
         in: 'query',
-        description: `Records on the page. A value above ${PAGE_LIMIT_MAX} is served as ${PAGE_LIMIT_MAX}. A page of large records may hold fewer.`,
+        description: `Records per page. A value above ${PAGE_LIMIT_MAX} counts as ${PAGE_LIMIT_MAX}. A page of large records may have fewer.`,
         schema: { type: 'integer', minimum: 1, default: PAGE_LIMIT_DEFAULT },
       },
       AsOf: {
         name: 'as_of',
         in: 'query',
         description:
-          'The whole organization as it was published at a moment: an instant that is over (RFC 3339; a plus sign is written %2B), or the id of a change, everything up to it and including it. Records of later are not there, and cursors are ids of records of then. A walk with it sees one state from first page to last.',
+          'Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state.',
         schema: {
           anyOf: [
             { type: 'string', format: 'date-time' },
@@ -231,7 +229,7 @@ export const openapi = {
       IfNoneMatch: {
         name: 'If-None-Match',
         in: 'header',
-        description: 'Entity tags of answers the client has, or `*`.',
+        description: 'Entity tags of responses that the client has, or `*`.',
         schema: { type: 'string' },
       },
     },

@@ -1,14 +1,13 @@
-/** What is noted of two generations that were compared, in the document that says which generation is live. */
+/** The result of comparing two generations, as stored in the document that names the live generation. */
 
-/** What the last comparison of two generations found. */
 export type Comparison = {
   found: 'equal' | 'different'
-  /** Next offsets by partition: everything before them was compared. */
+  /** Next offsets by partition: every record before them was compared. */
   positions: number[]
-  /** The rules version of each, in the order of the names. */
+  /** The rules version of each generation, ordered by generation name. */
   rules_versions: number[]
-  /** Counts the comparisons of these two: one that ends notices another one that ended meanwhile. */
+  /** Counts the comparisons of the pair, so that a comparison notices another one that ended meanwhile. */
   run: number
 }
-/** Two generations by their names, whichever comes first. */
+/** Names a pair of generations, independent of their order. */
 export const pairOf = (a: string, b: string): string => [a, b].sort().join(' ')

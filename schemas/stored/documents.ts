@@ -1,8 +1,8 @@
 /**
- * What is stored in Elasticsearch: index names, document ids, the shape of every document (mappings.ts has the
- * mappings). The projector writes these and the API reads them; both know them from here only. `body` is what a client
- * gets, as bytes: never indexed, always the document's last field, and `body_bytes` just before it says how long it is,
- * so that a reader can cut it out of an answer without parsing it.
+ * Everything stored in Elasticsearch: index names, document ids and the shape of every document (mappings.ts has the
+ * mappings). The projector writes the documents and the API reads them. `body` has the bytes that a client gets: it is
+ * never indexed, and always the last field. `body_bytes` just before it is its length, so that a reader can cut the
+ * body out of an answer without parsing.
  */
 import type { ParkCode } from '../errors.ts'
 import type { Comparison } from './comparisons.ts'
@@ -12,11 +12,11 @@ import type { SandboxBody } from './sandboxes.ts'
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
 export type Kind = (typeof kinds)[number]
 
-/** The kinds that lists search, and that are therefore refreshed before their position is published. */
+/** The kinds that lists search: they are refreshed before the position is published. */
 export const listKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type ListKind = (typeof listKinds)[number]
 
-/** The order in which a list is walked: organization, then this field. Its index is sorted the same way. */
+/** Lists are ordered by organization, then this field. Their indices are sorted the same way. */
 export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
 
 export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
@@ -25,27 +25,25 @@ export const apiKeysIndexOf = (prefix: string): string => `${prefix}-api-keys`
 export const apiKeysParkedIndexOf = (prefix: string): string => `${prefix}-api-keys-parked`
 export const templateNameOf = (prefix: string): string => `${prefix}-no-auto-create`
 
-/** The stream of API keys has a source and a position like a generation of events has; this is its name. */
+/** The generation name of API keys: they have a source and a position, as a generation of events has. */
 export const API_KEYS_GENERATION = 'api-keys'
 export const FIRST_GENERATION = 'g1'
 
-/** Ids of the documents of the control index. */
+/** Document ids in the control index. */
 export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 
-/**
- * Ids of the projected documents. The organization is part of every one: a document of another cannot even be named.
- */
+/** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
 export const recordId = (org: string, id: string): string => `${org}:${id}`
 export const versionId = (org: string, id: string, seq: number): string => `${org}:${id}:${seq}`
 export const chainId = (org: string, rep: string, period: string): string => `${org}:${rep}:${period}`
 export const parkedId = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
 
-// --- documents of a generation. `seq` is the offset of the event that made the record, `at` that event's time in
-// milliseconds as the highest so far in its partition, `until_seq` the offset of the event that replaced it.
+// --- documents of a generation. `seq`: the offset of the event that made the record. `at`: the highest event time so
+// far in its partition, in milliseconds. `until_seq`: the offset of the event that replaced the record.
 
-/** A version of a rep or a period: id `versionId`. The list is in order of `first_seq`. */
+/** A version of a rep or a period: id `versionId`. Lists are ordered by `first_seq`. */
 export type VersionDocument = {
   org_id: string
   first_seq: number
@@ -59,14 +57,11 @@ export type VersionDocument = {
   body: unknown
 }
 
-/** Which versions of a rep or a period there are: id `recordId`, in the same index, without `seq`, so never listed. */
+/** The versions of a rep or a period: id `recordId`, in the same index. Without `seq`, so that lists do not find it. */
 export type HeadDocument = { org_id: string; body_bytes: number; body: HeadBody }
 export type HeadBody = { versions: { seq: number; hash: string }[] }
 
-/**
- * A payout: id `recordId`. Its body has no `superseded_by_id`: that is put in on the way out, null unless until_seq <
- * W.
- */
+/** A payout: id `recordId`. The API adds `superseded_by_id` to the body: null until the replacement is published. */
 export type PayoutDocument = {
   org_id: string
   seq: number
@@ -75,7 +70,7 @@ export type PayoutDocument = {
   at: number
   rep_id: string
   period_id: string
-  /** `net_amount` as it is in the body, and its currency: what is owed is counted by them. */
+  /** `net_amount` and `currency` as in the body: totals read these fields. */
   amount: string
   currency: string
   hash: string
@@ -94,7 +89,7 @@ export type PayrollDocument = {
   rep_id: string
   period_id: string
   reverses_id: string | null
-  /** As they are in the body: what has left is counted by them. */
+  /** As in the body: totals read these fields. */
   amount: string
   currency: string
   hash: string
@@ -102,17 +97,16 @@ export type PayrollDocument = {
   body: unknown
 }
 
-/** The payouts and payroll records of one (rep, period), in order: who is current, what is voided, as of any offset. */
+/**
+ * The payouts and payroll records of one (rep, period), in order: which is current, and which voided, at any offset.
+ */
 export type ChainDocument = { org_id: string; body_bytes: number; body: ChainBody }
 export type ChainBody = {
   payouts: { seq: number; id: string }[]
   payroll: { seq: number; id: string; reverses_id: string | null }[]
 }
 
-/**
- * A record that was refused: id `parkedId`. Only values that passed their grammar are indexed; the bytes are in the
- * body.
- */
+/** A parked record: id `parkedId`. Only values that match their grammar are indexed; the bytes are in the body. */
 export type ParkedDocument = {
   code: ParkCode
   org_id?: string
@@ -123,21 +117,19 @@ export type ParkedDocument = {
   offset: number
   at: number
   body_bytes: number
-  /**
-   * base64, but for names of headers; `rawName` is one that is not UTF-8, in base64. null where the record had none.
-   */
+  /** base64, except for header names. `rawName` (base64) is a name that is not UTF-8. null: the record had none. */
   body: {
     key: string | null
     headers: [name: string, value: string | null, rawName?: string][]
     value: string | null
-    /** Of a record that is too large to be kept: how many bytes it has, and its hash; the rest is empty. */
+    /** Only for a record that is too large to keep: its size and hash. The rest of the body is empty. */
     left_out?: { bytes: number; sha256: string }
   }
 }
 
 // --- documents of the API key index
 
-/** What a request is checked against: id is the SHA-256 of the key text, 64 lower-case hex. */
+/** Authenticates a request: id is the SHA-256 of the key text, 64 lower-case hex digits. */
 export type ApiKeyDocument = {
   key_id: string
   org_id: string
@@ -147,7 +139,7 @@ export type ApiKeyDocument = {
   body: { created_seq: number }
 }
 
-/** What a key event is decided on: id `recordId(org, key id)`. */
+/** Decides a key event: id `recordId(org, key id)`. */
 export type ApiKeyHeadDocument = {
   org_id: string
   body_bytes: number
@@ -156,33 +148,24 @@ export type ApiKeyHeadDocument = {
 
 // --- documents of the control index: `kind` and a body that is not indexed
 
-/** Which generation the API reads, and which others there are: absent is none. */
+/** The generation that the API reads, and the other ones. An absent field means none. */
 export type LiveDocument = {
   kind: 'live'
   body: {
     generation: string
-    /** All that projectors keep up, the live one included; and one that a rebuild is making. */
+    /** The generations that projectors keep up to date, with the live one. `building`: the one a rebuild makes. */
     kept?: string[]
     building?: string | null
-    /** What was live before: to go back to. */
+    /** The generation that was live before, to swap back to. */
     previous?: string | null
-    /**
-     * The last comparison of two, by `pairOf` their names; `verified` is that of older versions, which does not say as
-     * of where.
-     */
+    /** The last comparison of two generations, by `pairOf`. `verified` comes from older versions, without positions. */
     compared?: Record<string, Comparison>
     verified?: Record<string, string>
-    /** Of the live one: what readers may have seen of the one before, by partition; null while that is found out. */
+    /** Positions that readers may have seen of the previous generation; null until the swap has stored them. */
     floor?: readonly number[] | null
-    /**
-     * The floor of each when it was made live first, by name: a generation that followed another decides by itself from
-     * there on.
-     */
+    /** The floor of each generation at its first swap, by name. From there on its own rules decide alone. */
     alone?: Record<string, readonly number[]>
-    /**
-     * The highest number that a generation was ever named by: a name is never used again, as readers remember things by
-     * it.
-     */
+    /** The highest number in a generation name so far: names are never reused, because readers cache by name. */
     highest?: number
   }
 }
@@ -195,32 +178,31 @@ export type GenerationDocument = {
     cluster_id: string
     partitions: number
     rules_version: number
-    /**
-     * The generation that was live when this one was begun under other rules: what that one parked stays parked here.
-     */
+    /** The generation that was live when this one began under other rules: records parked there stay parked here. */
     follows?: string
-    /** The ids of the indices it stands on, by name; absent until a projector that knows of them has started. */
+    /** The ids of its indices, by index name; absent until a projector that knows ids has started. */
     indices?: Record<string, string>
-    /** Of a sandbox only. */
+    /** Only for a sandbox. */
     sandbox?: SandboxBody
   }
 }
 
 /**
- * How far one partition is published. Everything at an offset below `position` is applied, a duplicate or parked, and
- * searchable; `time` (milliseconds, the projector's clock) is an instant up to which everything published is included.
+ * The published position of one partition. Every record before `position` is searchable, and is applied, a duplicate or
+ * parked. `time` (milliseconds, the projector's clock): everything published up to this instant is included.
  */
 export type PositionDocument = {
   kind: 'position'
   body: {
     position: number
-    /** The last record read (not a control record), so that a recreated topic is recognized; null before the first. */
+    /** The last record read, control records excluded, to recognize a recreated topic; null before the first record. */
     last: { offset: number; sha256: string } | null
-    /** The highest record time so far in the partition, milliseconds; 0 before the first record. */
+    /** The highest record time so far in the partition, in milliseconds; 0 before the first record. */
     at: number
     time: number
+    /** How many times `time` was set back because clocks had been ahead. */
     taken_back?: number
-    /** API keys only: they are served once `position` has reached this offset. */
+    /** The API serves the partition from this position on. Above 0 for API keys and for restored indices. */
     serve_from: number
   }
 }

@@ -1,18 +1,17 @@
 /**
- * What tells an index from any other that ever had its name. Elasticsearch gives each index a UUID when it is created,
- * also when it is created by a restore; a restore over a closed index keeps that, and gives it a new history. So no
- * snapshot carries an id over.
+ * Identifies an index among all that ever had its name. Elasticsearch gives each index a UUID when it is created, also
+ * by a restore. A restore over a closed index keeps the UUID and sets a new history UUID: no restore keeps both.
  */
 
-/** The part of an answer to `GET /…/_settings` that ids are read from. */
+/** The fields of `GET /…/_settings` that ids are read from, as a `filter_path`. */
 export const INDEX_ID_FILTER = '*.settings.index.uuid,*.settings.index.history.uuid'
 
 type Settings = { readonly settings?: { readonly index?: { readonly uuid?: unknown; readonly history?: History } } }
 type History = { readonly uuid?: unknown }
 
 /**
- * By name of the index; without those that have no id in the answer.
- * @throws TypeError where it is no such answer: that an index has no id must not be read from it
+ * Returns the ids by index name, without indices that have no id.
+ * @throws TypeError if the answer has another form: it must not pass for an answer without ids
  */
 export const indexIdsIn = (answer: unknown): Map<string, string> => {
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw new TypeError('no index ids')

@@ -1,4 +1,4 @@
-/** The indices with their mappings and settings. A field that no query searches has no index structure. */
+/** Mappings and settings of the indices. A field that no query searches has no index structure. */
 import {
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
@@ -11,10 +11,10 @@ import {
 
 const long = { type: 'long' } as const
 const keyword = { type: 'keyword' } as const
-/** Kept in the document, never searched: no index structure is built. */
+/** Stored, never searched: no index structure. */
 const kept = { type: 'keyword', index: false, doc_values: false } as const
 const keptLong = { type: 'long', index: false, doc_values: false } as const
-/** Counted by, never searched for. */
+/** Read by totals, never searched. */
 const counted = { type: 'keyword', index: false } as const
 const body = { type: 'object', enabled: false } as const
 
@@ -90,15 +90,15 @@ const definition = (fields: Record<string, object>, replicas?: number, shards = 
   mappings: { dynamic: 'strict', properties: fields },
   settings: {
     number_of_shards: shards,
-    // Unless told how many: one copy where there is a second node to hold it, and a green index where there is none.
+    // By default: one replica if a second node can hold it, else none, so that the index is green.
     ...(replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: replicas }),
-    // We refresh ourselves, before a position is published; a timer would only add work.
+    // The projector refreshes before it publishes a position: a timer would only add work.
     refresh_interval: '-1',
     ...(sort === undefined ? {} : { sort: { field: ['org_id', sort], order: ['asc', 'asc'] } }),
   },
 })
 
-/** The indices of one generation: name → mapping and settings. */
+/** Returns the indices of one generation: name → mapping and settings. */
 export const generationIndices = (
   prefix: string,
   generation: string,
@@ -112,16 +112,13 @@ export const generationIndices = (
     ]),
   )
 
-/**
- * The indices that all generations share. The control index is created first: where any other one is, it is or was
- * there.
- */
+/** The indices that all generations share. The control index comes first: if any other exists, it exists or existed. */
 export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
   [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
   ...apiKeysIndices(prefix, replicas),
 })
 
-/** The indices of API keys, and of what was parked of their topic. */
+/** The indices of API keys and of their parked records. */
 export const apiKeysIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
   [apiKeysIndexOf(prefix)]: definition(apiKeys, replicas),
   [apiKeysParkedIndexOf(prefix)]: definition(parked, replicas),

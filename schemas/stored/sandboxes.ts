@@ -1,18 +1,18 @@
 /**
- * Sandboxes: what analysts replay into. Each is a generation with a control index and a prefix apart, which credentials
- * can be limited to.
+ * Sandboxes: generations that analysts replay into. Their index prefix and control index are separate, so that
+ * credentials can be limited to them.
  */
 
 export const sandboxPrefixOf = (prefix: string): string => `${prefix}-sandbox`
 
-/** What a sandbox is made with: who goes on with one must want the same. */
+/** The options of a sandbox. A command that continues one must have the same options. */
 export type SandboxBody = {
-  /** The only organization in it; null where all are. */
+  /** The only organization in it; null for all. */
   org: string | null
-  /** As it was asked for: next offsets by partition, or an instant; null for all there was. */
+  /** The end as requested: next offsets by partition, or an instant; null for all records. */
   until: { offsets: [partition: number, offset: number][] } | { time: string } | null
-  /** The first offset that is not in it any more, by partition. */
+  /** The first offset that is not included, by partition. */
   bounds: number[]
-  /** The module that replaced rules, by its name and the hash of its text. */
+  /** The module that replaces rules: its name and the hash of its text. */
   rules: { name: string; sha256: string } | null
 }

@@ -2,8 +2,8 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /**
- * Ties this process to the one that started it. Standard input is a pipe from the starter: it ends when the starter does,
- * however that ends (also by SIGKILL), and then this process and its folder go too.
+ * Ends this process and deletes its folder when the starting process ends, however that ends (also by SIGKILL).
+ * Standard input is a pipe from the starter, and ends with the starter.
  */
 final class Lifeline {
     private Lifeline() {}
@@ -20,14 +20,14 @@ final class Lifeline {
     private static void waitForEnd(InputStream pipe) {
         try {
             while (pipe.read() >= 0) {
-                // Nothing is ever sent; only the end matters.
+                // The starter sends nothing: only the end of the pipe matters.
             }
         } catch (IOException broken) {
-            // A pipe that breaks is a starter that is gone.
+            // A broken pipe means that the starter is gone.
         }
     }
 
-    /** A shell deletes the folder after us: while this process lives, its own threads would write into it again. */
+    /** A shell deletes the folder once this process has ended: before, its threads would write into it again. */
     private static void letGo(String folder) {
         try {
             new ProcessBuilder("/bin/sh", "-c", "kill -KILL \"$0\"; rm -rf \"$1\" || { sleep 1; rm -rf \"$1\"; }",

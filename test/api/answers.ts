@@ -1,4 +1,4 @@
-/** Answers of Elasticsearch as bytes, in the form it gives them, for tests that need no server. */
+/** Elasticsearch responses as bytes, for tests that need no server. */
 import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
 import { documentText } from '../support/bodies.ts'
 
@@ -19,7 +19,7 @@ export const searchAnswer = (index: string, found: readonly Stored[], more?: obj
   return Buffer.from(`${JSON.stringify(head(more)).slice(0, -1)},"hits":{"max_score":null,"hits":[${hits.join()}]}}`)
 }
 
-/** @param stored the text of each document, by id; what is not there is missing */
+/** @param stored the text of each document by id; a document without a text is missing in the response */
 export const multiGetAnswer = (names: readonly DocumentName[], stored: Readonly<Record<string, string>>): Buffer => {
   const docs = names.map(({ index, id }) => {
     const name = `"_index":"${index}","_id":"${id}"`

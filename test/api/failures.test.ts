@@ -1,38 +1,38 @@
 import { describe, expect, test } from 'vitest'
-import { failures, isForNow, Refusal, refusalAnswer, retryAfter } from '../../api/failures.ts'
+import { failures, isRetryable, Refusal, refusalAnswer, retryAfter } from '../../api/failures.ts'
 import { type RefusalCode, refusals } from '../../schemas/errors.ts'
 
 const codes = Object.keys(refusals) as RefusalCode[]
 
 describe('a refusal', () => {
-  test.each(codes)('%s has the one shape and the status of the contract', code => {
+  test.each(codes)('%s has the shape and the status of the contract', code => {
     const { status, body } = refusalAnswer(new Refusal(code))
     expect(status).toBe(refusals[code])
     const answered = JSON.parse(body.toString())
     expect(answered).toEqual({ error: { code, message: expect.stringMatching(/^.{10,}$/) } })
   })
 
-  test.each(codes.filter(code => code !== 'invalid_request'))('%s says the same whatever caused it', code => {
+  test.each(codes.filter(code => code !== 'invalid_request'))('%s has the same message for every cause', code => {
     const given = new Refusal(code, { message: 'secret', because: 'also secret' })
     expect(refusalAnswer(given).body).toEqual(refusalAnswer(new Refusal(code)).body)
   })
 
-  test('of a parameter says which', () => {
+  test('of a parameter names the parameter', () => {
     expect(new Refusal('invalid_request', { message: '`limit` …' }).message).toBe('`limit` …')
   })
 
-  test('tells what the client needs to go on', () => {
+  test('has the headers that the client needs to continue', () => {
     expect(failures.unauthorized.headers).toEqual({ 'WWW-Authenticate': 'Bearer' })
     expect(failures.method_not_allowed.headers).toEqual({ Allow: 'GET, HEAD' })
   })
 
-  test('for now says after how many seconds to come again: a few, and not the same for all', () => {
-    expect(codes.filter(isForNow)).toEqual(['rate_limited', 'unavailable'])
+  test('that is temporary tells clients to retry after 1 to 3 seconds, at random', () => {
+    expect(codes.filter(isRetryable)).toEqual(['rate_limited', 'unavailable'])
     const said = [0, 0.2, 0.34, 0.5, 0.67, 0.999999].map(chance => retryAfter(() => chance))
     expect(said).toEqual(['1', '1', '2', '2', '3', '3'])
   })
 
-  test('of bytes that cannot be trusted ends the connection', () => {
+  test('of bytes that cannot be trusted closes the connection', () => {
     const closing = codes.filter(code => failures[code].closes)
     expect(closing).toEqual([
       'request_timeout',

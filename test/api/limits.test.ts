@@ -14,37 +14,37 @@ describe('the limits of the API', () => {
     expect(limits.HEADERS_TIME_MAX).toBeLessThan(limits.REQUEST_TIME_MAX)
   })
 
-  test('let the app see what it must refuse itself', () => {
+  test('let the app see the requests that it must refuse itself', () => {
     expect(limits.TARGET_LENGTH_MAX + limits.HEADERS_BYTES_MAX).toBeLessThan(limits.PARSER_BYTES_MAX)
   })
 
-  test('let every request through that means something', () => {
+  test('let every meaningful request through', () => {
     const target = `/api/v1/payroll_files?starting_after=payroll_${'a'.repeat(64)}&limit=200`
     expect(target.length).toBeLessThan(limits.TARGET_LENGTH_MAX / 10)
     expect(API_KEY_LENGTH_MAX).toBeLessThan(limits.HEADERS_BYTES_MAX / 10)
   })
 
-  test('collect any page, and any statement with its payout', () => {
+  test('collect any page, and any statement together with its payout', () => {
     expect(limits.ANSWER_BYTES_MAX).toBeGreaterThan(PAGE_BYTES_MAX + limits.BODY_STORED_MAX)
     expect(limits.ANSWER_BYTES_MAX).toBeGreaterThan(2 * limits.BODY_STORED_MAX)
     expect(limits.BODY_STORED_MAX).toBeGreaterThan(RECORD_VALUE_BYTES_MAX)
     expect(limits.RECORDS_SURE).toBeGreaterThanOrEqual(3)
   })
 
-  test('know how large a record without lines can be: two texts of characters that take six bytes, and small fields', () => {
+  test('bound the size of a record without lines: two texts of six-byte characters, and small fields', () => {
     expect(2 * TEXT_LENGTH_MAX * 6 + 1_000).toBeLessThan(limits.PLAIN_RECORD_BYTES_MAX)
     expect(201 * limits.PLAIN_RECORD_BYTES_MAX).toBeLessThan(PAGE_BYTES_MAX)
   })
 
-  test('believe a key for less than the 5 s after which a revocation must be effective', () => {
+  test('trust a cached key for less than 5 s, the time in which a revocation must take effect', () => {
     expect(limits.KEY_BELIEVED_FOR).toBeLessThanOrEqual(2_000)
   })
 
-  test('ask less at once than the client has connections', () => {
+  test('allow fewer reads at once than the client has connections', () => {
     expect(limits.READS_IN_FLIGHT_MAX).toBeLessThan(256)
   })
 
-  test('leave four fifths of what may be asked at once to others: of reads, of look-ups of keys, of totals', () => {
+  test('leave four fifths of reads, key look-ups and totals to other organizations', () => {
     for (const { permits } of [limits.READS_OF_ORGANIZATION, limits.KEY_LOOK_UPS]) {
       expect(permits).toBeLessThanOrEqual(limits.READS_IN_FLIGHT_MAX / 5)
     }
@@ -64,7 +64,7 @@ describe('the limits of the API', () => {
 
   test('keep answers and connections together under 500 MiB', () => {
     const MiB = 1024 * 1024
-    // The process, its answers with what is not yet collected of them, and what was measured besides under attack.
+    // 120 MiB for the process, answers twice (garbage not yet collected), and 90 MiB more under attack.
     const left = 500 * MiB - 120 * MiB - 2 * limits.ANSWERS_HELD_MAX - 90 * MiB
     expect(limits.CONNECTIONS_MAX * limits.CONNECTION_BYTES).toBeLessThan(left)
     expect(limits.ENCRYPTED_CONNECTIONS_MAX * limits.ENCRYPTED_CONNECTION_BYTES).toBeLessThan(left)

@@ -1,9 +1,8 @@
-/** The command line of the bench. */
 import { expect, test } from 'vitest'
 import { readOptions } from '../../bench/options.ts'
 import { figureNames } from '../../bench/rig/bench.ts'
 
-test('without options everything is measured, and nothing compared', () => {
+test('without options everything is measured and nothing is compared', () => {
   expect(readOptions([])).toEqual({
     help: false,
     quick: false,
@@ -14,21 +13,21 @@ test('without options everything is measured, and nothing compared', () => {
   })
 })
 
-test('figures are measured in their own order, whatever order they are named in', () => {
+test('figures are measured in a fixed order, whatever the order of the options', () => {
   expect(readOptions(['--only', 'growth', '--only', 'replay']).figures).toEqual(['replay', 'growth'])
 })
 
 test.each([
   [['--only', 'repaly'], 'got repaly'],
-  [['--compare', '--quick'], '--compare is with a whole run'],
+  [['--compare', '--quick'], '--compare needs a whole run'],
   [['--render', '--quick'], '--render measures nothing'],
   [['--render', '--only', 'api'], '--render measures nothing'],
-  [['--profile', 'here', '--only', 'api'], '--profile is of a replay round'],
+  [['--profile', 'here', '--only', 'api'], '--profile needs a replay round'],
   [['--fast'], '--fast'],
-])('%j is refused with what is wrong', (args, message) => {
+])('%j is refused with a message about the mistake', (args, message) => {
   expect(() => readOptions(args)).toThrow(message)
 })
 
-test('a figure can be compared by itself', () => {
+test('a single figure can be compared', () => {
   expect(readOptions(['--compare', '--only', 'replay'])).toMatchObject({ compare: true, figures: ['replay'] })
 })

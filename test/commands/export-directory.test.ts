@@ -1,4 +1,4 @@
-/** What an export does with a directory that is not its own alone. */
+/** Exports into a directory that holds other files or that another export uses. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -35,7 +35,7 @@ const pageOf = (kind: string, ids: readonly string[], from: number) =>
     'org_a',
   )
 
-/** An organization that has six reps, two a page, and nothing else. */
+/** An organization with six reps, two per page, and nothing else. */
 const stepsOf = (turn: () => Promise<void> = async () => undefined, more: Partial<ExportSteps> = {}) => {
   const reps = Array.from({ length: 6 }, (_, place) => `rep_${place}`)
   const readers = {
@@ -74,16 +74,16 @@ const directory = (): string => {
 }
 const options = (out: string) => ({ org: 'org_a', asOf: undefined, out, parquet: false, json: false })
 
-test('a file that is of no export is not taken for a part of this one', async () => {
+test('a file that belongs to no export is not taken for a part of this one', async () => {
   for (const name of ['reps.ndjson', 'payroll_files.ndjson.partial']) {
     const out = directory()
     writeFileSync(join(out, name), '{"id":"rep_of_another_organization"}\n')
-    await expect(exportOrganization(options(out), stepsOf())).rejects.toThrow(/of no export/)
+    await expect(exportOrganization(options(out), stepsOf())).rejects.toThrow(/to no export/)
     expect(readdirSync(out)).toEqual([name])
   }
 })
 
-test('two exports into one directory never leave a record there twice under a manifest', async () => {
+test('two exports into one directory never leave a record twice under a manifest', async () => {
   const out = directory()
   const slowly = () => new Promise<void>(resolve => setTimeout(resolve, 20))
   const first = exportOrganization(options(out), stepsOf(slowly))
@@ -100,7 +100,7 @@ const all = Array.from({ length: 6 }, (_, place) => JSON.stringify({ id: `rep_${
 const repsIn = (out: string): string[] => readFileSync(join(out, 'reps.ndjson'), 'utf8').split('\n').slice(0, -1)
 const locksIn = (out: string): string[] => readdirSync(out).filter(name => name.endsWith('.lock'))
 
-/** Stops an export in the middle of its reps, as the machine would: what it has written stays, its lock too. */
+/** Pauses an export in the middle of its reps, as a frozen machine would: its files and its lock stay. */
 const leaveLock = async (out: string): Promise<{ readonly go: () => void; readonly done: Promise<unknown> }> => {
   const gate = Promise.withResolvers<void>()
   let pages = 0
@@ -110,7 +110,7 @@ const leaveLock = async (out: string): Promise<{ readonly go: () => void; readon
   return { go: gate.resolve, done }
 }
 
-test('while one export writes into a directory another one is refused, and changes nothing there', async () => {
+test('while one export writes into a directory, another one is refused and changes nothing there', async () => {
   const out = directory()
   const first = await leaveLock(out)
   const before = readdirSync(out)
@@ -124,14 +124,14 @@ test('while one export writes into a directory another one is refused, and chang
   expect(locksIn(out)).toEqual([])
 })
 
-test('the lock of an export that was killed blocks nobody: the next one goes on where it was', async () => {
+test('the lock of a killed export blocks nobody: the next export continues its work', async () => {
   const out = directory()
   const dead = spawn(process.execPath, ['-e', '0'])
   await once(dead, 'close')
   const first = await leaveLock(out)
   const [lock = ''] = locksIn(out)
   const owner = JSON.parse(readFileSync(join(out, lock), 'utf8'))
-  // Its number is nobody's now; then another process has its number.
+  // First no process has this pid. Then another process has it.
   for (const change of [{ pid: dead.pid }, { started: '1' }]) {
     rmSync(join(out, lock), { force: true })
     writeFileSync(join(out, lock), JSON.stringify({ ...owner, ...change }))
@@ -141,14 +141,14 @@ test('the lock of an export that was killed blocks nobody: the next one goes on 
     rmSync(join(out, 'manifest.json'))
     writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')
   }
-  // The first was only frozen: it finds that its lock is gone, and writes no more.
+  // The first export was only frozen: it sees that its lock is gone, and writes nothing more.
   const written = readdirSync(out).map(name => [name, readFileSync(join(out, name), 'utf8')])
   first.go()
   expect(await first.done).toMatchObject([{ status: 'rejected' }])
   expect(readdirSync(out).map(name => [name, readFileSync(join(out, name), 'utf8')])).toEqual(written)
 })
 
-test('an export on another machine is watched: it runs while the time of its lock changes', async () => {
+test('an export on another machine counts as running while the mtime of its lock changes', async () => {
   const out = directory()
   const lock = join(out, 'export.00000000-0000-4000-8000-000000000000.lock')
   for (const text of ['{"host":"elsewhere","place":"another kernel","pid":1,"started":"1"}', '{"host":"else']) {
@@ -170,7 +170,7 @@ test('an export on another machine is watched: it runs while the time of its loc
   expect(locksIn(out)).toEqual([])
 })
 
-test('reps and periods that are there twice, or not at all, make no manifest', async () => {
+test('no manifest is written if reps or periods are missing or repeated', async () => {
   for (const count of [5, 7]) {
     const out = directory()
     const steps = stepsOf(undefined, { countOf: async (_, kind) => (kind === 'reps' ? count : 0) })
@@ -179,7 +179,7 @@ test('reps and periods that are there twice, or not at all, make no manifest', a
   }
 })
 
-test('a link in the place of a file of the export is never written through', async () => {
+test('a symbolic link in place of an export file is never written through', async () => {
   for (const name of ['reps.ndjson.partial', 'manifest.partial.json.new', 'manifest.json.new']) {
     const out = directory()
     const other = join(directory(), 'other')
@@ -191,7 +191,7 @@ test('a link in the place of a file of the export is never written through', asy
   }
 })
 
-test('a directory may be a link; a manifest that is not whole is refused by name', async () => {
+test('the directory may be a symbolic link; a damaged manifest is refused by name', async () => {
   const out = directory()
   const link = join(directory(), 'link')
   symlinkSync(out, link)
@@ -201,7 +201,7 @@ test('a directory may be a link; a manifest that is not whole is refused by name
   await expect(exportOrganization(options(out), stepsOf())).rejects.toThrow(/manifest\.json is not whole/)
 })
 
-test('stopped at any page, an export says so, lets the directory go, and is gone on with', async () => {
+test('an export that is stopped at any page says so, frees the directory, and can be continued', async () => {
   for (let stopAt = 1; stopAt <= 6; stopAt++) {
     const out = directory()
     const stopping = new AbortController()
@@ -210,14 +210,14 @@ test('stopped at any page, an export says so, lets the directory go, and is gone
     const turn = async () => void (++pages === stopAt && stopping.abort())
     const steps = stepsOf(turn, { signal: stopping.signal, say: line => void said.push(line) })
     expect(await exportOrganization(options(out), steps)).toBe(1)
-    expect(said.at(-1)).toContain('the same command goes on')
+    expect(said.at(-1)).toContain('the same command continues')
     expect([locksIn(out), existsSync(join(out, 'manifest.json'))]).toEqual([[], false])
     expect(await exportOrganization(options(out), stepsOf())).toBe(0)
     expect(repsIn(out)).toEqual(all)
   }
 })
 
-test('one that was killed just before its end is whole', async () => {
+test('an export that was killed just before its end is completed', async () => {
   const out = directory()
   await exportOrganization(options(out), stepsOf())
   writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')

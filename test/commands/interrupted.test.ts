@@ -1,7 +1,4 @@
-/**
- * The commands as processes whose outputs are closed or full, and that are interrupted while nothing answers. No server
- * is needed.
- */
+/** The commands as processes: with a closed or full output, or interrupted while no server answers. Needs no server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
@@ -26,7 +23,7 @@ const ended = async (child: ChildProcess) => {
   return { code, signal, said }
 }
 
-/** Takes connections and never answers. */
+/** Accepts connections and never answers. */
 const silentServer = async () => {
   const connected = Promise.withResolvers<void>()
   const server = createServer(socket => {
@@ -39,24 +36,24 @@ const silentServer = async () => {
   return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, connected: connected.promise }
 }
 
-test('an output that nobody reads any more is no success', async () => {
+test('a command whose output is closed fails', async () => {
   const child = start(['projection', '--help'])
   child.stdout?.destroy()
   expect(await ended(child)).toEqual({ code: 1, signal: null, said: expect.stringContaining('nobody reads') })
 })
 
-test.runIf(existsSync('/dev/full'))('an output onto a full disk is no success, and is said', async () => {
+test.runIf(existsSync('/dev/full'))('a command that writes to a full disk fails and says so', async () => {
   const child = start(['projection', '--help'], {}, openSync('/dev/full', 'w'))
   expect(await ended(child)).toEqual({ code: 1, signal: null, said: expect.stringContaining('ENOSPC') })
 })
 
-test('messages that nobody reads change no exit code', async () => {
+test('closed standard error changes no exit code', async () => {
   const child = start(['parked', 'list', '--limit', 'many'])
   child.stderr?.destroy()
   expect(await ended(child)).toMatchObject({ code: 2, signal: null })
 })
 
-test('a command that is interrupted while nothing answers ends, at the latest when it is interrupted again', async () => {
+test('a command that is interrupted while no server answers ends, at the latest on the second signal', async () => {
   const { address, connected } = await silentServer()
   const env = { KAFKA_BROKERS: address, ELASTICSEARCH_URL: `http://${address}` }
   const child = start(['projection', 'rebuild'], env)
@@ -67,7 +64,7 @@ test('a command that is interrupted while nothing answers ends, at the latest wh
   expect(await end).toMatchObject({ code: 1, signal: null, said: expect.stringContaining('stopped') })
 })
 
-test('interrupted while Elasticsearch does not answer, a command says that it was stopped, and nothing of a defect', async () => {
+test('a command that is interrupted while Elasticsearch does not answer says that it was stopped, without a stack', async () => {
   const { address, connected } = await silentServer()
   const out = join(import.meta.dirname, 'no-such-directory', 'x')
   const child = start(['projection', 'totals', '--org', 'org_1', '--svg', out], {

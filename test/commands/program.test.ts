@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { exitCodes } from '../../commands/failures.ts'
 import { runProgram } from '../../commands/program.ts'
 
-/** What a command line comes to: the action and its options, what is said, and the exit code. */
+/** Runs a command line. Returns its action with options, its output and its exit code. */
 const said = async (...args: string[]) => {
   const called: unknown[] = []
   const text = { out: '', error: '' }
@@ -41,7 +41,7 @@ const said = async (...args: string[]) => {
   return { called, code, ...text }
 }
 
-test('what is not said has a default', async () => {
+test('an option that is missing has a default', async () => {
   expect(await said('parked', 'list')).toMatchObject({
     called: ['list', { filter: {}, order: 'oldest', limit: 50, json: false }],
     code: exitCodes.notAll,
@@ -53,7 +53,7 @@ test('what is not said has a default', async () => {
   ])
 })
 
-test('keys are made, listed and revoked as is said', async () => {
+test('keys are created, listed and revoked with the given options', async () => {
   expect((await said('keys', 'create', '--org', 'org_1', '--name', 'Payroll Ä')).called).toEqual([
     'createKey',
     { org: 'org_1', name: 'Payroll Ä', mayRead: true, waitSeconds: 60, json: false },
@@ -102,37 +102,37 @@ test('every option reaches its command', async () => {
 })
 
 test.for([
-  ['a key of no organization', ['keys', 'create', '--name', 'x']],
+  ['a key without an organization', ['keys', 'create', '--name', 'x']],
   ['a key without a name', ['keys', 'create', '--org', 'org_1']],
   ['a name that is too long', ['keys', 'create', '--org', 'org_1', '--name', 'x'.repeat(1_001)]],
-  ['a key id that is none', ['keys', 'revoke', '--org', 'org_1', '--id', 'CANARY']],
+  ['an invalid key id', ['keys', 'revoke', '--org', 'org_1', '--id', 'CANARY']],
   ['an unknown command', ['parked', 'remove']],
   ['no command', ['parked']],
   ['an unknown option', ['parked', 'list', '--hurry']],
-  ['a code that is none', ['parked', 'list', '--code', 'CANARY']],
-  ['an organization that is none', ['parked', 'count', '--org', 'acme']],
-  ['a limit of nothing', ['parked', 'list', '--limit', '0']],
-  ['a limit beyond the highest', ['parked', 'list', '--limit', '10001']],
+  ['an invalid code', ['parked', 'list', '--code', 'CANARY']],
+  ['an invalid organization', ['parked', 'count', '--org', 'acme']],
+  ['a limit of 0', ['parked', 'list', '--limit', '0']],
+  ['a limit over the maximum', ['parked', 'list', '--limit', '10001']],
   ['both orders', ['parked', 'list', '--newest', '--oldest']],
-  ['no position', ['parked', 'show']],
-  ['a position that is none', ['parked', 'show', 'a:b']],
-  ['two ways to show', ['parked', 'show', 'a:0:0', '--json', '--raw']],
-  ['nothing said of what to publish', ['parked', 'publish-again', '--publish']],
+  ['a missing position', ['parked', 'show']],
+  ['an invalid position', ['parked', 'show', 'a:b']],
+  ['two output formats', ['parked', 'show', 'a:0:0', '--json', '--raw']],
+  ['nothing to publish', ['parked', 'publish-again', '--publish']],
   ['a position and a filter', ['parked', 'publish-again', 'a:0:0', '--org', 'org_1']],
   ['all and a filter', ['parked', 'publish-again', '--all', '--org', 'org_1']],
   ['a dry run that publishes', ['parked', 'publish-again', '--all', '--publish', '--dry-run']],
-] as const)('%s is a mistake, and nothing is done', async ([, args]) => {
+] as const)('%s is a usage error, and nothing is done', async ([, args]) => {
   expect(await said(...args)).toMatchObject({ called: [], code: exitCodes.usage, out: '' })
 })
 
-test('help is no mistake, needs no setting, and says how npm passes arguments on', async () => {
+test('help is not an error, needs no settings, and shows how to pass arguments through npm', async () => {
   const { code, out, called } = await said('parked', 'list', '--help')
   expect([code, called]).toEqual([exitCodes.done, []])
   expect(out).toContain('Usage: npm run parked -- list [options]')
   expect((await said('parked', '--help')).out).toContain('Exit codes: 0 done')
 })
 
-test('what is done with generations has its options, and no others', async () => {
+test('the commands for generations take their options, and no others', async () => {
   expect((await said('projection', 'list', '--json')).called).toEqual(['listGenerations', { json: true }])
   expect((await said('projection', 'status')).called).toEqual([
     'status',
@@ -155,7 +155,7 @@ test('what is done with generations has its options, and no others', async () =>
   }
 })
 
-test('a replay goes up to offsets or a time, of all or of one organization', async () => {
+test('a replay takes offsets or a time, for all organizations or one', async () => {
   const nothing = {
     name: undefined,
     until: undefined,
@@ -200,7 +200,7 @@ test('a replay goes up to offsets or a time, of all or of one organization', asy
   }
 })
 
-test('sandboxes are listed and dropped by their own names', async () => {
+test('sandboxes are listed and dropped by name, and exports take a moment', async () => {
   expect((await said('projection', 'list', '--sandbox', '--json')).called).toEqual(['listSandboxes', { json: true }])
   expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual(['dropSandbox', { name: 's1', json: false }])
   expect((await said('projection', 'export', '--org', 'org_1', '--out', 'x', '--as-of', 'rep_1.2')).called).toEqual([
@@ -219,7 +219,7 @@ test('sandboxes are listed and dropped by their own names', async () => {
   expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })
 })
 
-test('two generations or sandboxes are compared, and one payout is explained', async () => {
+test('diff takes two generations or sandboxes, and explain takes one payout', async () => {
   expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
     'diff',
     { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table' },
@@ -248,7 +248,7 @@ test('two generations or sandboxes are compared, and one payout is explained', a
   }
 })
 
-test('the help of what analysts do says what it reads, and what its exit codes are', async () => {
+test('the help of the commands for analysts shows their options and exit codes', async () => {
   expect((await said('projection', 'replay', '--help')).out).toContain('--until-time <instant>')
   expect((await said('projection', 'diff', '--help')).out).toContain('3 something differs')
   expect((await said('projection', 'explain', '--help')).out).toContain('published position')

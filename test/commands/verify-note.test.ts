@@ -1,4 +1,4 @@
-/** The note that a comparison leaves, on a live document and positions that a test changes. */
+/** The note of a comparison, with a live document and positions that the test changes. */
 import { expect, test } from 'vitest'
 import { commonPositions, noteComparison } from '../../commands/generations/compared.ts'
 import type { Request } from '../../projector/elasticsearch/client.ts'
@@ -32,14 +32,14 @@ const given = (live: object = {}) => {
   return { state, context, now }
 }
 
-test('it says what was found, as of where, and of which rules, and takes the place of an older version’s', async () => {
+test('the note has the result, the positions and the versions of the rules, and replaces an older note', async () => {
   const { state, context, now } = given({ verified: { g2: 'g1', g3: 'g1' } })
   expect(await noteComparison('equal', { a, b, positions, before: now() }, context)).toBeUndefined()
   expect(state.live.compared).toEqual({ 'g1 g2': { found: 'equal', positions, rules_versions: [1, 1], run: 1 } })
   expect(state.live.verified).toEqual({ g3: 'g1' })
 })
 
-test('a difference takes back that they were found equal, whichever was named first', async () => {
+test('a difference replaces an equal result, in either order of the generations', async () => {
   const { state, context, now } = given()
   await noteComparison('equal', { a, b, positions, before: now() }, context)
   await noteComparison('different', { a: b, b: a, positions: [6, 8], before: now() }, context)
@@ -48,7 +48,7 @@ test('a difference takes back that they were found equal, whichever was named fi
   expect(state.live.compared).toMatchObject({ 'g1 g2': { found: 'equal', run: 3 } })
 })
 
-test('one that began before another found a difference does not take that back', async () => {
+test('a comparison that began before another one found a difference does not replace that difference', async () => {
   const { state, context, now } = given()
   const before = now()
   await noteComparison('different', { a, b, positions, before }, context)
@@ -57,7 +57,7 @@ test('one that began before another found a difference does not take that back',
   expect(state.live.compared).toMatchObject({ 'g1 g2': { found: 'different', run: 1 } })
 })
 
-test('nothing is noted of one that was still being made when it began, or that was dropped meanwhile', async () => {
+test('no note is written for a generation that was incomplete at the start or was dropped meanwhile', async () => {
   const building = { kept: ['g1'], building: 'g2' }
   const { state, context, now } = given(building)
   const before = now()
@@ -70,7 +70,7 @@ test('nothing is noted of one that was still being made when it began, or that w
   expect(state.live.compared ?? {}).toEqual({})
 })
 
-test('they are compared as of where both are; never where one has nothing of a partition that the other has', () => {
+test('generations are compared at their common positions, and not if one lacks a partition of the other', () => {
   expect(commonPositions(['g1', [5, 7, 0]], ['g2', [9, 3, 0]])).toEqual([5, 3, 0])
   expect(() => commonPositions(['g1', [5, 7]], ['g2', [5, 0]])).toThrow('g2 has nothing of partition 1 yet')
   expect(() => commonPositions(['g1', [0, 0]], ['g2', [5, 0]])).toThrow('g1 has nothing of partition 0 yet')

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Case } from '../../demo/check/verify.ts'
-import { linesOf, tableOf } from '../../demo/report.ts'
-import { percentile } from '../../demo/run/latency-probe.ts'
+import { caseTable, differenceLines } from '../../demo/report.ts'
+import { percentileOf } from '../../demo/run/latency-probe.ts'
 
-test('amounts are shown whole, in groups, with at least two decimals', () => {
+test('amounts are shown with all digits, in groups, with at least two decimals', () => {
   const payouts = [
     { id: 'payout_1', currency: 'EUR', net_amount: '12345678901234567890123.1' },
     { id: 'payout_2', currency: 'USD', net_amount: '-1234.56789' },
@@ -19,21 +19,21 @@ test('amounts are shown whole, in groups, with at least two decimals', () => {
     readSeconds: 1,
     latencies: [10, 20],
   }
-  const table = tableOf({ figures, cases, differences: [] }).join('\n')
+  const table = caseTable({ figures, cases, differences: [] }).join('\n')
   expect(table).toContain('EUR 12,345,678,901,234,567,890,123.10   USD -1,234.56789')
   expect(table).toMatch(/records published +11,555 in 1\.0 s/)
   expect(table).toMatch(/left through payroll +nothing/)
   expect(table).toContain('p50 10 ms, p99 20 ms')
 })
 
-test('every difference is named, and very many are counted', () => {
+test('every difference is listed, and beyond 100 they are counted', () => {
   const one = { what: 'Acme, owed in EUR', expected: '1.50', got: '1.51' }
-  expect(linesOf([one])[1]).toBe('  Acme, owed in EUR: expected 1.50, got 1.51')
-  expect(linesOf(Array.from({ length: 130 }, () => one)).at(-1)).toBe('  … and 30 more')
-  expect(linesOf([])).toHaveLength(1)
+  expect(differenceLines([one])[1]).toBe('  Acme, owed in EUR: expected 1.50, got 1.51')
+  expect(differenceLines(Array.from({ length: 130 }, () => one)).at(-1)).toBe('  … and 30 more')
+  expect(differenceLines([])).toHaveLength(1)
 })
 
-test('percentiles are values that were measured', () => {
+test('percentiles are measured values', () => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index)
-  expect([percentile(values, 50), percentile(values, 99), percentile(values, 100)]).toEqual([50, 99, 100])
+  expect([percentileOf(values, 50), percentileOf(values, 99), percentileOf(values, 100)]).toEqual([50, 99, 100])
 })

@@ -1,7 +1,4 @@
-/**
- * Power failure: Kafka, Elasticsearch, projector and API are killed together under load, and come back on the same
- * data.
- */
+/** Power failure: all processes are killed at the same time under load, and restart on the same data. */
 import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient, lists } from '../support/client.ts'
@@ -20,7 +17,7 @@ const PARTITIONS = 3
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-test('everything is killed at once under load, and started again on the same data: nothing is lost', async t => {
+test('a kill of all processes at the same time under load loses nothing', async t => {
   const { kafka, elasticsearch } = await startOwnServices(t)
   const random = createRandom(seed)
   const organizations = organizationsIn(random, [0, 1, 2], PARTITIONS)
@@ -45,7 +42,7 @@ test('everything is killed at once under load, and started again on the same dat
   const healed = performance.now()
   await eventually(async () => expect(await searchableInAll(next, topics)).toBeGreaterThan(before))
   console.log(
-    `the next projector is past the crash ${Math.round(performance.now() - healed) / 1_000} s after both are back`,
+    `the next projector passed the crash ${Math.round(performance.now() - healed) / 1_000} s after both are back`,
   )
   await load.stop()
   await caughtUp(next)

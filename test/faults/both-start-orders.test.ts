@@ -1,8 +1,7 @@
 /**
- * Kafka, Elasticsearch, projector and API in every order they can be started in: 24. Two pairs of services, one whose
- * Kafka comes first and one whose Elasticsearch does, serve twelve orders each: what is to be started before, between
- * and after the two is started then. Orders with the projector in the same place share that one; each has an API of its
- * own.
+ * Kafka, Elasticsearch, projector and API in all 24 start orders. Two pairs of services, one that starts Kafka first
+ * and one that starts Elasticsearch first, serve twelve orders each: processes start before, between and after the two.
+ * Orders with the projector in the same place share that projector. Each order has its own API.
  */
 import { expect, test } from 'vitest'
 import { createClient } from '../support/client.ts'
@@ -22,7 +21,7 @@ const ordersOf = (parts: Order): Order[] =>
     : parts.flatMap(first => ordersOf(parts.filter(part => part !== first)).map(rest => [first, ...rest]))
 const orders = ordersOf(['kafka', 'elasticsearch', 'projector', 'api'])
 
-/** How many of the two services are there before a process is started. */
+/** Returns how many of the two services start before a process. */
 const placeOf = (order: Order, process: 'projector' | 'api'): number =>
   order.slice(0, order.indexOf(process)).filter(part => part === 'kafka' || part === 'elasticsearch').length
 const isBefore = (order: Order, one: Part, other: Part): boolean => order.indexOf(one) < order.indexOf(other)
@@ -35,10 +34,10 @@ test.concurrent.for([
   ['kafka', 'elasticsearch'],
   ['elasticsearch', 'kafka'],
 ] as const)(
-  'in each of the 12 orders in which %s starts before %s, an event that is published then is read through the API',
+  'in each of the 12 orders in which %s starts before %s, a later event is readable through the API',
   async ([first, second], t) => {
     const services = await startOwnServices(t)
-    // Topics are made once, before anything is projected: a projector does not wait for them.
+    // The topics exist before: a projector does not wait for them.
     const topics = await createTopics(t, { kafka: services.kafka.address, partitions: 1 })
     await Promise.all([services.kafka.stop(), services.elasticsearch.stop()])
 
@@ -88,7 +87,7 @@ test.concurrent.for([
   },
 )
 
-/** It lives and says that it is not ready. */
+/** Expects a process to be alive and not ready. */
 const expectWaiting = async (
   ask: (path: '/livez' | '/readyz') => Promise<{ readonly status: number }>,
 ): Promise<void> => {

@@ -1,9 +1,6 @@
-/**
- * Elasticsearch that answers, but not as it should: answers that are lost or cut off after the effect, refreshes that
- * fail, indices that are read-only, gone or other than they were; and one that nobody reaches for two minutes.
- */
+/** Faulty answers of Elasticsearch, faulty indices, and two minutes without any answer. */
 import { beforeAll, expect, test } from 'vitest'
-import { createSlots } from '../../projector/flow/semaphore.ts'
+import { createSlots } from '../../projector/semaphore.ts'
 import { foldAll } from '../support/agreement.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
 import {
@@ -28,7 +25,7 @@ let services: OwnServices
 
 beforeAll(async () => {
   console.log(`seed ${seed}`)
-  // With less Elasticsearch refuses for ever what some of the largest records become: see docs/operating.md.
+  // With less heap Elasticsearch refuses documents of the largest records: docs/operating.md.
   services = await startOwnServices(file, { elasticsearch: { heap: '1g' } })
 })
 
@@ -39,7 +36,7 @@ const start = (t: Scope, salt: number): Promise<Installation> =>
     random: createRandom(seed + salt),
   })
 
-/** What leaves an installation as it was is done to one, in turn. */
+/** Faults that leave no trace share one installation, one test at a time. */
 const inTurn = createSlots(1)
 let shared: Promise<Installation> | undefined
 const useShared = (): Promise<Installation> => {
@@ -54,7 +51,7 @@ const asks =
 const bulks = asks('POST /_bulk')
 const refreshes = asks('/_refresh')
 
-test.concurrent('answers that are lost or cut off after the effect are asked for again, and change nothing', () =>
+test.concurrent('requests whose answer is lost or cut off after the effect are retried, and the retry changes nothing', () =>
   inTurn(async () => {
     const installation = await useShared()
     const { proxy, publish, projector } = installation
@@ -78,14 +75,14 @@ test.concurrent('answers that are lost or cut off after the effect are asked for
     expect(projector.log()).toContain('elasticsearch write')
   }))
 
-test.concurrent('a write that arrives after its retry has been answered changes nothing any more', () =>
+test.concurrent('a write that arrives after its retry was answered changes nothing', () =>
   inTurn(async () => {
     const installation = await useShared()
     const { proxy, publish, prefix } = installation
     const asked = proxy.asked().length
     await proxy.suffer({ kind: 'late' }, bulks, 1)
     await publish(60)
-    // Longer than a request may take: it is given up, and sent again.
+    // Longer than the request timeout: the projector gives the request up and retries.
     await eventually(() => expect(proxy.struck()).toBe(1))
     await caughtUp(installation.projector)
     await publish(60)
@@ -108,14 +105,14 @@ const httpAnswer = (status: number, body: object): Fault => {
   return { kind: 'other-answer', answer: `${head}content-length: ${text.length}\r\n\r\n${text}` }
 }
 
-test.concurrent('what is not refreshed is not published: a refresh that fails, for whatever reason, is tried again', () =>
+test.concurrent('a failed refresh is retried, and nothing is published before it succeeds', () =>
   inTurn(async () => {
     const installation = await useShared()
     const { proxy, publish, projector, prefix, topics } = installation
     for (const answer of [
       httpAnswer(503, { error: { type: 'unavailable_shards_exception' } }),
       httpAnswer(200, { _shards: { total: 1, successful: 0, failed: 1 } }),
-      // A shard that is nowhere just now is not counted as failed.
+      // Elasticsearch does not count an unassigned shard as failed.
       httpAnswer(200, { _shards: { total: 1, successful: 0, failed: 0 } }),
     ]) {
       const before = new Set(topics.published())
@@ -133,7 +130,7 @@ test.concurrent('what is not refreshed is not published: a refresh that fails, f
       await proxy.heal()
       await expectGoesOn(installation)
     }
-    // A copy that nobody has is not waited for.
+    // The projector does not wait for a replica that is not assigned.
     const settings = { auto_expand_replicas: false, number_of_replicas: 1 }
     expect((await call('PUT', `/${indexNamed(prefix, 'payouts')}/_settings`, { index: settings })).status).toBe(200)
     await publish(60)
@@ -141,7 +138,7 @@ test.concurrent('what is not refreshed is not published: a refresh that fails, f
     await expectNothingHappened(installation)
   }))
 
-test.concurrent('read-only indices are waited for, and their release goes on with everything', () =>
+test.concurrent('the projector waits while an index is read-only, and continues when it is writable', () =>
   inTurn(async () => {
     const installation = await useShared()
     const { publish, projector, prefix } = installation
@@ -161,7 +158,7 @@ test.concurrent('read-only indices are waited for, and their release goes on wit
     await expectNothingHappened(installation)
   }))
 
-test.concurrent('an index that is deleted under it stops the projector, and is never created by itself', async t => {
+test.concurrent('an index that is deleted stops the projector, and is never created automatically', async t => {
   const { prefix, publish, projector, topics, walkers, settings } = await start(t, 4)
   const index = indexNamed(prefix, 'payouts')
   expect((await call('DELETE', `/${index}`)).status).toBe(200)
@@ -172,10 +169,10 @@ test.concurrent('an index that is deleted under it stops the projector, and is n
   expect(await indicesOf(prefix)).not.toContain(index)
 })
 
-test.concurrent('a mapping that rejects a document stops the projector; nothing of the document is logged', async t => {
+test.concurrent('a mapping that rejects a document stops the projector, and the log has nothing of the document', async t => {
   const { prefix, projector, topics, positions, settings } = await start(t, 5)
   const index = indexNamed(prefix, 'reps')
-  // No such organization can be stored here: the error would quote it.
+  // This mapping rejects every organization, and its error would quote the id.
   const mappings = {
     dynamic: 'strict',
     properties: { org_id: { type: 'date' }, body: { type: 'object', enabled: false } },
@@ -185,7 +182,7 @@ test.concurrent('a mapping that rejects a document stops the projector; nothing 
   const before = positions.latest()
   await topics.publish([withData(repRecorded({ org_id: newId('org') }), { name: 'CANARY' })])
   await eventually(() => expect(projector.exit(), projector.log()).toEqual({ code: 1, signal: null }))
-  // Or it looked which indices there are just before it wrote.
+  // Another code if the projector checks the index ids before it writes.
   expect(projector.lines().find(({ level }) => level === 60)?.code).toMatch(/^(?:write_refused|index_replaced)$/)
   expect(projector.log()).not.toMatch(/CANARY|failed to parse/)
   expect(positions.latest()).toEqual(before)
@@ -193,12 +190,12 @@ test.concurrent('a mapping that rejects a document stops the projector; nothing 
 })
 
 const AWAY_MS = 120_000
-/** Besides the process itself: three partitions hold some of the largest records each, and what is made of them. */
+/** Maximum resident memory: each of three partitions holds some of the largest records and their documents. */
 const RESIDENT_MIB_MAX = 700
 const LARGEST_BYTES = 8 * 1024 * 1024
 const LARGEST = 13
 
-test.concurrent('two minutes without Elasticsearch: alive, not ready, bounded; then everything goes on by itself, in bulk requests far below 100 MB', async t => {
+test.concurrent('two minutes without Elasticsearch: the projector is alive, not ready and bounded in memory; then it recovers, with bulk requests far below 100 MB', async t => {
   const installation = await start(t, 7)
   const { proxy, topics, projector, api, walkers, publish, positions } = installation
   await proxy.suffer({ kind: 'away' })
@@ -246,7 +243,7 @@ test.concurrent('two minutes without Elasticsearch: alive, not ready, bounded; t
   expect(most).toBeLessThan(RESIDENT_MIB_MAX)
   console.log(
     `away for two minutes, ${LARGEST} records of 8 MiB waiting: ${most} MiB at most, ` +
-      `went on ${Math.round(wentOn)} ms and caught up ${Math.round(took)} ms after`,
+      `continued ${Math.round(wentOn)} ms and caught up ${Math.round(took)} ms after`,
   )
   const sizes = proxy.asked().flatMap(({ line, bytes }) => (bulks(line) ? [bytes] : []))
   expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(LARGEST * LARGEST_BYTES)

@@ -1,4 +1,4 @@
-/** Elasticsearch that is killed, frozen, or restored from an older copy: a node for each test, one Kafka for all. */
+/** Elasticsearch is killed, frozen, or restored from an older copy: one node per test, one Kafka for all. */
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,12 +38,12 @@ const start = async (t: Scope, salt: number, options?: ServiceOptions) => {
 
 const isBulk = (line: string): boolean => line.startsWith('POST /_bulk')
 
-test.concurrent('Elasticsearch that is killed in the middle of a bulk request loses nothing and doubles nothing', async t => {
+test.concurrent('a kill of Elasticsearch in the middle of a bulk request loses and duplicates nothing', async t => {
   const { elasticsearch, random, installation } = await start(t, 1)
   const { proxy, projector, walkers, topics, next } = installation
   const recoveries: number[] = []
   for (let round = 0; round < 3; round++) {
-    // In small pieces, so that the end also comes where half of it has arrived.
+    // In small chunks: the kill can come when half of the request has arrived.
     await proxy.suffer({ kind: 'slices', bytes: 2_000 }, isBulk)
     const loading = keepPublishing(t, topics, () => next(20))
     for (let bulks = 0; bulks < 1 + random.below(4); bulks++) await proxy.passes(isBulk)
@@ -62,7 +62,7 @@ test.concurrent('Elasticsearch that is killed in the middle of a bulk request lo
 
 const FROZEN_MS = 40_000
 
-test.concurrent('Elasticsearch that is frozen for 40 s: the first write completes after its retry', async t => {
+test.concurrent('Elasticsearch is frozen for 40 s: the first write completes after its retry', async t => {
   const { elasticsearch, installation } = await start(t, 2)
   const { proxy, projector, walkers, publish, positions, topics, next } = installation
   const before = positions.latest()
@@ -72,12 +72,12 @@ test.concurrent('Elasticsearch that is frozen for 40 s: the first write complete
   await elasticsearch.freeze()
   await loading.stop()
   await publish(100)
-  // The position is what was there before, and a little, or all that the write under way was answered with.
+  // The position may still advance by the write under way.
   await expectSick(projector, /no answer|does not answer/)
   expect(performance.now() - frozen).toBeLessThan(15_000)
   const asked = proxy.asked().length
   await eventually(() => expect(performance.now() - frozen).toBeGreaterThan(FROZEN_MS), { every: 200 })
-  // It was asked again meanwhile, though nothing was answered.
+  // The projector retried meanwhile, although no answer came.
   expect(
     proxy
       .asked()
@@ -92,7 +92,7 @@ test.concurrent('Elasticsearch that is frozen for 40 s: the first write complete
   await expectNothingHappened(installation)
 })
 
-test.concurrent('a read model restored from an older copy is refused until it is adopted, and ends as if nothing had happened', async t => {
+test.concurrent('indices restored from an older copy are refused until they are adopted, and then become the same as before', async t => {
   const repository = join(tmpdir(), `commission-copies-${seed}`)
   t.onTestFinished(() => rm(repository, { recursive: true, force: true }))
   const { installation } = await start(t, 3, { settings: { 'path.repo': repository } })
@@ -112,7 +112,7 @@ test.concurrent('a read model restored from an older copy is refused until it is
   await caughtUp(later)
   expect(await later.stop()).toEqual({ code: 0, signal: null })
   const everything = await everythingProjected(prefix)
-  // What is shown and published from here on is of another past.
+  // From here on clients and positions see another past.
   await walkers.stop()
   await positions.stop()
 
@@ -121,7 +121,7 @@ test.concurrent('a read model restored from an older copy is refused until it is
   expect((await ask()).status).toBe(200)
   await done('DELETE', `/${(await indicesOf(prefix)).join()}`)
   await done('POST', `/_snapshot/${prefix}-copies/first/_restore?wait_for_completion=true`, { indices: `${prefix}-*` })
-  // Whoever has seen what the copy lacks is told that it cannot be known now, rather than the past.
+  // The API must answer 503 to clients that have seen newer data, not the older state.
   expect((await ask()).status).toBe(503)
 
   await publish(50)

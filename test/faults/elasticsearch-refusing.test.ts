@@ -1,7 +1,4 @@
-/**
- * Elasticsearch that has too little room: a write queue of one place, little memory for what is being indexed, small
- * requests only.
- */
+/** Elasticsearch with a tiny write queue, little indexing memory, or a small maximum request size. */
 import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
@@ -34,19 +31,19 @@ const start = (t: Scope, salt: number, elasticsearch: Service): Promise<Installa
     random: createRandom(seed + salt),
   })
 
-/** How many documents were sent again, by the projector's own count. */
+/** Returns how many documents were retried, from the projector's metrics. */
 const retried = async ({ projector }: Installation): Promise<number> => {
   const { text } = await projector.ask('/metrics')
   return Number(/^commission_documents_total\{stream="events",outcome="retried"\} (\d+)/m.exec(text)?.[1] ?? 0)
 }
 
-/** How often Elasticsearch says that it refused. */
+/** Returns how many requests Elasticsearch rejected, from its statistics. */
 const rejections = async ({ address }: Service, what: string, count: RegExp): Promise<number> => {
   const answer = await fetch(`${address}/_nodes/stats/${what}`)
   return Number(count.exec(await answer.text())?.[1] ?? 0)
 }
 
-test.concurrent('documents that a full queue refuses are sent again, alone, until all are written', async t => {
+test.concurrent('documents that a full queue rejects are retried without the others until all are written', async t => {
   const installation = await start(t, 1, queueing)
   const { publish } = installation
   const before = await retried(installation)
@@ -54,7 +51,7 @@ test.concurrent('documents that a full queue refuses are sent again, alone, unti
   await expectGoesOn(installation)
   expect(await retried(installation)).toBeGreaterThan(before + 10)
   expect(await rejections(queueing, 'thread_pool', /"write":\{[^}]*"rejected":(\d+)/)).toBeGreaterThan(10)
-  // What /readyz said meanwhile, and the log once: what is refused, never a word of it.
+  // `/readyz` and the log name the refusal, without a word of the document.
   expect(installation.projector.lines()).toContainEqual(
     expect.objectContaining({
       part: 'elasticsearch write',
@@ -64,12 +61,12 @@ test.concurrent('documents that a full queue refuses are sent again, alone, unti
   await expectNothingHappened(installation)
 })
 
-test.concurrent('requests that are too large are split, and those there is no memory for are sent again', async t => {
+test.concurrent('requests that are too large are split, and requests without memory are retried', async t => {
   const installation = await start(t, 2, small)
   const { proxy, topics, publish, projector } = installation
   await proxy.suffer({ kind: 'away' })
   const org_id = newId('org')
-  // Each becomes two documents: what is decided together, 500 of them, is more than one request may hold.
+  // Each record becomes two documents. The 500 records of one step exceed the maximum request size.
   const texts = Array.from({ length: 3_000 }, (_, place) =>
     repRecorded({ org_id, id: `rep_${place}`, name: 'é'.repeat(999) }),
   )
@@ -83,7 +80,7 @@ test.concurrent('requests that are too large are split, and those there is no me
   await expectNothingHappened(installation)
 })
 
-test.concurrent('one record that is too large for Elasticsearch by itself stops the projector: it is no bad record', async t => {
+test.concurrent('a single record that is too large for Elasticsearch stops the projector: it is not parked', async t => {
   const installation = await start(t, 3, small)
   const { topics, projector } = installation
   const large = withData(repRecorded({ org_id: newId('org') }), { name: 7, extra: 'x'.repeat(2_000_000) })

@@ -1,6 +1,6 @@
 /**
- * A log that was compacted once and keeps everything since: records are gone, and neither its configuration nor its
- * first offset tells. Transactions leave no hole, committed or aborted: see kafka-records.test.ts and
+ * A log that was compacted once and keeps everything since. Records are missing, but neither its configuration nor its
+ * first offset shows it. Transactions leave no hole, committed or aborted: see kafka-records.test.ts and
  * aborted-records.test.ts.
  */
 import { randomBytes } from 'node:crypto'
@@ -20,7 +20,7 @@ const file = fileScope()
 let kafka: Service
 let elasticsearch: Service
 beforeAll(async () => {
-  // The cleaner looks for work every 15 s by default.
+  // By default the cleaner looks for work every 15 s.
   const services = await startOwnServices(file, { kafka: { settings: { 'log.cleaner.backoff.ms': '100' } } })
   kafka = services.kafka
   elasticsearch = services.elasticsearch
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 const SEGMENT_MS = 200
 const [one = '', two = '', three = ''] = organizationsIn(createRandom(1), [0, 0, 0], 1)
-/** The name tells records of one organization apart: compaction keeps the last of each. */
+/** The name distinguishes the records of an organization: compaction keeps the last one of each. */
 let names = 0
 const of = (org: string): Outgoing => repRecorded({ org_id: org, name: `Rep ${++names}` })
 
@@ -37,12 +37,12 @@ const setUp = async (t: Scope) => {
   return { topics, prefix: createPrefix(t, elasticsearch.address) }
 }
 
-/** Sends each group as one record batch, then one record in a segment of its own, which the cleaner leaves alone. */
+/** Sends each group as one record batch, then a record in the active segment, which the cleaner does not touch. */
 const publishCompacted = async (topics: Topics, groups: readonly (readonly string[])[]): Promise<void> => {
   await configure(topics, { 'cleanup.policy': 'compact', 'segment.ms': String(SEGMENT_MS) })
   const wanted: number[] = []
   for (const group of groups) wanted.push(...(await topics.publish(group.map(of))).map(({ offset }) => offset))
-  // A segment ends with the first record that comes later than `segment.ms`; until then there is nothing to clean.
+  // A segment ends when a record arrives later than `segment.ms`. The cleaner does not touch it before.
   await eventually(
     async () => {
       await topics.publish([of(three)])
@@ -68,7 +68,7 @@ const configure = ({ admin, events }: Topics, changed: Readonly<Record<string, s
   return admin.alterConfigs({ validateOnly: false, resources: [{ type, name: events, configEntries }] })
 }
 
-/** The offsets that the log has, read by a consumer of the test's own. */
+/** Reads the offsets that the log has with a new consumer. */
 const offsetsOf = async ({ kafka, admin, events }: Topics): Promise<number[]> => {
   const [{ high = '0' } = {}] = await admin.fetchTopicOffsets(events)
   const consumer = kafka.consumer({ groupId: `reader-${randomBytes(6).toString('hex')}`, maxWaitTimeInMs: 100 })
@@ -100,19 +100,20 @@ test.for([
   await publishCompacted(topics, groups)
   const projector = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }))
   const said = await expectRefused(projector, 'records_deleted')
-  expect(said).toContain('the log goes on after an offset that it no longer has')
+  expect(said).toContain('the log continues after a missing offset')
   const where = { topic: topics.events, partition: 0, offset }
   expect(projector.lines()).toContainEqual(expect.objectContaining({ level: 60, ...where }))
   expect((await readPosition(prefix, 'g1', 0)).position).toBeLessThanOrEqual(offset)
 })
 
-test('a hole after what was read stops a projector that goes on there', async t => {
+test('a hole after the last read record stops a projector that continues there', async t => {
   const { topics, prefix } = await setUp(t)
   await topics.publish([of(one), of(one)])
   const first = await startProjector(t, { topics, prefix })
   await caughtUp(first)
   await first.stop()
-  // The last record that it read is needed to know the log again, and stays: no later one has its key.
+  // The projector needs the last record that it read to recognize the log. Compaction keeps it: no later one has its
+  // key.
   await topics.publish([of(two)])
   const before = await startProjector(t, { topics, prefix })
   await caughtUp(before)

@@ -1,7 +1,7 @@
 /**
- * What Kafka may hold and say without anything being wrong: committed offsets that are not ours, transactions, the same
- * records twice. (Compression, null keys and values and the largest records: test/flow/bad-events.test.ts. Transactions
- * that overlap and are aborted: test/regression/aborted-records.test.ts.)
+ * Valid but unusual contents of Kafka: foreign committed offsets, transactions, records published twice.
+ * (test/flow/bad-events.test.ts covers compression, null keys and values and the largest records;
+ * test/regression/aborted-records.test.ts covers overlapping aborted transactions.)
  */
 import type { Producer, Transaction } from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ console.log(`seed ${seed}`)
 const file = fileScope()
 let services: OwnServices
 beforeAll(async () => {
-  // A transaction that nobody ends is looked for every 10 s by default.
+  // By default Kafka looks for expired transactions every 10 s.
   const settings = { 'transaction.abort.timed.out.transaction.cleanup.interval.ms': '1000' }
   services = await startOwnServices(file, { kafka: { settings } })
 })
@@ -57,7 +57,7 @@ describe.concurrent('offsets that were committed to Kafka', () => {
     await topics.admin.setOffsets({ groupId: group, topic, partitions })
   }
 
-  test('count for nothing: deleted, at the end or at the beginning, a projector goes on at its own position', async t => {
+  test('are ignored: deleted, at the end or at the beginning, a projector continues at its own position', async t => {
     const { topics, stream, prefix } = await prepare(t, 1)
     const groups = [
       [`${prefix}-g1`, topics.events],
@@ -78,7 +78,7 @@ describe.concurrent('offsets that were committed to Kafka', () => {
       await change()
       const next = await startProjector(t, { topics, prefix })
       await caughtUp(next)
-      // Neither are any left out, nor is any decided again.
+      // No record is skipped, and none is decided twice.
       expect([what, await recordsTaken(next)]).toEqual([what, added.length])
       await stopped(next)
     }
@@ -86,7 +86,7 @@ describe.concurrent('offsets that were committed to Kafka', () => {
   })
 })
 
-/** Records that this process decided about. */
+/** Returns how many records this process decided. */
 const recordsTaken = async (projector: Projector): Promise<number> => {
   const { text } = await projector.ask('/metrics')
   const counts = [...text.matchAll(/^commission_records_total\{[^}]*\} (\d+)$/gm)]
@@ -102,7 +102,7 @@ describe.concurrent('transactions', () => {
     return producer
   }
 
-  /** Sends a record in a transaction. Gives it with its place, for the model where it is committed. */
+  /** Sends a record in a transaction. Returns it with its offset, for the model. */
   const send = async (transaction: Transaction, topics: Topics, record: Outgoing): Promise<Published> => {
     const placed = place(record, topics.partitions)
     const { key, value, partition } = placed
@@ -112,7 +112,7 @@ describe.concurrent('transactions', () => {
     return toPublished(placed, Number(answer?.baseOffset))
   }
 
-  /** The topics with what was committed among what was published. */
+  /** Returns the topics, with the committed records among the published ones. */
   const withCommitted = (topics: Topics, committed: readonly Published[]): Topics => ({
     ...topics,
     published: () => [...topics.published(), ...committed],
@@ -121,7 +121,7 @@ describe.concurrent('transactions', () => {
   const searchableTo = async (projector: Projector, topics: Topics): Promise<number | undefined> =>
     (await projector.status()).find(({ topic, partition }) => topic === topics.events && partition === 0)?.searchable_to
 
-  test('an open one holds up what comes after it in its partition, over a restart too, and no longer than it is open', async t => {
+  test('that are open block later records of their partition, also over a restart, until they end', async t => {
     const { topics, prefix, organizations } = await prepare(t, 2)
     const [org = '', other = ''] = organizations
     await topics.publish([
@@ -147,12 +147,12 @@ describe.concurrent('transactions', () => {
     expect(await searchableTo(next, topics)).toBe(2)
 
     await transaction.commit()
-    // Two before it, two of it, one after it, and the record that ends it.
+    // Two records before it, two in it, one after it, and its commit marker.
     await eventually(async () => expect(await searchableTo(next, topics)).toBe(6))
     await expectProjectedAsModelled(prefix, withCommitted(topics, committed))
   })
 
-  test('one whose publisher died is ended by Kafka, and what comes after it goes on', async t => {
+  test('of a dead publisher are aborted by Kafka, and later records are projected', async t => {
     const { topics, prefix, organizations } = await prepare(t, 3)
     const [org = ''] = organizations
     const projector = await startProjector(t, { topics, prefix })
@@ -163,7 +163,7 @@ describe.concurrent('transactions', () => {
     await expectProjectedAsModelled(prefix, topics)
   })
 
-  test('of those that overlap what is committed is applied in the order of the log, and what is aborted is not', async t => {
+  test('that overlap apply their committed records in the order of the log, and no aborted one', async t => {
     const { topics, prefix, organizations } = await prepare(t, 4)
     const projector = await startProjector(t, { topics, prefix })
     const producers: Producer[] = [
@@ -182,7 +182,7 @@ describe.concurrent('transactions', () => {
       const sent: Published[][] = open.map(() => [])
       for (let turn = 0; turn < 6; turn++) {
         for (const [at, transaction] of open.entries()) {
-          // The names show whose word was the last.
+          // The names show which record came last.
           const event = repRecorded({
             org_id: organizations[turn % 3] ?? '',
             name: `${round} ${turn} ${at} ${ends[at]}`,
@@ -191,7 +191,7 @@ describe.concurrent('transactions', () => {
         }
         await topics.publish([periodRecorded({ org_id: organizations[turn % 3] ?? '', name: `${round} ${turn}` })])
       }
-      // Neither in the order they began nor in the opposite one.
+      // Ends them neither in the order of their start nor in reverse.
       for (const at of [1, 2, 0]) {
         if (ends[at] === 'commit') committed.push(...(sent[at] ?? []))
         await (ends[at] === 'commit' ? open[at]?.commit() : open[at]?.abort())
@@ -202,8 +202,8 @@ describe.concurrent('transactions', () => {
   })
 })
 
-describe.concurrent('everything published twice', () => {
-  /** Nothing of it is replaced by a later record of the same id, nor refused. */
+describe.concurrent('a stream that is published twice', () => {
+  /** Records without replacements of the same id and without refused ones. */
   const plain = (org: string): Outgoing[] => [
     repRecorded({ org_id: org }),
     periodRecorded({ org_id: org }),
@@ -216,7 +216,7 @@ describe.concurrent('everything published twice', () => {
     keyCreated({ org_id: org }),
   ]
 
-  test('is duplicates only, the second time, and changes no byte', async t => {
+  test('has only duplicates the second time, which change no byte', async t => {
     const { topics, prefix, organizations } = await prepare(t, 5)
     const projector = await startProjector(t, { topics, prefix })
     const all = organizations.flatMap(plain)
@@ -233,7 +233,7 @@ describe.concurrent('everything published twice', () => {
     await expectProjectedAsModelled(prefix, topics)
   })
 
-  test('is what the model says also where reps, periods and refused records are among it', async t => {
+  test('agrees with the model, also with changed reps and periods and refused records', async t => {
     const { topics, prefix, stream } = await prepare(t, 6)
     const projector = await startProjector(t, { topics, prefix })
     const all = stream.take(400)
@@ -244,14 +244,14 @@ describe.concurrent('everything published twice', () => {
   })
 })
 
-describe.concurrent('a service that comes two minutes after the projector', () => {
+describe.concurrent('a service that starts two minutes after the projector', () => {
   const SECONDS = 120
 
   test.for([
     ['kafka', 'KAFKA_BROKERS', ''],
     ['elasticsearch', 'ELASTICSEARCH_URL', 'http://'],
   ] as const)(
-    'is waited for, and everything published meanwhile is projected: %s',
+    'is waited for, and records published meanwhile are projected: %s',
     async ([which, setting, scheme], t) => {
       const { topics, prefix, stream } = await prepare(t, 7)
       const port = await freePort()

@@ -1,7 +1,7 @@
 /**
- * A source that is not, or no longer, the one that was projected is refused, with one clear line and code 1, and
- * nothing of it is written: at a start, and while it is read. (Changes between two starts:
- * test/flow/start-again.test.ts.)
+ * The projector refuses a source other than the one that it has projected: with one clear log line and exit code 1, and
+ * without any write. Both at a start and while it reads. (test/flow/start-again.test.ts covers changes between two
+ * starts.)
  */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ const reps = (count: number): Outgoing[] => {
   return Array.from({ length: count }, (_, at) => repRecorded({ org_id: org, id: `rep_${at}` }))
 }
 
-/** What a projector reads that has caught up with some records, and what is there then. */
+/** Starts a projector that catches up with some records. Returns it with the state at that moment. */
 const projected = async (t: Scope, topics: Topics, records: readonly Outgoing[]) => {
   const prefix = createPrefix(t, services.elasticsearch.address)
   await topics.publish(records)
@@ -38,13 +38,13 @@ const projected = async (t: Scope, topics: Topics, records: readonly Outgoing[])
 }
 type Projected = Awaited<ReturnType<typeof projected>>
 
-/** All but up to which time the topic was seen: it was still the right one then. */
+/** Everything but the time of the position, which may still advance until the change. */
 const everythingStored = async (prefix: string) => {
   const { position, last, at } = await readPosition(prefix, 'g1', 0)
   return { ...(await everythingProjected(prefix)), position, last, at }
 }
 
-/** It has stopped with this code, does not start again, and has left everything as it was. */
+/** Expects that the projector stopped with this code, refuses to start again, and changed nothing. */
 const expectRefusedForGood = async (
   t: Scope,
   { topics, prefix, projector, before }: Projected,
@@ -58,7 +58,7 @@ const expectRefusedForGood = async (
   return [running, starting]
 }
 
-describe.concurrent('a topic that is changed while it is read', () => {
+describe.concurrent('a projector stops when its topic changes while it reads', () => {
   const configure = (name: string, value: string) => (topics: Topics) =>
     topics.admin.alterConfigs({
       validateOnly: false,
@@ -74,9 +74,9 @@ describe.concurrent('a topic that is changed while it is read', () => {
       says: 'partitions: expected 1, got 2',
     },
     {
-      what: 'its first records are deleted',
+      what: 'the first records are deleted',
       change: async ({ admin, events }: Topics) => {
-        // The client only knows the leaders of topics that it was asked about before.
+        // The client knows only the leaders of topics that it asked about before.
         await admin.fetchTopicOffsets(events)
         await admin.deleteTopicRecords({ topic: events, partitions: [{ partition: 0, offset: '2' }] })
       },
@@ -84,30 +84,30 @@ describe.concurrent('a topic that is changed while it is read', () => {
       says: 'no longer begins at offset 0',
     },
     {
-      what: 'it begins to be compacted',
+      what: 'the topic becomes compacted',
       change: configure('cleanup.policy', 'compact'),
       code: 'topic_unsuitable',
       says: 'cleanup.policy: expected delete, got compact',
     },
     {
-      what: 'it begins to lose records by size',
+      what: 'the topic gets a retention by size',
       change: configure('retention.bytes', '1000000000'),
       code: 'topic_unsuitable',
       says: 'retention.bytes: expected -1, got 1000000000',
     },
-  ])('is refused: $what', async ({ change, code, says }, t) => {
+  ])('$what', async ({ change, code, says }, t) => {
     const topics = await createTopics(t, { kafka: services.kafka.address, partitions: 1 })
     const its = await projected(t, topics, reps(3))
     await change(topics)
     for (const message of await expectRefusedForGood(t, its, code)) expect(message).toContain(says)
   })
 
-  test('is refused: it is deleted and made anew at once, with as many records as it had', async t => {
+  test('the topic is deleted and created again at once, with the same number of records', async t => {
     const topics = await createTopics(t, { kafka: services.kafka.address, partitions: 1 })
     const its = await projected(t, topics, reps(3))
     const { admin, events, apiKeys } = topics
     await admin.deleteTopics({ topics: [events] })
-    // At once, so that the projector may never have seen that there was no topic.
+    // At once: the projector may not notice that the topic was missing.
     await eventually(async () => expect(await admin.listTopics()).not.toContain(events), { every: 1 })
     const anew = await createTopics(t, { kafka: services.kafka.address, partitions: 1, named: { events, apiKeys } })
     await anew.publish(reps(3))
@@ -119,7 +119,7 @@ describe.concurrent('a topic that is changed while it is read', () => {
   })
 })
 
-test.concurrent('another log behind the same address is refused, at once and at every start, and nothing of it is written', async t => {
+test.concurrent('a projector refuses another log behind the same address, at once and at every start, and writes nothing of it', async t => {
   const port = await freePort()
   const address = `127.0.0.1:${port}`
   const advertised = { 'advertised.listeners': `PLAINTEXT://${address}` }
@@ -134,7 +134,7 @@ test.concurrent('another log behind the same address is refused, at once and at 
     startBehindIt(['-Dcluster.id=YW5vdGhlci1jbHVzdGVyMQ']),
   ])
   const { skip } = t
-  skip(one.pid === undefined, 'every cluster of the image has the same id')
+  skip(one.pid === undefined, 'all clusters of the image have the same id')
   let door = await startProxy(t, cut.address, { port })
   const turnTo = async (kafka: Service): Promise<void> => {
     await door.suffer({ kind: 'away' })
@@ -158,7 +158,7 @@ test.concurrent('another log behind the same address is refused, at once and at 
   for (const [what, topics] of names) read.set(what, await projected(t, await newTopics(topics), reps(3)))
   read.set('missing', await projected(t, await newTopics(), reps(3)))
 
-  // The same cluster with a log that was cut off and has grown again, as from a copy of its data.
+  // The same cluster with a log that was truncated and has grown again, as from a copy of its data.
   await turnTo(cut)
   const codes = {
     shorter: 'records_deleted',
@@ -174,7 +174,7 @@ test.concurrent('another log behind the same address is refused, at once and at 
     }),
   )
 
-  // Another cluster, which has records also where there were none yet.
+  // Another cluster, which also has records where there were none before.
   await turnTo(one)
   const both: Projected[] = []
   for (const [at, topics] of later.entries()) {

@@ -1,7 +1,4 @@
-/**
- * Kafka dies or freezes under load: the projector lives, says so, goes on by itself, and nothing is lost, doubled or
- * torn.
- */
+/** Kafka dies or freezes under load: the projector stays alive, recovers, and loses or duplicates nothing. */
 import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
@@ -24,7 +21,7 @@ const PARTITIONS = 3
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-/** What the process may take in all, with a heap of 256 MiB. */
+/** Maximum resident memory of the process, with a heap of 256 MiB. */
 const MEMORY_MIB = 512
 const settings = { NODE_OPTIONS: '--max-old-space-size=256' }
 
@@ -40,7 +37,7 @@ const sicknesses = [
 ]
 
 test.concurrent.for(sicknesses)(
-  'a projector whose Kafka $does for $seconds s under load lives, is not ready, and goes on within 30 s of healing',
+  'a projector whose Kafka $does for $seconds s under load stays alive, is not ready, and continues within 30 s of recovery',
   async ({ does, seconds, begin, heal }, t) => {
     const kafka = await startOwnServer(t, 'kafka')
     const random = createRandom(seed + seconds)
@@ -68,7 +65,7 @@ test.concurrent.for(sicknesses)(
       { within: 30_000 },
     )
     const back = Math.round(performance.now() - healed) / 1_000
-    console.log(`Kafka ${does}: the projector goes on ${back} s after it healed, and took ${most} MiB at most`)
+    console.log(`Kafka ${does}: the projector continued ${back} s after recovery, and used at most ${most} MiB`)
     await load.stop()
     await caughtUp(projector)
     expect(most).toBeLessThan(MEMORY_MIB)

@@ -1,11 +1,11 @@
-/** `npm run faults`: the fault rig for as long as is asked for, with a seed of its own unless one is given. */
+/** `npm run faults` runs the fault rig for a given time, with a new seed unless one is given. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const help = `npm run faults [-- --minutes M --seed S]
-  --minutes  how long troubles are made (10)
-  --seed     repeats a schedule; a new one otherwise`
+  --minutes  how long faults are caused (10)
+  --seed     repeats a schedule; a new seed by default`
 
 const main = (): void => {
   const { values } = parseArgs({
@@ -21,7 +21,7 @@ const main = (): void => {
 
   const root = join(import.meta.dirname, '..', '..')
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-  // The file before the option, which would take it for its value: then every named fault runs as well.
+  // The file must come before `--project`, which would take it as its value: then all named faults would run too.
   const asked = ['run', 'test/faults/rig.test.ts', '--project', 'faults', '--disable-console-intercept']
   const child = spawn(process.execPath, [vitest, ...asked], {
     cwd: root,

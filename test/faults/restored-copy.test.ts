@@ -1,7 +1,4 @@
-/**
- * Elasticsearch is restored from a snapshot that was taken while everything ran: nothing of it is believed before it is
- * read again.
- */
+/** Elasticsearch is restored from a snapshot. The API must serve none of it before it is read again. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +40,7 @@ const call = async (method: string, path: string, body?: object): Promise<void> 
 const statusWith = async ({ url }: Api, key: string, path = '/reps'): Promise<number> =>
   (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
 
-/** A key that is revoked and a rep that is recorded after the snapshot. */
+/** Takes a snapshot, then revokes a key and records a rep. */
 const start = async (t: Scope) => {
   const org = newId('org')
   const [kept, revoked] = [newKeyText(), newKeyText()]
@@ -78,7 +75,7 @@ const start = async (t: Scope) => {
 }
 
 test.for(['deleted', 'closed'] as const)(
-  'indices that were %s and restored serve no revoked key and no short list until they are read again',
+  'indices that were %s and restored accept no revoked key and serve no short list until they are read again',
   async (how, t) => {
     const { topics, prefix, projector, api, kept, revoked, projected, restore, adopt } = await start(t)
     await projector.stop()
@@ -90,7 +87,7 @@ test.for(['deleted', 'closed'] as const)(
     const started = await startApi(t, prefix, { ready: false })
     const refused = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }))
     const message = expectRefused(refused, 'index_replaced')
-    // All the while until a projector has looked, and for some time after: longer than anything is remembered.
+    // Until a projector has checked the indices, and for longer than any cache lasts.
     const until = Date.now() + 6_000
     while (Date.now() < until) {
       for (const one of [api, started])
@@ -116,7 +113,7 @@ test.for(['deleted', 'closed'] as const)(
   },
 )
 
-test('a projector that runs while indices are restored under it stops', async t => {
+test('a projector stops when its indices are restored while it runs', async t => {
   const { prefix, projector, restore, api, revoked } = await start(t)
   await call('DELETE', `/${prefix}-g1-parked,${prefix}-g1-statements`)
   await restore().catch(() => undefined)

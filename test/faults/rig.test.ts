@@ -1,4 +1,4 @@
-/** The fault rig, for as long and with the seed that `npm run faults` says; a short run with a fixed seed otherwise. */
+/** The fault rig, with the duration and seed of `npm run faults`; by default a short run with a fixed seed. */
 import { test } from 'vitest'
 import { runRig } from './rig.ts'
 
@@ -7,14 +7,14 @@ const seed = Number(process.env.FAULTS_SEED ?? 4)
 
 const say = (line: string): void => console.log(line)
 
-test('whatever is done to an installation, in the end it has what the model has, and nobody was shown anything else', {
+test('after any sequence of faults an installation agrees with the model, and no client ever saw anything else', {
   timeout: seconds * 1_000 + 240_000,
 }, async t => {
   say(`seed ${seed}, ${seconds} s`)
   try {
     await runRig(t, { seed, seconds, say })
   } catch (error) {
-    say(`again: npm run faults -- --minutes ${(seconds / 60).toFixed(2)} --seed ${seed}`)
+    say(`repeat with: npm run faults -- --minutes ${(seconds / 60).toFixed(2)} --seed ${seed}`)
     throw error
   }
 })

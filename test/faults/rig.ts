@@ -1,7 +1,7 @@
 /**
- * A whole installation to which troubles are done by a seeded schedule, while events are published and clients walk:
- * real processes and servers, proxies between them. In the end everything is well again, and the state is compared with
- * the model.
+ * A complete installation of real processes and servers with proxies between them. A seeded schedule causes faults
+ * while events are published and clients walk. In the end all faults are over, and the state is compared with the
+ * model.
  */
 import { expect } from 'vitest'
 import { freePort } from '../../services/ports.ts'
@@ -25,20 +25,20 @@ import { deal, processTroubles, proxyTroubles, type Slot, serviceTroubles, type 
 const PARTITIONS = 3
 const SENT_A_SECOND = 100
 const SENT_TOGETHER = 10
-/** Then come other organizations: the model looks at all that one has for each record it makes up. */
+/** Then other organizations follow: the model gets slower with each record of an organization. */
 const RECORDS_OF_A_CHAPTER = 2_000
-/** How long a trouble lasts at most: now and then longer than a member of the group may be silent. */
+/** Maximum durations of a fault: sometimes longer than the session timeout of the group. */
 const HOLDS_MS = [...Array(14).fill(2_500), ...Array(5).fill(8_000), 20_000]
 
 export type RigOptions = {
   readonly seed: number
-  /** How long troubles are made. Starting before and comparing afterwards come on top. */
+  /** How long faults are caused. The start and the final comparison take additional time. */
   readonly seconds: number
   readonly say: (line: string) => void
 }
 
 export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): Promise<void> => {
-  // Nobody else draws from it: a seed gives one schedule, however fast the machine is.
+  // Only the schedule uses it: a seed gives the same schedule on any machine.
   const random = createRandom(seed)
   const rig = await startRig(scope, seed, seconds)
   const { topics, prefix, keys, projectors, api, publisher, positions, walkers, troubles } = rig
@@ -84,7 +84,7 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
     const healed = performance.now()
     const ends = publisher.ends()
     await Promise.all(recovered)
-    // Half of the time the next trouble comes before this one is over.
+    // In half of the cases the next fault begins before this one has been recovered from.
     if (random.chance(0.5)) {
       await within(positions, latest => latest.every((to, of) => to >= (ends[of] ?? 0)))
       took('heal → caught up', performance.now() - healed)
@@ -109,11 +109,11 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
   expect(positions.wentBack()).toEqual([])
   const log = await readLog(topics)
   const model = await expectProjectedAsModelled(prefix, { ...topics, published: () => log })
-  // The last trouble has only just ended: what is refused is asked again, as the walkers do.
+  // The last fault has just ended: 503 answers are retried, as the walkers do.
   await expectServedAsModelled([api.current()], keys, model, 50, GOES_ON_WITHIN_MS)
   expectWalkedAsModelled(walked, model)
 
-  say(`${done} troubles; ${log.length} records in the log, everything that was made of them is as modelled`)
+  say(`${done} faults; ${log.length} records in the log; the whole state agrees with the model`)
   say(`${walked.walks.length} walks, ${walked.pages} pages read, ${walked.unavailable} answers 503`)
   for (const [what, times] of Object.entries(recoveries)) {
     const sorted = times.toSorted((a, b) => a - b).map(time => (time / 1_000).toFixed(1))
@@ -123,13 +123,13 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
 
 const passed = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds))
 
-/** Waits until the positions are so, and no longer than operators are promised. */
+/** Waits for a condition on the positions, at most as long as operators are promised. */
 const within = (positions: Positions, hold: (latest: readonly number[]) => boolean): Promise<void> =>
   eventually(() => expect(positions.latest()).toSatisfy(hold), { within: GOES_ON_WITHIN_MS, every: 20 })
 
 const startRig = async (scope: Scope, seed: number, seconds: number) => {
   const random = createRandom(seed + 1)
-  // Kafka sends its clients to the proxy.
+  // Kafka advertises the address of the proxy.
   const port = await freePort()
   const advertised = { 'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}` }
   const [kafka, elasticsearch] = await Promise.all([
@@ -160,7 +160,7 @@ const startRig = async (scope: Scope, seed: number, seconds: number) => {
     const settings = { ELASTICSEARCH_URL: `http://${apiToElasticsearch.address}` }
     return startApi(scope, prefix, { settings, ready: false })
   })
-  // A key that was just created is unknown until it is projected.
+  // A new key is unknown until its event is projected.
   for (const key of keys.values()) {
     const client = createClient([api.current()], key)
     await eventually(async () => expect((await client.ask('/reps')).status).toBe(200))
@@ -197,7 +197,7 @@ const createSlot = async <Running extends Projector | Api>(start: () => Promise<
   }
 }
 
-/** Publishes all the while; what Kafka does not take is sent again, and maybe is there twice. */
+/** Publishes continuously. Records that Kafka did not acknowledge are sent again, and may be duplicates. */
 const startPublisher = async (
   scope: Scope,
   topics: Topics,
@@ -205,7 +205,7 @@ const startPublisher = async (
   chapters: readonly (readonly string[])[],
 ) => {
   const ends = Array.from({ length: topics.partitions }, () => 0)
-  // Without idempotence: after a failure the client would count on from where the broker is not.
+  // Without idempotence: after a failure the sequence numbers of client and broker would differ.
   const producer = topics.kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 2 } })
   await producer.connect()
   scope.onTestFinished(() => producer.disconnect().catch(() => undefined))
@@ -243,7 +243,7 @@ const startPublisher = async (
   }
   const done = publishAll()
   return {
-    /** The next offset of each partition, as far as Kafka has told. */
+    /** The next offset of each partition, by the acknowledgements of Kafka. */
     ends: (): readonly number[] => [...ends],
     stop: async (): Promise<void> => {
       publishing = false

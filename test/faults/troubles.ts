@@ -1,4 +1,4 @@
-/** What is done to an installation, and undone: each trouble by the name it has in the report. */
+/** The faults of the rig: how each begins and ends, with its name in the report. */
 import type { Service } from '../../services/service.ts'
 import type { RunningProcess } from '../support/processes.ts'
 import type { Fault, FaultProxy } from '../support/proxy.ts'
@@ -6,21 +6,21 @@ import type { Random } from '../support/random.ts'
 
 export type Trouble = {
   readonly what: string
-  /** Two troubles of the same target are never there at once. */
+  /** Two faults never act on the same target at the same time. */
   readonly target: string
-  /** Whether it ends what the projector or the API was doing, rather than its surroundings. */
+  /** Whether it kills the projector or the API, and not a service or a connection. */
   readonly kills: boolean
   readonly begin: () => Promise<void>
   readonly end: () => Promise<void>
 }
 
-/** A process that is started again in the same place. */
+/** A process that can be replaced by a new one. */
 export type Slot<Running extends RunningProcess = RunningProcess> = {
   readonly current: () => Running
   readonly restart: () => Promise<void>
 }
 
-/** The faults of a proxy, once each, with sizes and times by chance. */
+/** Returns each fault of a proxy once, with random sizes and times. */
 const faultsOf = (random: Random): Fault[] => [
   { kind: 'latency', milliseconds: 20 + random.below(300) },
   { kind: 'slices', bytes: 200 + random.below(2_000) },
@@ -53,7 +53,7 @@ export const processTroubles = (target: string, { current, restart }: Slot): Tro
     kills: false,
     begin: async () => {
       const exit = await current().stop()
-      if (exit.code !== 0) throw new Error(`${target} was told to stop and ended with ${JSON.stringify(exit)}`)
+      if (exit.code !== 0) throw new Error(`${target} was stopped, but ended with ${JSON.stringify(exit)}`)
     },
     end: restart,
   },
@@ -66,7 +66,7 @@ export const processTroubles = (target: string, { current, restart }: Slot): Tro
   },
 ]
 
-/** An endless deck: every trouble once in an order by chance, then all of them again. */
+/** Yields all faults in random order, again and again. */
 export function* deal(troubles: readonly Trouble[], random: Random): Generator<Trouble, never> {
   for (;;) {
     const deck = [...troubles]

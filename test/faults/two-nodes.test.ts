@@ -1,6 +1,6 @@
 /**
- * Two nodes of Elasticsearch, three shards with a copy each: the one that is not master is killed, and comes back. With
- * two nodes that may both be master no loss of either would be survived, so the first alone may be.
+ * Two nodes of Elasticsearch, three shards with one replica each. The node that is not master is killed, and comes
+ * back. Only the first node may be master: of two master-eligible nodes, the loss of either stops the cluster.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { findWay } from '../../services/locate.ts'
@@ -20,7 +20,7 @@ import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 const SHARDS = 3
 const ROUNDS = 2
 const FEW = 5
-/** Two nodes and all that reads and writes share the cores of this machine. */
+/** Two nodes and all clients share the cores of the machine. */
 const WHOLE_WITHIN_MS = 180_000
 const TEST_TIMEOUT_MS = 600_000
 const seed = seedOfRun()
@@ -35,19 +35,19 @@ beforeAll(async () => {
 type Nodes = {
   readonly first: Service
   readonly second: Service
-  /** Between the two: clients go past it. */
+  /** The proxies between the two nodes. Clients do not use them. */
   readonly between: readonly FaultProxy[]
 }
 
-/** The first is the master, always; the second holds data only. */
+/** The first node is always the master. The second one only holds data. */
 const startNodes = async (scope: Scope): Promise<Nodes> => {
   const [one, other] = [await portThroughProxy(scope), await portThroughProxy(scope)]
   const cluster = {
     'discovery.type': 'multi-node',
     'discovery.seed_hosts': one.proxy.address,
-    // As docs/operating.md wants it: a node that knows of no master does not answer from what it still has.
+    // As in docs/operating.md: a node without a master must not answer from its old data.
     'cluster.no_master_block': 'all',
-    // Copies are small here: many at once are sooner whole than two.
+    // Shards are small here: many recoveries at the same time are faster than two.
     'cluster.routing.allocation.node_concurrent_recoveries': '8',
   }
   const node = (settings: Record<string, string>) =>
@@ -62,7 +62,7 @@ const startNodes = async (scope: Scope): Promise<Nodes> => {
   return { first, second, between: [one.proxy, other.proxy] }
 }
 
-/** The port that a node listens on for other nodes, and tells them the proxy's. */
+/** Returns the transport settings of a node: it publishes the port of the proxy to the other node. */
 const portThroughProxy = async (scope: Scope) => {
   const port = String(await freePort())
   const proxy = await startProxy(scope, `127.0.0.1:${port}`)
@@ -83,7 +83,7 @@ const get = async (node: Service, path: string): Promise<unknown> => {
   expect(answer.status).toBe(200)
   return answer.json()
 }
-/** The nodes that hold data, and what the master says of all shards and copies. */
+/** Returns the number of data nodes and the status, as the master sees them. */
 const health = (node: Service) =>
   get(node, '/_cluster/health') as Promise<{ number_of_data_nodes: number; status: string }>
 const whole = (node: Service): Promise<void> =>
@@ -93,10 +93,9 @@ const whole = (node: Service): Promise<void> =>
 const alone = (node: Service): Promise<void> =>
   eventually(async () => expect(await health(node)).toMatchObject({ number_of_data_nodes: 1, status: 'yellow' }))
 
-/** Documents that Elasticsearch gives on one page at most. */
 const MOST = 10_000
 type Hits = { readonly hits: { readonly hits: readonly { readonly _id: string }[] } }
-/** What a search finds in the copies of one node. */
+/** Returns what a search finds in the shard copies of one node. */
 const searchable = async (node: Service, name: string, index: string) => {
   const { nodes } = (await get(node, `/_nodes/${name}/_none`)) as { nodes: Record<string, object> }
   const only = `preference=_only_nodes:${Object.keys(nodes)[0]}&version=true&size=${MOST}`
@@ -105,13 +104,13 @@ const searchable = async (node: Service, name: string, index: string) => {
   return hits.toSorted((a, b) => (a._id < b._id ? -1 : 1))
 }
 
-// In Docker two nodes would need a network of their own.
+// In Docker two nodes would need their own network.
 const way = await findWay({ ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined })
 if (way.from !== 'jvm') console.log('left out: two nodes of Elasticsearch (they run as Java processes only)')
 const testNodes = test.runIf(way.from === 'jvm')
 
 testNodes(
-  'a node that is killed while it is written to and read from loses nothing, and its copies are whole when it is back',
+  'a node that is killed during reads and writes loses nothing, and its shard copies are complete after its return',
   async t => {
     const nodes = await startNodes(t)
     const { first, second } = nodes
@@ -131,7 +130,7 @@ testNodes(
       for (let bulks = 0; bulks < 1 + random.below(4); bulks++) await proxy.passes(isBulk)
       await second.kill()
       await alone(first)
-      // The one that is left goes on by itself, while records keep coming.
+      // The remaining node serves alone while records arrive.
       const { pages } = walkers.soFar()
       await eventually(() => expect(walkers.soFar().pages).toBeGreaterThan(pages + 5))
       await loading.stop()
@@ -159,7 +158,7 @@ testNodes(
 )
 
 testNodes(
-  'a node that is cut off from the master, and reached by everybody else, shows nobody what is over',
+  'a node that is cut off from the master but reachable by clients never serves old data',
   async t => {
     const nodes = await startNodes(t)
     const { first, between } = nodes

@@ -1,4 +1,4 @@
-/** What the admin port shows to people, in a real browser. SCREENSHOTS=folder keeps what was seen. */
+/** The pages of the admin port in a real browser. SCREENSHOTS=folder stores screenshots. */
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
 const setUp = async (): Promise<{ browser: Browser; api: Api; store: Awaited<ReturnType<typeof useStore>> }> => {
-  // Its sandbox refuses to run as root, as whoever runs in a container is.
+  // The sandbox of Chromium refuses to run as root, the usual user in a container.
   const browser = await chromium.launch({ executablePath: browserProgram ?? '', args: ['--no-sandbox'] })
   scope.onTestFinished(() => browser.close())
   const store = await useStore(scope)
@@ -20,9 +20,7 @@ const setUp = async (): Promise<{ browser: Browser; api: Api; store: Awaited<Ret
 let started: ReturnType<typeof setUp> | undefined
 const shared = () => (started ??= setUp())
 
-/**
- * A page, and what it did that it must not: errors it told of, and requests to any other address or that were refused.
- */
+/** Opens a page. `wrong` collects its errors, refused requests, and requests to other addresses. */
 const open = async (path: string): Promise<{ page: Page; wrong: string[] }> => {
   const { browser, api } = await shared()
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
@@ -47,7 +45,7 @@ const keep = async (page: Page, name: string): Promise<void> => {
 const operations = Object.entries(openapi.paths).map(([path, { get }]) => ({ path, id: String(get.operationId) }))
 
 describe.skipIf(browserProgram === undefined)('in a browser', () => {
-  test('the status page says that the API is ready, and how far every partition is', async () => {
+  test('the status page shows that the API is ready, and the position of every partition', async () => {
     const { page, wrong } = await open('/')
     expect(await page.title()).toBe('Commission API: ready')
     expect(await page.locator('h1').innerText()).toBe('Commission API: ready')
@@ -61,12 +59,12 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
-  test('the status page says what is missing, and comes again by itself', async () => {
+  test('the status page shows what is missing, and reloads itself', async () => {
     const { store, api } = await shared()
     const { page, wrong } = await open('/')
     await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
     await page.getByRole('heading', { name: 'Commission API, not ready: no_position' }).waitFor({ timeout: 30_000 })
-    expect(await page.locator('body').innerText()).toContain('How far the projection is cannot be read now.')
+    expect(await page.locator('body').innerText()).toContain('The positions of the projection cannot be read now.')
     await keep(page, 'not-ready')
     expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
     expect(wrong).toEqual([])
@@ -97,7 +95,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
-  test('nothing can be sent from the reference: it is not served where the API is', async () => {
+  test('the reference cannot send requests: the API has another address', async () => {
     const { page } = await open('/reference')
     const operation = page.locator('.opblock').first()
     await operation.locator('.opblock-summary').click()

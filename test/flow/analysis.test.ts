@@ -1,4 +1,4 @@
-/** `npm run projection -- diff` and `explain`, as an analyst runs them, on a story of which every figure is known. */
+/** `npm run projection -- diff` and `explain` on a story with known figures, as an analyst runs them. */
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { columns } from '../../commands/documents/rows.ts'
@@ -47,7 +47,7 @@ const story: Readonly<Record<string, Outgoing>> = {
   voided: payrollVoided({ org_id, id: 'payroll_2', reverses_id: 'payroll_1', amount: '-100.00' }),
   paidAgain: payrollRecorded({ org_id, id: 'payroll_3', payout_id: 'payout_2', amount: '80.00' }),
 }
-/** Where an event of the story lies. */
+/** The partition and offset of an event of the story. */
 const placeOf = (name: string): Published => {
   const found = published[Object.keys(story).indexOf(name)]
   if (found === undefined) throw new Error(`the story has no ${name}`)
@@ -73,7 +73,7 @@ beforeAll(async () => {
   await replay('--name', 'early', '--org', org_id, '--until-offset', String(placeOf('second').offset))
 })
 
-test('two generations that say the same have no difference, in any format', async () => {
+test('two equal generations have no difference, in any format', async () => {
   for (const format of ['table', 'ndjson']) {
     const ran = await projection('diff', 'g1', 'sandbox:same', '--format', format)
     expect(ran, ran.said).toMatchObject({ code: 0, said: expect.stringContaining('no differences: 2 organizations') })
@@ -86,7 +86,7 @@ test('two generations that say the same have no difference, in any format', asyn
 const nothing = Object.fromEntries(columns.map(column => [column, null]))
 const rep_1 = { organization: org_id, rep: 'rep_1', period: 'period_1' }
 
-test('other rules differ by exactly what they change: money, lines and records', async () => {
+test('other rules differ in exactly what they change: money, lines and records', async () => {
   const ran = await projection('diff', 'sandbox:same', 'sandbox:bonus', '--json')
   expect(ran.code, ran.said).toBe(3)
   const record = { ...nothing, ...rep_1, row: 'record', kind: 'payouts', change: 'changed', field: 'net_amount' }
@@ -123,7 +123,7 @@ test('other rules differ by exactly what they change: money, lines and records',
   expect(table.out.toString()).toMatch(/owed {2}rep_1 {2}period_1 {2}EUR +85\.50 +95\.50 +10\.00\n/)
 })
 
-test('a sandbox of one organization is compared in that one, with what was there at its bound', async () => {
+test('a sandbox of one organization is compared only in that one, as of its bound', async () => {
   const ran = await projection('diff', 'sandbox:early', 'g1', '--json')
   expect(ran, ran.said).toMatchObject({ code: 3, said: expect.stringContaining(`only ${org_id}`) })
   expect(
@@ -142,7 +142,7 @@ test('a sandbox of one organization is compared in that one, with what was there
   expect(await projection('diff', 'sandbox:early', 'g1', '--org', other)).toMatchObject({ code: 1 })
 })
 
-test('one organization alone may be equal; what is not there cannot be compared', async () => {
+test('a single organization may be equal; a generation that does not exist cannot be compared', async () => {
   expect(await projection('diff', 'sandbox:same', 'sandbox:bonus', '--org', other)).toMatchObject({ code: 0 })
   expect(await projection('diff', 'g1', 'g1')).toMatchObject({ code: 1 })
   expect(await projection('diff', 'g1', 'g7')).toMatchObject({
@@ -161,7 +161,7 @@ const explained = async (...args: string[]) => {
   return ran
 }
 
-test('a payout is explained by its chain, each step with its event and what it changed, and by what was paid', async () => {
+test('a payout is explained by its chain, with the event and the changes of each step, and by its payments', async () => {
   const [explanation] = jsonLines(await explained('payout_1', '--json'))
   const { timestamp } = await readFromKafka(topics, 1, placeOf('second').offset)
   expect(explanation).toMatchObject({
@@ -211,14 +211,14 @@ test('a payout is explained by its chain, each step with its event and what it c
   expect(text).toContain('\nEUR: 85.50 owed, 80.00 paid, 5.50 still owed\n')
 })
 
-test('in a sandbox a payout is explained as it is there, or as it was then', async () => {
+test('a payout in a sandbox is explained as it is there: under its rules and at its bound', async () => {
   const [bonus] = jsonLines(await explained('payout_2', '--generation', 'sandbox:bonus', '--json'))
   expect(bonus?.balances).toEqual([{ currency: 'EUR', owed: '95.50', paid: '80.00', still_owed: '15.50' }])
   const [early] = jsonLines(await explained('payout_1', '--generation', 'sandbox:early', '--json'))
   expect(early).toMatchObject({ current: 'payout_1', steps: [{ replaced_by: null }], payroll: [{ id: 'payroll_1' }] })
 })
 
-test('a payout that is not there, or is of another organization, is not explained', async () => {
+test('a payout that does not exist, or belongs to another organization, is not explained', async () => {
   for (const [id, org] of [
     ['payout_9', org_id],
     ['payout_1', other],

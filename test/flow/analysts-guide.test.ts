@@ -1,7 +1,4 @@
-/**
- * docs/analysts.md and docs/reading.md, followed to the letter on the data of the demo: every command, in order, in one
- * shell.
- */
+/** Runs every command of docs/analysts.md and docs/reading.md, in order, in one shell, on the data of the demo. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -54,7 +51,7 @@ beforeAll(async () => {
   })
 })
 
-/** Runs commands as a shell does that stops at the first that fails. */
+/** Runs commands in a shell that stops at the first failure. */
 const run = async (commands: string, more: Record<string, string>) => {
   const PATH = [dirname(process.execPath), process.env.PATH].join(':')
   const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
@@ -69,11 +66,11 @@ const run = async (commands: string, more: Record<string, string>) => {
   return { code, out, said }
 }
 
-test('every command of the guide does what the guide says', async () => {
+test('every command of docs/analysts.md does what the guide says', async () => {
   expect(blocks.length).toBeGreaterThanOrEqual(6)
   const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
   const isPython = (block: string): boolean => block.startsWith('python3')
-  // $OUT is kept where it can be looked into.
+  // The test sets $OUT to a folder that it can read.
   const commands = blocks
     .filter(block => !isPython(block))
     .join('')
@@ -90,13 +87,13 @@ test('every command of the guide does what the guide says', async () => {
         .slice(0, -1)
         .map(line => JSON.parse(line) as Item)
 
-    // As of the payout that was replaced it is there, and current; now another one is.
+    // As of the superseded payout, that payout is current. Now another one is.
     expect(items('then', 'payouts').at(-1)).toMatchObject({ id: replaced?.id, superseded_by_id: null })
     expect(items('now', 'payouts').map(({ id }) => id)).toEqual(expected.payouts.map(({ id }) => id))
     expect(manifestOf('then')).toMatchObject({ as_of: replaced?.id, organization: organization.id })
     expect(existsSync(join(folder, 'now', 'line_items.parquet'))).toBe(true)
     expect(in_('owed-and-paid.svg')).toContain('<svg')
-    // The first table has every period that anything is owed or paid for.
+    // The first table has every period with an amount owed or paid.
     const rows = totalsOf(items('now', 'payouts'), items('now', 'payroll_files')) as { period_id: string }[]
     for (const { period_id } of rows) expect(out).toContain(period_id)
     expect(out).toContain(String(replaced?.id))
@@ -114,7 +111,7 @@ test('every command of the guide does what the guide says', async () => {
   }
 })
 
-test('every request of the page for readers is answered as it says', async () => {
+test('every request of docs/reading.md gets the answer that the page shows', async () => {
   const { code, out, said } = await run(blocksOf('reading.md').join('').replaceAll('\n', '\necho\n'), {})
   expect({ code, said }).toEqual({ code: 0, said: '' })
   const answers = out
@@ -128,7 +125,7 @@ test('every request of the page for readers is answered as it says', async () =>
   expect(history?.data.map(({ id }) => id)).toContain(replaced?.id)
 })
 
-test.skipIf(pythonProgram === undefined)('the notebook of the guide proves its copy whole', async () => {
+test.skipIf(pythonProgram === undefined)('the notebook of the guide proves that its copy is complete', async () => {
   const { code, out, said } = await run(blocks.find(block => block.startsWith('python3')) ?? 'exit 9', {})
   expect({ code, said }).toEqual({ code: 0, said: '' })
   const { reps, periods, payouts, payroll_files } = expected

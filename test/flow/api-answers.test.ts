@@ -60,7 +60,7 @@ const ajv = new Ajv2020({ strict: false, formats })
 ajv.addSchema({ $id: 'openapi', components: openapi.components })
 type Described = { responses: Record<string, { content: Record<string, { schema: object }> }> }
 
-/** Whether an answer is what the document says of its path. */
+/** Checks an answer against the OpenAPI document. Returns 'kept' or the errors. */
 const keepsDocument = (path: string, answer: Answer): string => {
   const template = path.replace(/^(\/\w+\/)\w+/, '$1{id}').replace(/\?.*/, '')
   const described = openapi.paths[template]?.get as unknown as Described
@@ -71,7 +71,7 @@ const keepsDocument = (path: string, answer: Answer): string => {
 }
 
 describe('an answer', () => {
-  test.each(everyPath)('of %s is what the OpenAPI document says, with its headers', async path => {
+  test.each(everyPath)('of %s matches the OpenAPI document, with its headers', async path => {
     const { ask, key } = await shared
     const answer = await ask(path, key)
     expect(answer.status).toBe(200)
@@ -90,7 +90,7 @@ describe('an answer', () => {
     })
   })
 
-  test('has money and text byte for byte as they were stored', async () => {
+  test('has money and text exactly as stored, byte for byte', async () => {
     const { ask, key, payouts } = await shared
     const bodyOf = (payout: typeof payouts.first | typeof payouts.second) => payoutBodies(payout).body.slice(0, -1)
     const first = `${bodyOf(payouts.first)},"superseded_by_id":"payout_2"`
@@ -102,7 +102,7 @@ describe('an answer', () => {
     expect((await ask('/payroll_files/payroll_1', key)).text).toContain('"amount":"0.00000000000000001"')
   })
 
-  test('of a history and of changes has them byte for byte, too, with what each took the place of', async () => {
+  test('of a history or of changes has the stored bytes too, with the difference from the superseded payout', async () => {
     const { ask, key, payouts } = await shared
     const bodyOf = (payout: typeof payouts.first | typeof payouts.second) => payoutBodies(payout).body.slice(0, -1)
     const nothing = { line_items_added: [], line_items_removed: [], line_items_changed: [] }
@@ -132,7 +132,7 @@ describe('an answer', () => {
     })
   })
 
-  test('of totals sums what no double could hold', async () => {
+  test('of totals has exact sums that no double could hold', async () => {
     const { ask, key } = await shared
     expect(recorded(await ask('/totals', key))).toEqual({
       last_change_id: 'payroll_1',
@@ -149,7 +149,7 @@ describe('an answer', () => {
     })
   })
 
-  test('of a statement says whether a trace was recorded, before the trace', async () => {
+  test('of a statement says before the trace whether a trace was recorded', async () => {
     const { ask, key } = await shared
     expect(recorded(await ask('/statements/payout_1', key))).toMatchObject({
       calculation_trace_recorded: true,
@@ -161,7 +161,7 @@ describe('an answer', () => {
     })
   })
 
-  test('gives away no organization, offset, hash or document id', async () => {
+  test('contains no organization, offset, hash or document id', async () => {
     const { ask, key, org } = await shared
     for (const path of everyPath) {
       const { text } = await ask(path, key)
@@ -171,7 +171,7 @@ describe('an answer', () => {
     }
   })
 
-  test('to HEAD is that to GET without the body', async () => {
+  test('to HEAD is the answer to GET without its body', async () => {
     const { ask, key } = await shared
     for (const path of [...everyPath, '/payouts/payout_9', '/openapi.json', '/nowhere', '/payouts?limit=0']) {
       const [get, head] = [await ask(path, key), await ask(path, key, { method: 'HEAD' })]
@@ -186,7 +186,7 @@ describe('an answer', () => {
 })
 
 describe('an entity tag', () => {
-  test('is the same for two keys of an organization, and another for every path', async () => {
+  test('is equal for two keys of an organization, and different for each path', async () => {
     const { ask, key, second } = await shared
     const tags = new Set<string | null>()
     for (const path of everyPath) {
@@ -197,7 +197,7 @@ describe('an entity tag', () => {
     expect(tags.size).toBe(everyPath.length)
   })
 
-  test.each(everyPath)('of %s gives 304 without a body, and what belongs to it', async path => {
+  test.each(everyPath)('of %s gives a 304 without a body, with the right headers', async path => {
     const { ask, key, second } = await shared
     const { headers } = await ask(path, key)
     const tag = headers.get('etag') ?? ''
@@ -213,7 +213,7 @@ describe('an entity tag', () => {
     expect((await ask(path, key, { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
   })
 
-  test('gives no 304 where something is refused', async () => {
+  test('gives no 304 for a request that is refused', async () => {
     const { ask, key } = await shared
     const any = { headers: { 'if-none-match': '*' } }
     expect((await ask('/payouts/payout_9', key, any)).status).toBe(404)
@@ -221,7 +221,7 @@ describe('an entity tag', () => {
     expect((await ask('/payouts', 'ck_unknown_unknown_unknown', any)).status).toBe(401)
   })
 
-  test('is another as soon as anything in the answer is', async () => {
+  test('changes when anything in the answer changes', async () => {
     const { store, ask } = await shared
     const org = 'org_tags'
     const key = await store.key(org)
@@ -238,12 +238,12 @@ describe('an entity tag', () => {
     await look('/payouts', '/payouts?limit=1', '/payouts?starting_after=payout_1')
     await store.publish(org, 4)
     await look('/payouts', '/payouts/payout_1', '/statements/payout_1')
-    // The same one record, the last of its page here and there, but once with more behind it.
+    // The same single record on both pages, but now more records follow it.
     await look('/payouts?limit=1')
     expect(tags.size).toBe(10)
   })
 
-  test('says nothing of other organizations: it stays while their offsets grow', async () => {
+  test('says nothing about other organizations: it does not change while their offsets grow', async () => {
     const { store, ask, key, org } = await shared
     const before = (await ask('/payouts', key)).headers.get('etag')
     await store.publish(org, 1_000)
@@ -264,7 +264,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('a page of large payouts', () => {
-  test('ends early with more to come, and a walk misses none', async () => {
+  test('ends early and says that more follows, and a walk misses no record', async () => {
     const { store, ask } = await shared
     const org = 'org_large'
     const key = await store.key(org)

@@ -1,4 +1,4 @@
-/** Ten thousand requests of all kinds, over connections of their own: what the API answers to whatever comes. */
+/** Ten thousand requests of all kinds, each over its own connection. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { refusals } from '../../schemas/errors.ts'
@@ -9,7 +9,7 @@ import { fileScope } from '../support/scope.ts'
 
 const REQUESTS = 10_000
 const AT_ONCE = 25
-/** Stands in everything that is made up: an answer that has it repeats what was sent. */
+/** Part of every generated text: an answer that contains it repeats the request. */
 const MARK = 'zQ7x'
 
 const scope = fileScope()
@@ -134,11 +134,11 @@ const wild = fc.record({
     { weight: 20, arbitrary: fc.constant('HTTP/1.1') },
     { weight: 1, arbitrary: fc.constantFrom('HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', '') },
   ),
-  /** Which key: none, one that may read, one that may not. */
+  /** Index of the key: none, one that may read, or one that may not. */
   key: keyOf,
   headers: fc.array(header, { maxLength: 3 }),
 })
-/** Nearly what a client sends. */
+/** Close to the requests of a real client. */
 const tame = fc.record({
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST'),
   path: fc
@@ -194,14 +194,14 @@ const bytesOf = ({ method, path, query, version, headers }: Sent, key: string | 
     ].join('\r\n'),
   )
 
-/** Every status that the document speaks of, and 304 of the document itself. */
+/** Every status in the OpenAPI document, and 304 for the document. */
 const documented = new Set(
   Object.values(openapi.paths as unknown as Record<string, { get: { responses: object } }>).flatMap(({ get }) =>
     Object.keys(get.responses).map(Number),
   ),
 )
 
-/** The one thing of a request that an answer may repeat: the beginning of the name of an unknown query parameter. */
+/** Removes the only part of a request that an answer may repeat: the start of the name of an unknown parameter. */
 const withoutParameterName = ({ query }: Sent, answer: string): string =>
   answer.replace(/Unknown query parameter `([^`…]{1,16})…?`\./, (message, shown: string) => {
     const names = query.slice(1).split(/[&=]/)
@@ -218,7 +218,7 @@ const expectProper = (sent: Sent, answer: string): number => {
   expect(headers).toMatch(/^x-content-type-options: nosniff\r?$/im)
   expect(headers).not.toMatch(/^(server|x-powered-by|x-ratelimit[^:]*):/im)
   if (sent.method === 'HEAD' || status === '304') {
-    // Bytes that are no request have no method: their refusal has a body.
+    // Bytes that are not HTTP have no method: their refusal has a body.
     if (body !== '') expect(status).toMatch(/^4/)
     return Number(status)
   }
@@ -232,7 +232,7 @@ const expectProper = (sent: Sent, answer: string): number => {
   return Number(status)
 }
 
-test(`${REQUESTS} requests of all kinds are answered as the document says, none with a 5xx, and nothing that was sent comes back but the name of a parameter`, async () => {
+test(`${REQUESTS} requests of all kinds get documented answers: no 5xx, and nothing repeated except a parameter name`, async () => {
   const { keys, api } = await shared
   const seed = seedOfRun()
   console.log(`seed ${seed}`)
@@ -252,6 +252,6 @@ test(`${REQUESTS} requests of all kinds are answered as the document says, none 
     { numRuns: REQUESTS / AT_ONCE, seed },
   )
   expect(requests).toBeGreaterThanOrEqual(REQUESTS)
-  // All kinds of answers were among them.
+  // The requests produced every kind of answer.
   for (const status of [200, 304, 400, 401, 403, 404, 405, 413, 417, 431]) expect(counts).toHaveProperty(`${status}`)
 })

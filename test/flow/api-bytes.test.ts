@@ -15,7 +15,7 @@ const shared = (async () => {
 
 type Raw = { status: number; headers: Record<string, string>; body: string }
 
-/** The answers on a connection, one after the other. */
+/** Splits the bytes of a connection into its answers. */
 const readAnswers = (text: string): Raw[] => {
   const answers: Raw[] = []
   for (let rest = text; rest !== ''; ) {
@@ -32,7 +32,7 @@ const readAnswers = (text: string): Raw[] => {
   return answers
 }
 
-/** Whatever was sent: the one shape, an id, and a connection that is closed where it says so. */
+/** Expects the standard form of a refusal, with a request id, and a closed connection. */
 const expectRefusal = (answer: Raw | undefined, expected: string): void => {
   const { error } = JSON.parse(answer?.body || '{"error":{}}')
   expect(`${answer?.status} ${error.code}`).toBe(expected)
@@ -46,20 +46,20 @@ const expectRefusal = (answer: Raw | undefined, expected: string): void => {
 const get = (more = '', target = '/api/v1/payouts', version = 'HTTP/1.1') =>
   `GET ${target} ${version}\r\nHost: a\r\nAuthorization: Bearer KEY\r\nConnection: close\r\n${more}\r\n`
 
-describe('bytes that are no request are refused in the one shape, and the connection is closed', () => {
+describe('bytes that are not a valid request get a refusal in the standard form, and the connection is closed:', () => {
   const rows: [string, string, string][] = [
     ['nonsense', 'nonsense\r\n\r\n', '400 invalid_request'],
     ['binary', '\u0000\u0001\u0002\u0003', '400 invalid_request'],
     ['the first bytes of TLS', '\u0016\u0003\u0001\u0002\u0000\u0001\u0000', '400 invalid_request'],
     ['an empty first line and nothing', '\r\n\r\nx\r\n\r\n', '400 invalid_request'],
-    ['a method that is none', get().replace('GET', 'FOO'), '400 invalid_request'],
+    ['an unknown method', get().replace('GET', 'FOO'), '400 invalid_request'],
     ['a method in lower case', get().replace('GET', 'get'), '400 invalid_request'],
     ['HTTP/0.9', 'GET /api/v1/payouts\r\n\r\n', '400 invalid_request'],
     ['HTTP/2.0 written as text', get('', '/api/v1/payouts', 'HTTP/2.0'), '400 invalid_request'],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '400 invalid_request'],
     ['HTTP/1.2', get('', '/api/v1/payouts', 'HTTP/1.2'), '400 invalid_request'],
     ['HTTP/3.0', get('', '/api/v1/payouts', 'HTTP/3.0'), '400 invalid_request'],
-    ['a version that is none', get('', '/api/v1/payouts', 'HTTP/x'), '400 invalid_request'],
+    ['an invalid version', get('', '/api/v1/payouts', 'HTTP/x'), '400 invalid_request'],
     ['another protocol', get('', '/api/v1/payouts', 'ICE/1.0'), '400 invalid_request'],
     ['no Host', 'GET /api/v1/payouts HTTP/1.1\r\nConnection: close\r\n\r\n', '400 invalid_request'],
     ['two Hosts', get('Host: b\r\n'), '400 invalid_request'],
@@ -69,17 +69,17 @@ describe('bytes that are no request are refused in the one shape, and the connec
     ['a header without a colon', get('nonsense\r\n'), '400 invalid_request'],
     ['a header without a name', get(': x\r\n'), '400 invalid_request'],
     ['a space before the colon', get('X-A : b\r\n'), '400 invalid_request'],
-    ['a header that is folded', get('X-A: b\r\n c\r\n'), '400 invalid_request'],
+    ['a folded header', get('X-A: b\r\n c\r\n'), '400 invalid_request'],
     ['a zero in a header', get('X-A: b\u0000c\r\n'), '400 invalid_request'],
     ['a lone line feed', get('X-A: b\n'), '400 invalid_request'],
     ['a lone carriage return', get('X-A: b\rX-C: d\r\n'), '400 invalid_request'],
-    ['a Content-Length that is none', get('Content-Length: x\r\n'), '400 invalid_request'],
-    ['a Content-Length below zero', get('Content-Length: -1\r\n'), '400 invalid_request'],
+    ['an invalid Content-Length', get('Content-Length: x\r\n'), '400 invalid_request'],
+    ['a negative Content-Length', get('Content-Length: -1\r\n'), '400 invalid_request'],
     ['two Content-Lengths', get('Content-Length: 1\r\nContent-Length: 2\r\n'), '400 invalid_request'],
     ['a Content-Length and chunks', get('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n'), '400 invalid_request'],
-    ['a transfer encoding that is none', get('Transfer-Encoding: gzip\r\n'), '400 invalid_request'],
+    ['an unknown transfer encoding', get('Transfer-Encoding: gzip\r\n'), '400 invalid_request'],
     ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n', '400 invalid_request'],
-    ['an expectation that is none', get('Expect: foo\r\n'), '417 expectation_failed'],
+    ['an unknown expectation', get('Expect: foo\r\n'), '417 expectation_failed'],
     ['two expectations', get('Expect: 100-continue, foo\r\n'), '417 expectation_failed'],
     ['a target of 5 KiB', get('', `/api/v1/payouts?${'x'.repeat(5_000)}`), '414 uri_too_long'],
     ['a target of 20 KiB', get('', `/api/v1/payouts?${'x'.repeat(20_000)}`), '414 uri_too_long'],
@@ -103,7 +103,7 @@ describe('bytes that are no request are refused in the one shape, and the connec
   })
 })
 
-describe('a request that is unusual and still one is answered', () => {
+describe('an unusual but valid request is answered:', () => {
   const rows: [string, string, number][] = [
     ['HTTP/1.0 without a Host', 'GET /api/v1/payouts HTTP/1.0\r\nAuthorization: Bearer KEY\r\n\r\n', 200],
     ['the absolute form', get('', 'http://a/api/v1/payouts'), 200],
@@ -116,8 +116,8 @@ describe('a request that is unusual and still one is answered', () => {
     ['a body in chunks', `${get('Transfer-Encoding: chunked\r\n')}5\r\nhello\r\n0\r\n\r\n`, 200],
     ['an upgrade that is not offered', get('Upgrade: websocket\r\n'), 200],
     ['an empty Host', get().replace('Host: a', 'Host:'), 200],
-    ['a question mark and nothing', get('', '/api/v1/payouts?'), 200],
-    ['an empty parameter between', get('', '/api/v1/payouts?&limit=1&'), 200],
+    ['a question mark and nothing after it', get('', '/api/v1/payouts?'), 200],
+    ['an empty parameter between others', get('', '/api/v1/payouts?&limit=1&'), 200],
     ['bytes above ASCII in a header', get('X-A: \u00e9\u00ff\r\n'), 200],
     ['two keys', get('Authorization: Bearer KEY\r\n'), 401],
     [
@@ -125,7 +125,7 @@ describe('a request that is unusual and still one is answered', () => {
       get('Authorization: Bearer KEY\r\n').replace('\r\nAuthorization', ',\r\nAuthorization'),
       401,
     ],
-    ['a key in other cases of the name', get().replace('Authorization', 'aUTHORIZATION'), 200],
+    ['a header name in mixed case', get().replace('Authorization', 'aUTHORIZATION'), 200],
     ['a key with space around', get().replace('Bearer KEY', ' Bearer KEY \t'), 200],
     ['sixty headers', get('X-A: b\r\n'.repeat(60)), 200],
   ]
@@ -141,21 +141,21 @@ describe('a request that is unusual and still one is answered', () => {
 describe('a connection', () => {
   const keepAlive = (target: string) => `GET ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer KEY\r\n\r\n`
 
-  test('answers requests that come in one packet, in order', async () => {
+  test('answers pipelined requests in order', async () => {
     const { send, key } = await shared
     const bytes = ['/api/v1/payouts', '/api/v1/nowhere', '/api/v1/openapi.json'].map(keepAlive).join('') + get()
     const answers = readAnswers(await send(bytes.replaceAll('KEY', key)))
     expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 200])
   })
 
-  test('that brings a request and then nonsense answers the request first, then refuses, then closes', async () => {
+  test('with a request and then nonsense answers the request, refuses the nonsense, and closes', async () => {
     const { send, key } = await shared
     const answers = readAnswers(await send(`${keepAlive('/api/v1/payouts').replace('KEY', key)}nonsense\r\n\r\n`))
     expect(answers.map(({ status }) => status)).toEqual([200, 400])
     expectRefusal(answers[1], '400 invalid_request')
   })
 
-  test('does not take an unread body for the next request', async () => {
+  test('does not read an unread body as the next request', async () => {
     const { send, key } = await shared
     const smuggled = get('', '/api/v1/openapi.json')
     const first = `POST /api/v1/payouts HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`
@@ -164,10 +164,10 @@ describe('a connection', () => {
   })
 
   test.concurrent.each([
-    ['brings nothing', ''],
+    ['sends nothing', ''],
     ['stops in the first line', 'GET /api/v1/pay'],
     ['stops in the headers', 'GET /api/v1/payouts HTTP/1.1\r\nHost: a\r\nX-A: '],
-  ])('that %s is 408 within 10 s', async (_, bytes) => {
+  ])('that %s gets a 408 within 10 s', async (_, bytes) => {
     const { port } = await shared
     const begun = performance.now()
     const text = await new Promise<string>((resolve, reject) => {
@@ -183,7 +183,7 @@ describe('a connection', () => {
     expect(performance.now() - begun).toBeLessThan(12_000)
   })
 
-  test.concurrent('that drips its headers is 408 all the same', async () => {
+  test.concurrent('that sends its headers slowly also gets a 408', async () => {
     const { port } = await shared
     const text = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => socket.write('GET /api/v1/payouts HTTP/1.1\r\n'))
@@ -199,7 +199,7 @@ describe('a connection', () => {
   })
 })
 
-test('every refusal that bytes can cause is in the OpenAPI document', () => {
+test('every refusal for wrong bytes is in the OpenAPI document', () => {
   for (const status of [400, 408, 413, 414, 417, 431]) {
     for (const [path, { get: operation }] of Object.entries(openapi.paths)) {
       expect(Object.keys(operation.responses as object), path).toContain(String(status))

@@ -1,7 +1,4 @@
-/**
- * Ten thousand probes of one organization for the records of another: each is answered like one for a record that
- * nobody has.
- */
+/** Ten thousand requests of one organization for records of another: each record seems not to exist. */
 import { expect, test } from 'vitest'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'
@@ -11,7 +8,7 @@ const PAYOUTS = 320
 const OTHERS = 100
 const AT_ONCE = 16
 
-/** Of the other organization; of ours the same with another letter, and `n` stands for nobody. */
+/** Ids of the other organization (`f`) or of ours (`o`). An id with `n` does not exist. */
 const idsOf = (letter: 'o' | 'f'): Record<'payout' | 'rep' | 'period' | 'payroll', string[]> => {
   const ids = (prefix: string, count: number) =>
     Array.from({ length: count }, (_, place) => `${prefix}_${letter}${String(place).padStart(4, '0')}`)
@@ -22,7 +19,7 @@ const idsOf = (letter: 'o' | 'f'): Record<'payout' | 'rep' | 'period' | 'payroll
     payroll: ids('payroll', OTHERS),
   }
 }
-/** The same place with an id that nobody has. */
+/** The same path with an id that does not exist. */
 const ofNobody = (path: string): string => path.replace(/_f\d+/, '_n0000')
 const ours = (path: string): string => path.replace(/_f(?=\d)/, '_o')
 
@@ -34,7 +31,7 @@ const shared = (async () => {
   ] as const) {
     const { payout, rep, period, payroll } = idsOf(letter)
     let seq = 0
-    // Every tenth was replaced by the one after it.
+    // Every tenth payout is superseded by the next one.
     for (const [place, id] of payout.entries()) {
       const next = payout[place + 1]
       const replaced = place % 10 === 0 && next !== undefined ? { until: seq + 2, by: next } : undefined
@@ -49,7 +46,7 @@ const shared = (async () => {
   return { key, api: await serveApi(scope, store.prefix) }
 })()
 
-/** Every id in every place where one can stand. */
+/** Every id in every place where an id is allowed. */
 const probes = Object.values(idsOf('f'))
   .flat()
   .flatMap(id => [
@@ -68,13 +65,13 @@ const probes = Object.values(idsOf('f'))
     ]),
   ])
 
-/** All of an answer but what names this very request, its moment and what is left of the rate. */
+/** An answer without the values that differ between requests: request id, date and remaining rate. */
 const comparable = ({ status, headers, text }: Answer) => {
   const others = [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name))
   return { status, text, headers: Object.fromEntries(others) }
 }
 
-test('what belongs to another organization is answered byte for byte as what nobody has, at every path and in every parameter', async () => {
+test('a record of another organization gets the same bytes as one that does not exist, at every path and parameter', async () => {
   const { key, api } = await shared
   expect(probes.length).toBeGreaterThanOrEqual(10_000)
   const counts: Record<number, number> = {}
@@ -95,12 +92,12 @@ test('what belongs to another organization is answered byte for byte as what nob
   expect(counts[404]).toBe(6 * (PAYOUTS + 3 * OTHERS))
 })
 
-test('the same places have our own records, and another method or a condition tells nothing of theirs', async () => {
+test('our own records are found at the same places; other methods and conditions reveal nothing either', async () => {
   const { key, api } = await shared
   for (const path of probes.filter((_, place) => place % 97 === 0)) {
     const own = await api.ask(ours(path), key)
     const kinds = /^\/(payout|rep|period|payroll)[a-z_]*[/?].*?\b(payout|rep|period|payroll)_o/.exec(ours(path))
-    // Only changes of reps and periods have a number behind the id, and no cursor of their lists does.
+    // Only changes of reps and periods have an ordinal after the id. Cursors of lists have none.
     if (kinds && kinds[1] === kinds[2] && !path.endsWith('.1') && !/history|as_of/.test(path)) {
       expect(own.status, path).toBe(200)
     }

@@ -1,4 +1,4 @@
-/** Clients that leave while the API asks Elasticsearch for them, together with others: real processes. */
+/** Clients that disconnect while the API reads for them and others in one request. Uses real processes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, inject, test } from 'vitest'
 import { API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
@@ -32,7 +32,7 @@ const taken = async (gate: Gate): Promise<HeldMultiGet> => {
   return held
 }
 
-/** A failure of Elasticsearch for several requests that went together, of which some have left. */
+/** Failures of Elasticsearch for a shared request whose clients have partly left. */
 const failures: Readonly<Record<string, (held: HeldMultiGet) => Promise<void> | void>> = {
   'answers 429': held => held.answer(429, '{"error":{"type":"es_rejected_execution_exception"},"status":429}'),
   'cannot read the documents': held =>
@@ -40,9 +40,9 @@ const failures: Readonly<Record<string, (held: HeldMultiGet) => Promise<void> | 
   'answers something else': held => held.pass(answer => answer.slice(0, -1)),
 }
 
-describe('a client that leaves while others wait with it does not end the process', () => {
+describe('a client that leaves a shared request does not end the process', () => {
   for (const [failure, fail] of Object.entries(failures)) {
-    test.each(['a valid key', 'unknown keys'])(`where Elasticsearch ${failure}, with %s`, async kind => {
+    test.each(['a valid key', 'unknown keys'])(`when Elasticsearch ${failure}, with %s`, async kind => {
       const { key, gate, api } = await shared
       expect((await ask(api, '/payouts/payout_0', key)).status).toBe(200)
       const keyOf = (n: number): string => (kind === 'a valid key' ? key : newKey(n))
@@ -53,7 +53,7 @@ describe('a client that leaves while others wait with it does not end the proces
       const leaving = new AbortController()
       const gone = [1, 2, 3].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n), leaving.signal).catch(() => undefined))
       const stayed = [4, 5].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n)))
-      // What was asked before goes together, in one or a few.
+      // Requests sent before share one or a few multi-gets.
       const together: HeldMultiGet[] = []
       await eventually(() => {
         together.push(...gate.held.splice(0))
@@ -67,14 +67,14 @@ describe('a client that leaves while others wait with it does not end the proces
       for (const held of together) await fail(held)
       const answers = await Promise.all(stayed)
       await alone.pass()
-      // A valid key is remembered for 2 s; an unknown one is 401 when it could be looked up after all.
+      // A valid key is cached for 2 s. An unknown one gets a 401 if its look-up worked after all.
       for (const { status } of answers) expect([kind === 'a valid key' ? 200 : 401, 503]).toContain(status)
-      // Its time may be up where the machine is busy.
+      // On a busy machine its time may be up.
       expect([200, 401, 503]).toContain((await first).status)
-      // One answer for all where Elasticsearch is overloaded.
+      // If Elasticsearch is overloaded, one response answers all.
       if (failure === 'answers 429') {
         expect(answers.map(({ status }) => status)).toEqual([503, 503])
-        // The ids of the indices may be looked at meanwhile.
+        // The ids of the indices may be read meanwhile.
         expect(gate.count()).toBeLessThanOrEqual(before + 1)
       }
       expect((await ask(api, '/payouts/payout_0', key)).status, api.log()).toBe(200)
@@ -87,7 +87,7 @@ describe('a client that leaves while others wait with it does not end the proces
 const newKey = (n: number): string =>
   `ck_unknown${Math.random().toString(36).slice(2)}${n}`.padEnd(API_KEY_LENGTH_MIN, '0')
 
-test('of twelve that read a payout of 8 MiB each at once, those that stay have it whole though others leave', async t => {
+test('of twelve clients that each read a payout of 8 MiB, those that stay get it whole although others leave', async t => {
   const seed = seedOfRun()
   console.log(`seed ${seed}`)
   const random = createRandom(seed)
@@ -111,7 +111,7 @@ test('of twelve that read a payout of 8 MiB each at once, those that stay have i
       const answer = await ask(api, `/payouts/${id}`, key, signal)
       const bytes = (await answer.arrayBuffer()).byteLength
       if (answer.status === 200) {
-        // Its period has the same number.
+        // Its period has the same number, so the length counts it twice.
         expect(bytes - 2 * id.length).toBe(length - 2 * 'payout_0'.length)
         return
       }
@@ -124,7 +124,7 @@ test('of twelve that read a payout of 8 MiB each at once, those that stay have i
     const reads = Array.from({ length: readers }, (_, n) => {
       const leaves = random.chance(0.4)
       if (!leaves) return read(`payout_${n}`, null).then(() => stayed++)
-      // It may have its payout in time, too.
+      // It may get its payout in time.
       return read(`payout_${n}`, AbortSignal.timeout(random.below(150))).catch(() => undefined)
     })
     await Promise.all(reads)

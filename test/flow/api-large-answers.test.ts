@@ -1,4 +1,4 @@
-/** Answers so large that few of them fit the share of one key, asked for by several clients at once. */
+/** Several clients request answers so large that few of them fit in the share of one key. */
 import { expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'
@@ -18,7 +18,7 @@ const shared = (async () => {
   return store
 })()
 
-/** Clients that ask again as soon as they are answered. @returns the statuses in the order of the answers */
+/** Clients without a pause between requests. @returns the statuses in the order of the answers */
 const askWithoutPause = async (clients: number, requests: number, ask: () => Promise<number>) => {
   const statuses: number[] = []
   let asked = 0
@@ -29,7 +29,7 @@ const askWithoutPause = async (clients: number, requests: number, ask: () => Pro
   return statuses
 }
 
-/** The most answers in a row that refuse. */
+/** The largest number of consecutive refusals. */
 const longestRefusal = (statuses: readonly number[]): number =>
   Math.max(
     ...statuses
@@ -45,7 +45,7 @@ test.each([
   ['lists of one key', '/payouts', 1],
   ['statements of one key', '/statements/payout_1', 1],
 ])(
-  'of several clients that ask for large %s at once, and again without a pause, one is always answered',
+  'with several clients that request large %s without a pause, at least one of each four requests is answered',
   async (_, path, keysUsed) => {
     const store = await shared
     const { port, usage } = await serveApi(scope, store.prefix)
@@ -59,7 +59,6 @@ test.each([
       return answer.status
     })
     expect(new Set(statuses)).toContain(200)
-    // Four ask at once: one of each four is answered.
     expect(longestRefusal(statuses)).toBeLessThan(4)
     expect(usage()).toMatchObject({ reads: { held: 0, waiting: 0 }, large_answers: { held: 0, waiting: 0 } })
   },

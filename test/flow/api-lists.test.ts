@@ -7,7 +7,7 @@ const ORG = 'org_lists'
 const OTHER = 'org_other'
 const padded = (n: number): string => String(n).padStart(4, '0')
 
-/** 1,003 payouts, of which every tenth is replaced by a later one; reps, periods and payroll records beside them. */
+/** 1,003 payouts, every tenth superseded by a later one, and also reps, periods and payroll records. */
 const setUp = async () => {
   const store = await useStore(scope)
   const replaced = (n: number): boolean => n % 10 === 0
@@ -51,7 +51,7 @@ describe('a walk', () => {
     [200, 200, undefined],
     [201, 200, undefined],
     [100_000, 200, undefined],
-  ])('with limit %i gives %i records a page, each current payout once, in order', async (limit, size, pages) => {
+  ])('with limit %i gives %i records per page, each current payout once, in order', async (limit, size, pages) => {
     const { ask, key } = await shared
     const ids: unknown[] = []
     let cursor = ''
@@ -67,19 +67,19 @@ describe('a walk', () => {
     expect(ids.length).toBe(pages === undefined ? current().length : pages * size)
   })
 
-  test('without a limit gives 50 a page', async () => {
+  test('without a limit gives 50 records per page', async () => {
     const { ask, key } = await shared
     expect(listed(await ask('/payouts', key)).data.length).toBe(50)
   })
 
-  test('says that more follows exactly when it does', async () => {
+  test('says that more follows only if it does', async () => {
     const { ask, key } = await shared
     const { next_cursor } = listed(await ask('/periods?limit=59', key))
     const last = listed(await ask(`/periods?limit=1&starting_after=${next_cursor}`, key))
     expect([last.data.length, last.has_more]).toEqual([1, false])
   })
 
-  test('ends with a cursor that a client can come back with for what is new', async () => {
+  test('ends with a cursor that later returns only new records', async () => {
     const { store, ask, key } = await shared
     const { cursor } = await walk(ask, '/payroll_files', key, 200)
     const nothing = listed(await ask(`/payroll_files?starting_after=${cursor}`, key))
@@ -90,7 +90,7 @@ describe('a walk', () => {
     expect(more.data.map(({ id }) => id)).toEqual(['payroll_new'])
   })
 
-  test('of an organization without records is one empty page', async () => {
+  test('in an organization without records is one empty page', async () => {
     const { ask, empty } = await shared
     for (const path of ['/reps', '/periods', '/payouts', '/payroll_files']) {
       expect(listed(await ask(path, empty))).toEqual({ data: [], has_more: false, next_cursor: '' })
@@ -99,7 +99,7 @@ describe('a walk', () => {
 })
 
 describe('the order', () => {
-  test('of reps and periods is that in which they were first recorded, whatever was recorded again', async () => {
+  test('of reps and periods is that of their first versions', async () => {
     const { ask, key } = await shared
     const { records } = await walk(ask, '/reps', key, 7)
     expect(records.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, n) => `rep_${padded(n)}`))
@@ -107,7 +107,7 @@ describe('the order', () => {
     expect(records.filter(({ status }) => status === 'departed').length).toBe(30)
   })
 
-  test('puts a replacement behind what it replaced', async () => {
+  test('puts a payout after the one that it supersedes', async () => {
     const { ask, key } = await shared
     const { records } = await walk(ask, '/payouts', key, 200)
     const ids = records.map(({ id }) => id)
@@ -117,14 +117,14 @@ describe('the order', () => {
 })
 
 describe('a cursor', () => {
-  test('may be a payout that has been replaced', async () => {
+  test('may be a superseded payout', async () => {
     const { ask, key } = await shared
     const page = listed(await ask('/payouts?limit=2&starting_after=payout_0010', key))
     expect(page.data.map(({ id }) => id)).toEqual(['payout_0011', 'payout_0012'])
   })
 
   test.each([
-    ['another organization’s', '/payouts?starting_after=payout_foreign'],
+    ['of another organization', '/payouts?starting_after=payout_foreign'],
     ['unknown', '/payouts?starting_after=payout_nobody'],
     ['of another list', '/payouts?starting_after=payroll_0001'],
     ['of a known rep on the periods', '/periods?starting_after=rep_0001'],
@@ -132,7 +132,7 @@ describe('a cursor', () => {
     ['malformed', '/payouts?starting_after=payout_0010%20'],
     ['not decodable', '/payouts?starting_after=%zz'],
     ['a document id of our own', '/payouts?starting_after=org_lists:payout_0010'],
-  ])('that is %s is refused with the same words', async (_, path) => {
+  ])('that is %s is refused with the same message', async (_, path) => {
     const { ask, key } = await shared
     const answer = await ask(path, key)
     expect(answer.status).toBe(400)
@@ -142,7 +142,7 @@ describe('a cursor', () => {
     })
   })
 
-  test('is refused in an organization without records, whosever it is', async () => {
+  test('of any organization is refused in an organization without records', async () => {
     const { ask, empty } = await shared
     expect((await ask('/payouts?starting_after=payout_0010', empty)).text).toBe(
       (await ask('/payouts?starting_after=payout_nobody', empty)).text,

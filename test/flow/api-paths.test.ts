@@ -69,7 +69,7 @@ describe('a path', () => {
     '%F0%9F%98%80',
     'org_paths:payout_a',
   ]
-  test.each(none)('%s is none, whatever the method, and needs a key to be told', async path => {
+  test.each(none)('%s does not exist for any method, and without a key the answer is a 401', async path => {
     const { key, send } = await shared
     for (const method of ['GET', 'POST', 'PROPFIND']) {
       const request = (more: string) =>
@@ -81,7 +81,7 @@ describe('a path', () => {
     }
   })
 
-  test.each(malformed)('with %s for an id names nothing', async id => {
+  test.each(malformed)('with the id %s is not found', async id => {
     const { key, send } = await shared
     for (const path of ['/payouts', '/reps', '/statements']) {
       const text = await send(
@@ -103,14 +103,14 @@ describe('a path', () => {
     '///api/v1/payouts',
     '//livez',
     '//metrics',
-  ])('outside, %s, is none for anyone', async path => {
+  ])('outside the API, %s, is not found, with and without a key', async path => {
     const { ask, key } = await shared
     expect(said(await ask(path))).toBe('404 not_found')
     expect(said(await ask(path, key))).toBe('404 not_found')
   })
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'SEARCH', 'QUERY', 'LINK'])(
-    'that exists offers no %s',
+    'that exists does not allow %s',
     async method => {
       const { send, key } = await shared
       for (const path of ['/payouts', '/payouts/payout_a', '/payouts/payout_nobody', '/statements/payout_a']) {
@@ -124,7 +124,7 @@ describe('a path', () => {
     },
   )
 
-  test('may have an id that is percent-encoded', async () => {
+  test('may have a percent-encoded id', async () => {
     const { ask, key } = await shared
     expect((await ask('/payouts/%70ayout_a', key)).status).toBe(200)
   })

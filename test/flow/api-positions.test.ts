@@ -9,9 +9,7 @@ const shared = (async () => {
   return { store, ...(await serveApi(scope, store.prefix)) }
 })()
 
-/**
- * An organization: payout_1 at 10, replaced by payout_2 at 20; a rep renamed at 20; a payment at 10, its void at 20.
- */
+/** payout_1 at 10, superseded by payout_2 at 20; a rep renamed at 20; a payment at 10, its void at 20. */
 const setUp = async (from = shared) => {
   const { store, ask } = await from
   const org = store.newOrg()
@@ -30,7 +28,7 @@ const setUp = async (from = shared) => {
 }
 
 describe('at the published position', () => {
-  test('what lies at it or beyond is invisible, everywhere', async () => {
+  test('records at the position or beyond are invisible everywhere', async () => {
     const { key, ask, idsOf, publish } = await setUp()
     await publish(10)
     for (const path of ['/reps', '/payouts', '/payroll_files']) expect(await idsOf(path), path).toEqual([])
@@ -41,7 +39,7 @@ describe('at the published position', () => {
     expect((await ask('/reps?starting_after=rep_1', key)).status).toBe(400)
   })
 
-  test('what is replaced beyond it is current, and says so', async () => {
+  test('a record superseded beyond the position is current, and shown as current', async () => {
     const { key, ask, idsOf, publish } = await setUp()
     await publish(20)
     expect(await idsOf('/payouts')).toEqual(['payout_1'])
@@ -53,7 +51,7 @@ describe('at the published position', () => {
     expect(listed(await ask('/reps', key)).data.map(({ name }) => name)).toEqual(['Before'])
   })
 
-  test('replaced and replacement change places in one step', async () => {
+  test('a superseded record and its replacement change places in one step', async () => {
     const { key, ask, idsOf, publish } = await setUp()
     await publish(21)
     expect(await idsOf('/payouts')).toEqual(['payout_2'])
@@ -68,7 +66,7 @@ describe('at the published position', () => {
     expect(await idsOf('/payroll_files')).toEqual(['payroll_1', 'payroll_2'])
   })
 
-  test('a page that begins after what was replaced meanwhile goes on behind it', async () => {
+  test('a page that starts after a superseded record continues behind it', async () => {
     const { store, idsOf, org, publish } = await setUp()
     store.payout(org, 15, { id: 'payout_3', period: 'period_2' })
     await publish(20)
@@ -77,7 +75,7 @@ describe('at the published position', () => {
     expect(await idsOf('/payouts?starting_after=payout_1')).toEqual(['payout_3', 'payout_2'])
   })
 
-  test('a position that goes back is 503 until it has come back', async () => {
+  test('a position that goes back gives a 503 until it has recovered', async () => {
     const { key, ask, publish } = await setUp()
     await publish(21)
     expect((await ask('/payouts', key)).status).toBe(200)
@@ -120,7 +118,7 @@ describe('Projection-Time', () => {
     expect(await timeOf()).toBe('2026-02-02T07:15:09.000Z')
   })
 
-  test('stands on answers and on 304 only', async () => {
+  test('is only on answers and on a 304', async () => {
     const { key, ask, publish } = await setUp()
     await publish(21)
     expect((await ask('/payouts', key, { headers: { 'if-none-match': '*' } })).headers.has('projection-time')).toBe(
@@ -134,7 +132,7 @@ describe('Projection-Time', () => {
 })
 
 describe('the control index', () => {
-  test('with a document missing makes every read 503, never an empty organization', async scope => {
+  test('with a missing document gives a 503 for every read, and never an empty organization', async scope => {
     const store = await useStore(scope, { partitions: 2 })
     const { org, key, publish } = await setUp(serveApi(scope, store.prefix).then(api => ({ store, ...api })))
     await publish(21)
@@ -149,7 +147,7 @@ describe('the control index', () => {
     }
   })
 
-  test('moves every request after a swap to the new generation, cursors and all', async scope => {
+  test('moves every request after a swap to the new generation, including cursors', async scope => {
     const store = await useStore(scope, { partitions: 2 })
     const { org, key, ask, idsOf, publish } = await setUp(
       serveApi(scope, store.prefix).then(api => ({ store, ...api })),

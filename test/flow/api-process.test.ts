@@ -12,7 +12,7 @@ const settings = (more: Record<string, string> = {}) => ({
 })
 
 describe('an API process', () => {
-  test('does not start with wrong settings, and names them all in one message', async scope => {
+  test('does not start with wrong settings, and lists them all in one message', async scope => {
     const api = startProcess(scope, 'api/main.ts', { API_PORT: 'eighty', RATE_LIMIT_REQUESTS: '0', LOG_LEVEL: 'loud' })
     expect(await api.exited).toEqual({ code: 1, signal: null })
     for (const name of ['ELASTICSEARCH_URL', 'API_PORT', 'RATE_LIMIT_REQUESTS', 'LOG_LEVEL']) {
@@ -21,7 +21,7 @@ describe('an API process', () => {
     expect(api.log()).not.toContain('    at ')
   })
 
-  test('does not start without the certificate authority it is told to trust', async scope => {
+  test('does not start without its configured certificate authority', async scope => {
     const api = startProcess(scope, 'api/main.ts', settings({ ELASTICSEARCH_CA_FILE: '/nowhere/ca.pem' }))
     expect(await api.exited).toEqual({ code: 1, signal: null })
     expect(api.log()).toContain('ELASTICSEARCH_CA_FILE')
@@ -36,7 +36,7 @@ describe('an API process', () => {
     expect(second.log()).toContain(`${port}: the port is in use`)
   })
 
-  test('is alive and not ready while Elasticsearch is away, says so once, and goes on', async scope => {
+  test('is alive but not ready while Elasticsearch is away, logs that once, and keeps running', async scope => {
     const api = startProcess(scope, 'api/main.ts', settings({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }))
     const admin = await eventually(() => {
       const line = api.lines().find(({ msg }) => msg === 'the API listens')
@@ -56,7 +56,7 @@ describe('an API process', () => {
     expect(await api.stop()).toEqual({ code: 0, signal: null })
   })
 
-  test('is ready once a generation is live and keys are served, and has its admin paths on its own port only', async scope => {
+  test('is ready once a generation is live and keys are served; its admin paths are only on the admin port', async scope => {
     const store = await useStore(scope)
     const api = await startApi(scope, store.prefix)
     expect(await (await fetch(`${api.adminUrl}/readyz`)).json()).toEqual({ ready: true, reasons: [] })
@@ -69,7 +69,7 @@ describe('an API process', () => {
   })
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'stops on %s within 10 s, whoever is connected, with code 0',
+    'stops on %s within 10 s with code 0, despite open connections',
     async signal => {
       const { onTestFinished } = await import('vitest')
       const store = await useStore({ onTestFinished })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Elasticsearch } from '../../api/elasticsearch/client.ts'
+import type { SearchClient } from '../../api/elasticsearch/client.ts'
 import { READS_IN_FLIGHT_MAX } from '../../api/limits.ts'
 import { newKeyText } from '../../commands/keys/key-text.ts'
 import { listed, refusedWith, serveApi, useStore } from '../support/api.ts'
@@ -22,7 +22,7 @@ const shared = (async () => {
 const left = (headers: Headers): number => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1])
 
 describe('the rate limit', () => {
-  test('lets exactly as many requests through as it says, also when they come at once', async () => {
+  test('admits exactly the stated number of requests, even if they come at once', async () => {
     const store = await shared
     const key = await store.key('org_rate')
     const { ask } = await serveApi(scope, store.prefix, { rate: { requests: 20, windowSeconds: 3_600 } })
@@ -37,7 +37,7 @@ describe('the rate limit', () => {
     }
   })
 
-  test('counts every request of a key but a 304 to a tag that it has, and says what is left', async () => {
+  test('counts every request of a key except a 304 to a known tag, and says how many are left', async () => {
     const store = await shared
     const key = await store.key('org_rate')
     const mute = await store.key('org_rate', { permissions: [] })
@@ -72,7 +72,7 @@ describe('the rate limit', () => {
     expect([forbidden.status, left(forbidden.headers)]).toEqual([403, 9])
   })
 
-  test('counts what an answer costs: one for an ordinary page of 200, one for each MiB that was begun of a large one', async () => {
+  test('counts the cost of an answer: one for an ordinary page of 200, and one per started MiB of a large one', async () => {
     const store = await shared
     const key = await store.key('org_cost')
     const { ask } = await serveApi(scope, store.prefix, { rate: { requests: 20, windowSeconds: 3_600 } })
@@ -82,7 +82,7 @@ describe('the rate limit', () => {
     const cost = Math.ceil(large.text.length / 2 ** 20)
     expect(cost).toBeGreaterThan(3)
     expect([large.status, left(large.headers)]).toEqual([200, 19 - cost])
-    // A client that has it pays nothing.
+    // A client that already has the answer pays nothing.
     const known = { headers: { 'if-none-match': large.headers.get('etag') ?? '' } }
     expect(left((await ask('/statements/payout_large', key, known)).headers)).toBe(19 - cost)
     const again: number[] = []
@@ -91,7 +91,7 @@ describe('the rate limit', () => {
     expect(again.slice(6)).toEqual(again.slice(6).map(() => 429))
   })
 
-  test('is each key’s own, also of one organization and of the same key id in two', async () => {
+  test('is separate for each key, even in one organization or with the same key id in two', async () => {
     const store = await shared
     const keys = [await store.key('org_rate'), await store.key('org_rate')]
     const { ask } = await serveApi(scope, store.prefix, { rate: { requests: 2, windowSeconds: 3_600 } })
@@ -99,7 +99,7 @@ describe('the rate limit', () => {
       for (const status of [200, 200, 429]) expect((await ask('/payouts', key)).status).toBe(status)
   })
 
-  test('does not count what is not authenticated', async () => {
+  test('does not count unauthenticated requests', async () => {
     const store = await shared
     const key = await store.key('org_rate')
     const { ask } = await serveApi(scope, store.prefix, { rate: { requests: 1, windowSeconds: 3_600 } })
@@ -112,7 +112,7 @@ describe('the rate limit', () => {
     expect((await ask('/payouts', key)).status).toBe(429)
   })
 
-  test('lets a request succeed after the seconds it names', async () => {
+  test('admits a request after the seconds in Retry-After', async () => {
     const store = await shared
     const key = await store.key('org_rate')
     const { ask } = await serveApi(scope, store.prefix, { rate: { requests: 1, windowSeconds: 2 } })
@@ -126,7 +126,7 @@ describe('the rate limit', () => {
 })
 
 describe('an address', () => {
-  test('loses nothing by requests without a key, with malformed ones, or with a wrong checksum: none of them is looked up', async () => {
+  test('is not charged for requests without a key, with a malformed one or a wrong checksum: none is looked up', async () => {
     const store = await shared
     const key = await store.key('org_rate')
     const { between, lookUps } = countingReads()
@@ -143,7 +143,7 @@ describe('an address', () => {
     expect((await ask('/payouts', key)).status).toBe(200)
   })
 
-  test('that tried many keys that are none is still no reason to refuse a key that is one, also one never seen here', async () => {
+  test('that tried many unknown keys can still use valid keys, also new ones', async () => {
     const store = await shared
     const [known, unseen, other] = [
       await store.key('org_rate'),
@@ -156,7 +156,7 @@ describe('an address', () => {
     for (const key of [known, unseen, other]) expect((await ask('/payouts', key)).status).toBe(200)
   })
 
-  test('that tries thousands of keys at once takes few reading slots; only a full lane answers 429, and other keys are served', async () => {
+  test('that tries thousands of keys at once takes few reads; only a full lane gives a 429, and other keys are served', async () => {
     const store = await shared
     const [known, unseen] = [await store.key('org_rate'), await store.key('org_rate')]
     const { between, most } = countingReads()
@@ -179,7 +179,7 @@ describe('an address', () => {
     expect((await ask('/payouts', unseen)).status).toBe(200)
   })
 
-  test('is the client’s where a trusted proxy names it', async () => {
+  test('is that of the client if a trusted proxy forwards it', async () => {
     const store = await shared
     const none = { permits: 0, queue: 0, waitMax: 0 }
     const { ask } = await serveApi(scope, store.prefix, {
@@ -198,7 +198,7 @@ describe('an address', () => {
   })
 })
 
-/** Counts what is asked of Elasticsearch, and how much of it at once. */
+/** Counts the reads of Elasticsearch, and the largest number at once. */
 const countingReads = () => {
   let lookUps = 0
   let now = 0
@@ -206,12 +206,12 @@ const countingReads = () => {
   const counted =
     <Given extends unknown[], Result>(ask: (...given: Given) => Promise<Result>) =>
     async (...given: Given): Promise<Result> => {
-      // Other reads may be the process's own.
+      // Other reads may belong to the process itself.
       if (JSON.stringify(given[0]).includes('-api-keys')) lookUps++
       most = Math.max(most, ++now)
       return ask(...given).finally(() => now--)
     }
-  const between = ({ search, multiGet, indexIds }: Elasticsearch): Elasticsearch => ({
+  const between = ({ search, multiGet, indexIds }: SearchClient): SearchClient => ({
     indexIds,
     search: counted(search),
     multiGet: counted(multiGet),

@@ -21,7 +21,7 @@ const statuses = (answers: readonly Answer[]): Record<number, number> => {
 }
 const left = ({ headers }: Answer): number => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1])
 
-/** An API that counts in a Redis, and what it told of it. */
+/** An API that counts in a Redis, and its reports on that Redis. */
 const serve = async (test: Scope, url: string, rate: Rate) => {
   const { prefix } = await shared
   const told: boolean[] = []
@@ -36,7 +36,7 @@ const serve = async (test: Scope, url: string, rate: Rate) => {
 }
 
 describe.skipIf(redisProgram === undefined)('with a Redis', () => {
-  test('all processes together let exactly as many requests of a key through as the limit says', async t => {
+  test('all processes together admit exactly the limit of requests per key', async t => {
     const redis = await createRedis(t)
     await redis.start()
     const rate = { requests: 30, windowSeconds: 3_600 }
@@ -56,7 +56,7 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
     expect(apis.map(({ alone }) => alone())).toEqual([0, 0, 0])
   })
 
-  test('a large answer costs all of them what it costs', async t => {
+  test('a large answer is charged to all processes', async t => {
     const redis = await createRedis(t)
     await redis.start()
     const { publish, payout, key: keyOf } = await shared
@@ -81,7 +81,7 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
     })
   })
 
-  test('a 304 is given back to all', async t => {
+  test('a 304 is given back to all processes', async t => {
     const redis = await createRedis(t)
     await redis.start()
     const [first, second] = await Promise.all(
@@ -102,7 +102,7 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
   })
 
   test.each(['killed', 'frozen'] as const)(
-    'that is %s each process counts for itself, says so once, and nobody is refused; then they share again',
+    'that is %s each process counts alone and logs that once, nobody is refused, and later they share again',
     async sickness => {
       const redis = await createRedis(scope)
       await redis.start()
@@ -126,14 +126,14 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
         expect((await ask('/payouts', key)).status).toBe(200)
         expect(alone()).toBe(counted)
       })
-      // On a machine that is busy just then an answer may be too late once more.
+      // On a busy machine an answer may be too late once more.
       expect(told.slice(0, 3)).toEqual([true, false, true])
       expect(told).toEqual(told.map((_, place) => place % 2 === 0))
       expect(told.at(-1)).toBe(true)
     },
   )
 
-  test('that comes later is taken; until then an API says that it is not there, and not where', async t => {
+  test('that starts later is used; until then the API logs that it is missing, without its address', async t => {
     const redis = await createRedis(t)
     const { prefix } = await shared
     const url = redis.url.replace('redis://', 'redis://CANARY:CANARY@')

@@ -26,8 +26,8 @@ const shared = (async () => {
 
 const said = (answer: Answer): string => `${answer.status} ${refusedWith(answer).code}`
 
-describe('what is looked at first answers first', () => {
-  // Each request has everything wrong from its row on; with what its row is about put right, the next row answers.
+describe('the first failing check answers', () => {
+  // Each request fails every check from its row on. With the error of its row corrected, the next row answers.
   type Row = [
     string,
     string,
@@ -51,7 +51,7 @@ describe('what is looked at first answers first', () => {
       '431 headers_too_large',
       { path: `/openapi.json${wrong}`, method: 'POST', headers: { 'x-long': 'x'.repeat(8_500) } },
     ],
-    ['a path outside', '404 not_found', { path: `//nowhere${wrong}`, method: 'POST' }],
+    ['a path outside the API', '404 not_found', { path: `//nowhere${wrong}`, method: 'POST' }],
     ['the document, another method', '405 method_not_allowed', { path: `/openapi.json${wrong}`, method: 'POST' }],
     ['the document, a parameter', '400 invalid_request', { path: `/openapi.json${wrong}` }],
     ['no key', '401 unauthorized', { path: `/nowhere${wrong}`, method: 'POST', spent: true }],
@@ -66,17 +66,17 @@ describe('what is looked at first answers first', () => {
       '429 rate_limited',
       { path: `/nowhere${wrong}`, method: 'POST', key: 'good', spent: true },
     ],
-    ['a path that is none', '404 not_found', { path: `/nowhere${wrong}`, method: 'POST', key: 'good' }],
+    ['an unknown path', '404 not_found', { path: `/nowhere${wrong}`, method: 'POST', key: 'good' }],
     ['another method', '405 method_not_allowed', { path: `/payouts${wrong}`, method: 'POST', key: 'good' }],
     ['a bad parameter', '400 invalid_request', { path: `/payouts${wrong}`, key: 'good' }],
     ['a bad parameter of a record', '400 invalid_request', { path: `/payouts/payout_nobody${wrong}`, key: 'good' }],
     [
-      'a cursor that names nothing',
+      'an unknown cursor',
       '400 invalid_cursor',
       { path: '/payouts?starting_after=payout_nobody', key: 'good', headers: { 'if-none-match': '*' } },
     ],
     [
-      'an id that names nothing',
+      'an unknown id',
       '404 not_found',
       { path: '/payouts/payout_nobody', key: 'good', headers: { 'if-none-match': '*' } },
     ],
@@ -97,8 +97,8 @@ describe('what is looked at first answers first', () => {
 
 describe('a key', () => {
   const malformed: [string, Record<string, string>][] = [
-    ['none', {}],
-    ['empty', { authorization: '' }],
+    ['that is missing', {}],
+    ['that is empty', { authorization: '' }],
     ['without a scheme', { authorization: 'KEY' }],
     ['of another scheme', { authorization: 'Basic KEY' }],
     ['without a space', { authorization: 'BearerKEY' }],
@@ -108,13 +108,13 @@ describe('a key', () => {
     ['with a comma', { authorization: 'Bearer KEY,KEY' }],
     ['twice in one header', { authorization: 'Bearer KEY, Bearer KEY' }],
     ['with an equals sign', { authorization: 'Bearer KEY=' }],
-    ['too short', { authorization: `Bearer ${'a'.repeat(19)}` }],
-    ['too long', { authorization: `Bearer ${'a'.repeat(201)}` }],
+    ['that is too short', { authorization: `Bearer ${'a'.repeat(19)}` }],
+    ['that is too long', { authorization: `Bearer ${'a'.repeat(201)}` }],
     ['in quotes', { authorization: 'Bearer "KEY"' }],
     ['in another header', { 'x-api-key': 'KEY' }],
     ['in a cookie', { cookie: 'authorization=KEY' }],
   ]
-  test.each(malformed)('%s is 401, byte for byte as an unknown and a revoked one', async (_, headers) => {
+  test.each(malformed)('%s gets a 401, byte for byte like an unknown or revoked one', async (_, headers) => {
     const { ask, key, revoked } = await shared
     const given = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value.replaceAll('KEY', key)]),
@@ -143,7 +143,7 @@ describe('a key', () => {
     '/statements/payout_a',
   ]
   test.each(everyRoute)(
-    'is asked for at %s: without one 401, with one that may not read 403, with a good one 200',
+    'is required at %s: 401 without a key, 403 for a key that may not read, 200 for a good one',
     async path => {
       const { ask, key, revoked, mute } = await shared
       expect(said(await ask(path))).toBe('401 unauthorized')
@@ -153,7 +153,7 @@ describe('a key', () => {
     },
   )
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is read after %s', async scheme => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted after %s', async scheme => {
     const { ask, key } = await shared
     expect((await ask('/payouts', undefined, { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200)
   })
@@ -172,7 +172,7 @@ describe('a key', () => {
 })
 
 describe('another organization', () => {
-  test('cannot be told from nothing: its ids answer as unknown ones, byte for byte', async () => {
+  test('is indistinguishable from nothing: its ids get the same bytes as unknown ids', async () => {
     const { ask, key } = await shared
     const comparable = ({ status, text, headers }: Answer) => {
       const { date: _, 'x-request-id': __, ratelimit: ___, ...rest } = Object.fromEntries(headers)
@@ -206,7 +206,7 @@ describe('another organization', () => {
 })
 
 describe('the log', () => {
-  test('says where a refused request came from, the address only, and a flood of one address fills it with a few lines', async (test: Scope) => {
+  test('has the client address of a refused request, and only a few lines for a flood from one address', async (test: Scope) => {
     const { store, key } = await shared
     const rate = { requests: 1, windowSeconds: 3_600 }
     const { ask, logged } = await serveApi(test, store.prefix, { rate, trustedProxies: ['127.0.0.1'] })
@@ -224,7 +224,7 @@ describe('the log', () => {
     expect(logged.join()).not.toContain('canary')
   })
 
-  test('has one line a request, and nothing of what was asked or answered', async (test: Scope) => {
+  test('has one line per request, and nothing of its request or answer', async (test: Scope) => {
     const { store, key } = await shared
     const { ask, logged } = await serveApi(test, store.prefix)
     logged.length = 0

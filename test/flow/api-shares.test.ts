@@ -1,8 +1,8 @@
-/** How much of an API one key, and one organization, may take at once: what is left for the others. */
+/** How much of an API one key and one organization may use at once, so that others keep their share. */
 import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { usualShares } from '../../api/capacity/shares.ts'
-import type { Elasticsearch } from '../../api/elasticsearch/client.ts'
+import type { SearchClient } from '../../api/elasticsearch/client.ts'
 import { READS_OF_ORGANIZATION, UNDER_WAY_OF_KEY } from '../../api/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { startProxy } from '../support/proxy.ts'
@@ -29,7 +29,7 @@ const statuses = (answers: readonly Answer[]): Record<number, number> => {
   return counts
 }
 
-test('an organization that asks for hundreds of slow lists leaves the others their reads: they meet no 503', async (test: Scope) => {
+test('an organization with hundreds of slow lists leaves reads to others: they get no 503', async (test: Scope) => {
   const store = await shared
   const slow = await startProxy(test, inject('elasticsearchUrl').replace('http://', ''))
   const { ask, usage } = await serveApi(test, store.prefix, { url: `http://${slow.address}` })
@@ -49,11 +49,11 @@ test('an organization that asks for hundreds of slow lists leaves the others the
   await eventually(() => expect(usage()).toMatchObject({ requests: { held: 0 }, reads: { held: 0, waiting: 0 } }))
 })
 
-describe('requests under way', () => {
+describe('concurrent requests', () => {
   const three = { permits: 3, queue: 0, waitMax: 0 }
   const few = { underWayOfKey: three, underWayOfOrganization: { ...three, permits: 5 } }
 
-  test('are limited by key and by organization; one too many is 429 at once, counted, and says when to come again', async (test: Scope) => {
+  test('are limited per key and per organization; one more gets a 429 with Retry-After at once, and is counted', async (test: Scope) => {
     const store = await shared
     const held = holding()
     const { ask, usage } = await serveApi(test, store.prefix, { between: held.between, shares: few })
@@ -77,7 +77,7 @@ describe('requests under way', () => {
     expect((await ask('/payouts', first)).status).toBe(200)
   })
 
-  test('that ask with If-None-Match: * are counted, and limited like any other', async (test: Scope) => {
+  test('with If-None-Match: * are counted and limited like any other', async (test: Scope) => {
     const store = await shared
     const key = await store.key(A)
     const { ask } = await serveApi(test, store.prefix, { rate: { requests: 300, windowSeconds: 3_600 } })
@@ -89,7 +89,7 @@ describe('requests under way', () => {
     expect(statuses(answers)).toEqual({ 304: 300, 429: 100 })
   })
 
-  test('are under way until their client has the answer, or is gone: not only until it is made', async (test: Scope) => {
+  test('are counted until their client has the answer or has left, and not only until the answer is ready', async (test: Scope) => {
     const store = await shared
     const key = await store.key(LARGE)
     const { ask, port, usage } = await serveApi(test, store.prefix, { shares: few })
@@ -99,7 +99,7 @@ describe('requests under way', () => {
       socket.write(`GET /api/v1/payouts/payout_0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
       return socket
     })
-    // Made, all of them: nothing reads any more. The client takes nothing.
+    // All answers are ready, so no read is running. The clients take no bytes.
     await eventually(() => expect(usage()).toMatchObject({ requests: { held: 3 }, reads: { held: 0 } }))
     expect((await ask('/payouts/payout_0', key)).status).toBe(429)
     expect(usage().requests.held).toBe(3)
@@ -108,7 +108,7 @@ describe('requests under way', () => {
     expect((await ask('/payouts/payout_0', key)).status).toBe(200)
   })
 
-  test('of clients that leave, at any time, are all given back', async (test: Scope) => {
+  test('of clients that leave at any time are all given back', async (test: Scope) => {
     const store = await shared
     const key = await store.key(LARGE)
     const { port, usage, ask } = await serveApi(test, store.prefix)
@@ -117,7 +117,7 @@ describe('requests under way', () => {
       Array.from({ length: 60 }, async (_, n) => {
         const socket = connect(port, '127.0.0.1')
         socket.on('error', () => undefined)
-        // Some send several requests at once: their answers wait for their turn.
+        // Some send pipelined requests.
         socket.write(request.repeat(1 + (n % 3)))
         if (n % 2 === 0) await new Promise(resolve => socket.once('data', resolve))
         else for (let turn = 0; turn < n; turn++) await new Promise(setImmediate)
@@ -131,7 +131,7 @@ describe('requests under way', () => {
   })
 })
 
-test('one client may have as many requests under way as keep Elasticsearch busy, and all of them wait their turn', async (test: Scope) => {
+test('one client may have enough concurrent requests to keep Elasticsearch busy, and all of them are answered', async (test: Scope) => {
   const store = await shared
   const { ask } = await serveApi(test, store.prefix)
   const key = await store.key(B)
@@ -142,11 +142,11 @@ test('one client may have as many requests under way as keep Elasticsearch busy,
   expect(statuses(answers)).toEqual({ 200: UNDER_WAY_OF_KEY.permits })
 })
 
-/** Searches that are answered once the test says so. */
+/** Searches that wait until the test lets them run. */
 const holding = () => {
   const gate = Promise.withResolvers<void>()
   let count = 0
-  const between = (real: Elasticsearch): Elasticsearch => ({
+  const between = (real: SearchClient): SearchClient => ({
     ...real,
     search: async (...given) => {
       count++

@@ -1,4 +1,3 @@
-/** The API with a certificate of its own. */
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -36,7 +35,7 @@ const get = (port: number, path: string, key?: string): Promise<Answer> =>
       .end()
   })
 
-/** What comes back for bytes over an encrypted connection. */
+/** Sends bytes over an encrypted connection and returns the answer. */
 const send = (port: number, bytes: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca }, () => socket.write(bytes))
@@ -45,7 +44,7 @@ const send = (port: number, bytes: string): Promise<string> =>
     socket.on('close', () => resolve(text)).on('error', reject)
   })
 
-test('serves the same over an encrypted connection, and refuses bytes in the same shape', async () => {
+test('serves the same answers over TLS, and refuses wrong bytes in the same form', async () => {
   const { store, port } = await shared
   const key = await store.key('org_tls')
   expect(await get(port, '/api/v1/payouts', key)).toMatchObject({
@@ -58,7 +57,7 @@ test('serves the same over an encrypted connection, and refuses bytes in the sam
   expect(refused).toContain('{"error":{"code":"invalid_request"')
 })
 
-test('answers nothing to bytes that are not encrypted, and goes on', async () => {
+test('does not answer unencrypted bytes, and keeps running', async () => {
   const { store, api, port } = await shared
   const key = await store.key('org_tls')
   await expect(fetch(`http://127.0.0.1:${port}/api/v1/payouts`)).rejects.toThrow()
@@ -83,7 +82,7 @@ test('gives new connections a new certificate without a restart', async t => {
   cpSync(fileOf('renewed-key.pem'), key)
   await eventually(() => expect(api.log()).toContain('new connections get the new certificate'))
   const renewed = readFileSync(fileOf('renewed-cert.pem'))
-  // A connection of its own: those that are open go on as they are.
+  // Uses a new connection: open ones keep their certificate.
   const served = await new Promise<boolean>(resolve => {
     const socket = connect({ host: '127.0.0.1', port, ca: renewed }, () => resolve(socket.authorized))
     socket.on('error', () => resolve(false))
@@ -94,8 +93,8 @@ test('gives new connections a new certificate without a restart', async t => {
 })
 
 test.each([
-  ['that is not there', { ...settings, API_TLS_CERT_FILE: '/nowhere.pem' }, 'API_TLS_CERT_FILE'],
-  ['that is none', { ...settings, API_TLS_CERT_FILE: fileOf('../scope.ts') }, 'API_TLS_CERT_FILE'],
+  ['that does not exist', { ...settings, API_TLS_CERT_FILE: '/nowhere.pem' }, 'API_TLS_CERT_FILE'],
+  ['that is not a certificate', { ...settings, API_TLS_CERT_FILE: fileOf('../scope.ts') }, 'API_TLS_CERT_FILE'],
   ['without its key', { ...settings, API_TLS_KEY_FILE: '' }, 'API_TLS_KEY_FILE'],
 ])('does not start with a certificate %s, and says so', async (_, wrong, name) => {
   const { store } = await shared

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
-import type { Elasticsearch } from '../../api/elasticsearch/client.ts'
+import type { SearchClient } from '../../api/elasticsearch/client.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import { generationIndices } from '../../schemas/stored/mappings.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
@@ -31,11 +31,11 @@ const expectUnavailable = (answer: Answer): void => {
   expect(answer.headers.has('etag')).toBe(false)
 }
 
-/** Elasticsearch as it is, but for what is between. */
+/** The real Elasticsearch, with changed responses to searches. */
 type Spoil = (answer: Buffer) => Buffer
 const spoiling =
   (spoil: Spoil, only: (body: string) => boolean = () => true) =>
-  (real: Elasticsearch): Elasticsearch => ({
+  (real: SearchClient): SearchClient => ({
     search: async (index, body, signal) => {
       const answer = await real.search(index, body, signal)
       return answer === 'too_large' || !only(body) ? answer : spoil(answer)
@@ -44,12 +44,12 @@ const spoiling =
     indexIds: real.indexIds,
   })
 
-describe('what Elasticsearch cannot answer is 503, never a short page', () => {
-  test('where one of two shards is missing', async (scope: Scope) => {
+describe('a failure of Elasticsearch is a 503, never a short page:', () => {
+  test('if one of two shards is missing', async (scope: Scope) => {
     const store = await useStore(scope)
     const index = indexOf(store.prefix, store.generation, 'payouts')
     const definition = generationIndices(store.prefix, store.generation, 2)[index]
-    // One shard a node, and one node: the second shard has nowhere to go.
+    // One node, and one shard per node: the second shard stays unassigned.
     const settings = {
       ...definition?.settings,
       'routing.allocation.total_shards_per_node': 1,
@@ -75,7 +75,7 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
     expectUnavailable(await ask('/payouts?limit=1', key))
   })
 
-  test('where an index is blocked, closed or gone', async (scope: Scope) => {
+  test('if an index is blocked, closed or deleted', async (scope: Scope) => {
     const store = await useStore(scope)
     store.payout(ORG, 1, { id: 'payout_1' })
     await store.publish(ORG, 2)
@@ -97,7 +97,7 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
     await both()
   })
 
-  test('where it is away, the answer to an unknown key included', async (scope: Scope) => {
+  test('if it is unreachable, also for an unknown key', async (scope: Scope) => {
     const { store, key } = await shared
     const { ask, readiness } = await serveApi(scope, store.prefix, { url: 'http://127.0.0.1:1' })
     for (const path of reads) expectUnavailable(await ask(path, key))
@@ -112,12 +112,9 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
     ['lost a shard', (text: string) => text.replace('"failed":0', '"failed":1')],
     ['is cut short', (text: string) => text.slice(0, -200)],
     ['is empty', () => ''],
-    ['is no JSON', () => 'no'],
-    [
-      'misses a hit of another organization',
-      (text: string) => text.replace('"_id":"org_unavailable:', '"_id":"org_x:'),
-    ],
-  ])('where its answer %s', async (_, spoil) => {
+    ['is not JSON', () => 'no'],
+    ['has a hit of another organization', (text: string) => text.replace('"_id":"org_unavailable:', '"_id":"org_x:')],
+  ])('if its response %s', async (_, spoil) => {
     const { store, key } = await shared
     const { ask } = await serveApi(scope, store.prefix, {
       between: spoiling(answer => Buffer.from(spoil(answer.toString()))),
@@ -126,7 +123,7 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
     expectUnavailable(await ask('/payouts?starting_after=payout_3', key))
   })
 
-  test('within 3 s where it is slow, headers or body, and what was asked is given up', async (scope: Scope) => {
+  test('within 3 s if its headers or its body are slow, and the read is aborted', async (scope: Scope) => {
     const { store, key } = await shared
     const slow = await frontOf(scope, inject('elasticsearchUrl'))
     const { ask, logged } = await serveApi(scope, store.prefix, { url: slow.url })
@@ -143,7 +140,7 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
     expect((await ask('/payouts', key)).status).toBe(200)
   })
 
-  test('where its answer breaks off', async (scope: Scope) => {
+  test('if its response breaks off', async (scope: Scope) => {
     const { store, key } = await shared
     const front = await frontOf(scope, inject('elasticsearchUrl'))
     const { ask } = await serveApi(scope, store.prefix, { url: front.url })
@@ -154,7 +151,7 @@ describe('what Elasticsearch cannot answer is 503, never a short page', () => {
 })
 
 describe('a client', () => {
-  test('goes on from its cursor afterwards and misses nothing', async (scope: Scope) => {
+  test('continues from its cursor afterwards and misses nothing', async (scope: Scope) => {
     const { store, key } = await shared
     let broken = false
     const between = spoiling(answer => (broken ? answer.subarray(0, -1) : answer))
@@ -173,10 +170,10 @@ describe('a client', () => {
     expect(ids).toEqual(Array.from({ length: 20 }, (_, n) => `payout_${n}`))
   })
 
-  test('that goes away frees its search', async (scope: Scope) => {
+  test('that disconnects frees its search', async (scope: Scope) => {
     const { store, key } = await shared
     let ended: Promise<unknown> | undefined
-    const between = (real: Elasticsearch): Elasticsearch => ({
+    const between = (real: SearchClient): SearchClient => ({
       ...real,
       search: (_index, _body, signal) => {
         ended = new Promise(resolve => signal.addEventListener('abort', resolve))
@@ -198,7 +195,7 @@ describe('a client', () => {
   })
 })
 
-/** A server in front of Elasticsearch that passes everything on, late where it is told to. */
+/** A proxy for Elasticsearch that delays or breaks responses when the test says so. */
 const frontOf = async (scope: Scope, url: string) => {
   let how: 'nothing' | 'headers' | 'body' | 'break' = 'nothing'
   const server: Server = createServer(async (req, res) => {

@@ -1,4 +1,3 @@
-/** An API process in which an error happens that nothing listens for. */
 import { expect, test } from 'vitest'
 import { useStore } from '../support/api.ts'
 import { rejectsOnSignal, throwsOnSignal } from '../support/defects.ts'
@@ -15,7 +14,7 @@ const start = async (scope: Scope, settings: Readonly<Record<string, string>>) =
   return { api, ask }
 }
 
-test('a promise that is rejected without a listener is logged by place, counted, and the API answers on', async scope => {
+test('an unhandled rejection is logged by place and counted, and the API keeps answering', async scope => {
   const { api, ask } = await start(scope, rejectsOnSignal)
   for (let defects = 1; defects <= 3; defects++) {
     process.kill(api.pid, 'SIGUSR2')
@@ -37,7 +36,7 @@ test('a promise that is rejected without a listener is logged by place, counted,
   expect(await api.stop()).toEqual({ code: 0, signal: null })
 })
 
-test('an exception that nothing catches ends the API with exit code 70, logged by place', async scope => {
+test('an uncaught exception ends the API with exit code 70, and is logged by place', async scope => {
   const { api, ask } = await start(scope, throwsOnSignal)
   expect(await ask()).toBe(200)
   process.kill(api.pid, 'SIGUSR2')

@@ -1,7 +1,4 @@
-/**
- * What the projector refuses and what it does not: real records through the real Kafka. All are published at once, each
- * for an organization of its own, and looked at one by one.
- */
+/** Records that the projector parks or applies: all published at once to a real Kafka, then checked one by one. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
@@ -49,7 +46,7 @@ beforeAll(async () => {
   await caughtUp(projector)
 })
 
-/** What was published for a case, by its name: the record it is about, and the good one behind it. */
+/** The records of each case by its name: the record under test, and the good one behind it. */
 const cases = new Map<string, { org: string; subject: Published; next: Published }>()
 
 const publishAll = async (): Promise<void> => {
@@ -79,10 +76,7 @@ const publishAll = async (): Promise<void> => {
   }
 }
 
-/**
- * One partition full of bad events and of the longest chain; in another one, published after all of them, a single good
- * event.
- */
+/** Fills one partition with bad events and the longest chain. Then publishes one good event to another partition. */
 const publishCrowd = async (): Promise<void> => {
   const crowded = newId('org')
   const neighbour = inAnotherPartition(crowded)
@@ -103,7 +97,7 @@ const inAnotherPartition = (than: string): string => {
   }
 }
 
-/** The worst of them, over and over. */
+/** The slowest of the bad events, repeated. */
 const floodOf = (org: string): Outgoing[] => {
   const { bad } = makeBad(refusedLarge.record_undecodable['lists nested 100,000 deep'], org, topics.partitions)
   const headers = appliedLarge['10,000 headers that nobody knows']?.(org).headers ?? {}
@@ -113,7 +107,7 @@ const floodOf = (org: string): Outgoing[] => {
   )
 }
 
-/** How far the crowded partition is read, looked at after the neighbour's event is there for readers. */
+/** The position of the crowded partition when readers can see the event of the neighbour. */
 const positionOnceVisible = async (neighbour: string, crowded: string): Promise<number> => {
   const head = await storedById(indexNamed(prefix, 'reps'), `${neighbour}:rep_1`)
   expect(head).toBeDefined()
@@ -136,7 +130,7 @@ const caseNamed = (name: string) => {
   return found
 }
 
-test.for(parkCodes)('%s is tried with at least five inputs', code => {
+test.for(parkCodes)('%s is tested with at least five inputs', code => {
   const tried = refusedCases.filter(([of]) => of === code)
   expect(tried.length + (code === 'chain_too_long' ? tooLong.length : 0)).toBeGreaterThanOrEqual(5)
 })
@@ -153,7 +147,7 @@ describe.for(Object.keys(refused))('%s', code => {
   })
 })
 
-/** The next good event of the same organization is applied. */
+/** Expects the next good event of the same organization to be applied. */
 const expectApplied = async (next: Published, org: string): Promise<void> => {
   expect(await parkedAt(prefix, topics.name(next.stream), next)).toBeUndefined()
   if (next.stream === 'events') {
@@ -165,28 +159,28 @@ const expectApplied = async (next: Published, org: string): Promise<void> => {
   }
 }
 
-test.for(Object.keys(applied))('applied, not refused: %s', async name => {
+test.for(Object.keys(applied))('applied, not parked: %s', async name => {
   const { subject, next, org } = caseNamed(`applied: ${name}`)
   expect(await parkedAt(prefix, topics.name(subject.stream), subject)).toBeUndefined()
   expect(outcomes.get(subject)).toEqual({ outcome: 'applied' })
   await expectApplied(next, org)
 })
 
-test.for(Object.keys(duplicates))('a duplicate, not refused: %s', async name => {
+test.for(Object.keys(duplicates))('a duplicate, not parked: %s', async name => {
   const { subject, next, org } = caseNamed(`duplicate: ${name}`)
   expect(await parkedAt(prefix, topics.name(subject.stream), subject)).toBeUndefined()
   expect(outcomes.get(subject)).toEqual({ outcome: 'duplicate' })
   await expectApplied(next, org)
 })
 
-test('chain_too_long: payouts and payroll records of every kind but voids, after 10,000 of each', async () => {
+test('chain_too_long: payouts and payroll records of every kind except voids, after 10,000 of each', async () => {
   for (const record of tooLong) {
     const parked = await parkedAt(prefix, topics.events, record)
     expect(parked).toMatchObject({ code: 'chain_too_long', key: record.key, value: record.value })
   }
 })
 
-test('an event of another organization, published after a flood of bad ones, is visible before they are through', async () => {
+test('an event of another organization, published after a flood of bad ones, is visible before that flood is done', async () => {
   expect(crowd.isAt).toBeLessThan(crowd.endsAt)
   for (const record of crowd.flood.slice(0, 100)) {
     expect((await parkedAt(prefix, topics.events, record))?.code).toBe('record_undecodable')
@@ -194,7 +188,7 @@ test('an event of another organization, published after a flood of bad ones, is 
 })
 
 test.for(['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const)(
-  'applied, not refused: a batch compressed with %s',
+  'applied, not parked: a batch compressed with %s',
   async name => {
     const org = newId('org')
     const records = Array.from({ length: 20 }, (_, place) => repRecorded({ org_id: org, id: `rep_${place}` }))
@@ -205,7 +199,7 @@ test.for(['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const)(
   },
 )
 
-test('records of 8 MiB are applied, or kept byte for byte', async () => {
+test('records of 8 MiB are applied, or parked byte for byte', async () => {
   const org = newId('org')
   const name = (length: number) => withData(repRecorded({ org_id: org }), { extra: 'x'.repeat(length) })
   const room = RECORD_VALUE_BYTES_MAX - Buffer.byteLength(String(name(0).value))
@@ -222,11 +216,11 @@ test('records of 8 MiB are applied, or kept byte for byte', async () => {
   }
 })
 
-test('every record of all of these became what the contract says, and nothing else came into being', async () => {
+test('every record of these tests has its outcome of the contract, and no other document exists', async () => {
   await expectProjectedAsModelled(prefix, topics)
 })
 
-test('nothing of a record stands in the log, at the most talkative level', async () => {
+test('the log contains nothing of a record, even at level trace', async () => {
   await projector.stop()
   expect(projector.log()).toContain('projecting')
   expect(projector.log()).not.toMatch(/CANARY/i)

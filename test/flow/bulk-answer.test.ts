@@ -1,7 +1,4 @@
-/**
- * The real Elasticsearch answers bulk requests in just the form that is read off the text: any other would be read too,
- * at ten times the cost.
- */
+/** Bulk responses of Elasticsearch have the form that is recognized from the text: parsing costs ten times more. */
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
 import { elasticsearchConfig } from '../../projector/client-options.ts'
@@ -9,10 +6,10 @@ import { BulkAnswer } from '../../projector/elasticsearch/bulk-responses.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { pack, render } from '../../projector/flow/serialize.ts'
 import { write } from '../../projector/flow/write.ts'
-import { changeOf, refOf } from '../../projector/rules/state.ts'
+import { documentChangeOf, refOf } from '../../projector/rules/state.ts'
 import { useStore } from '../support/api.ts'
 
-test('a bulk request of which all is written, created and replaced, is read off the text of its answer', async t => {
+test('a bulk response in which all is written, created or replaced, is recognized from its text', async t => {
   const { prefix } = await useStore(t)
   const settings = { ELASTICSEARCH_URL: [inject('elasticsearchUrl')], ELASTICSEARCH_INDEX_PREFIX: prefix }
   const client = new Client(
@@ -23,8 +20,8 @@ test('a bulk request of which all is written, created and replaced, is read off 
   const said: boolean[] = []
   for (const version of [1, 2]) {
     const changes = ['a', 'b'].flatMap(id => [
-      changeOf(refOf('statements', `org_a:payout_${id}`), version, { org_id: 'org_a', seq: version, body: {} }),
-      changeOf(refOf('chains', `org_a:rep_${id}:period_1`), version, {
+      documentChangeOf(refOf('statements', `org_a:payout_${id}`), version, { org_id: 'org_a', seq: version, body: {} }),
+      documentChangeOf(refOf('chains', `org_a:rep_${id}:period_1`), version, {
         org_id: 'org_a',
         body: { payouts: [], payroll: [] },
       }),

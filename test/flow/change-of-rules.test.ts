@@ -1,7 +1,6 @@
 /**
- * A change of the rules: a generation under new ones is made beside the live one, by projectors of another version, and
- * swapped in. What was parked stays parked, whatever the new rules say. The tests stand in the order of an operator's
- * day.
+ * A change of the rules: projectors of another version make a generation under new rules beside the live one, and a
+ * swap makes it live. Parked records stay parked, whatever the new rules say. The tests depend on their order.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { positionId } from '../../schemas/stored/documents.ts'
@@ -24,7 +23,7 @@ import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics, type Published, type Topics } from '../support/topics.ts'
 
 const PARTITIONS = 3
-/** The present rules, which refuse what the next ones take, and the other way round. */
+/** The current rules and the next ones. Each refuses some payouts that the other accepts. */
 const OLD: Rules = { version: 1, parks: '"id":"payout_old' }
 const NEW: Rules = { version: 2, parks: '"id":"payout_new' }
 const file = fileScope()
@@ -61,7 +60,7 @@ const stored = async (generation: string) =>
   Object.fromEntries(
     await Promise.all(kinds.map(async kind => [kind, await allStored(`${prefix}-${generation}-${kind}`)] as const)),
   )
-/** The code of everything that is parked, by its position. */
+/** The code of every parked record, by its position. */
 const parkedIn = async (generation: string): Promise<Record<string, unknown>> =>
   Object.fromEntries((await allStored(`${prefix}-${generation}-parked`)).map(({ id, source }) => [id, source.code]))
 const positionsOf = async (generation: string): Promise<number[]> =>
@@ -82,18 +81,18 @@ const ids = async (list: string): Promise<string[]> => {
   return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id)
 }
 
-test('a projector of another version has nothing to do where no generation is of its rules, and says so', async () => {
+test('a projector with another version of the rules stops and says so if no generation has its rules', async () => {
   const refused = await startProjectorOf(file, { topics, prefix, groupId: `${prefix}-other` }, NEW)
   expect((await refused.exited).code).toBe(1)
   expect(refused.log()).toContain('"code":"rules_changed"')
   expect(refused.log()).toContain('generation g1 has version 1, this program 2')
 })
 
-/** Where the old rules refuse something, it is corrected and paid; what the new rules refuse. */
+/** The positions of the records that only the old rules, or only the new rules, refuse. */
 let refusedByOld: string
 let refusedByNew: string
 
-test('what is parked stays parked in a generation under other rules, also where these would take it', async () => {
+test('parked records stay parked in a generation under other rules, even if these would accept them', async () => {
   const [wrong, , , , refused] = await topics.publish([
     payout('payout_old1', 1),
     payout('payout_a1', 1),
@@ -123,7 +122,7 @@ test('what is parked stays parked in a generation under other rules, also where 
   expect(verified.out.toString()).toContain('payout_new1: only in g1')
 })
 
-test('it is never further than the live one, and never far behind', async () => {
+test('the new generation is never ahead of the live one, and never far behind', async () => {
   next = await startProjectorOf(file, { topics, prefix }, NEW)
   let publishing = true
   const published = (async () => {
@@ -143,7 +142,7 @@ test('it is never further than the live one, and never far behind', async () => 
   expect(await parkedIn('g2')).toEqual({ ...(await parkedIn('g1')), [refusedByNew]: 'record_undecodable' })
 })
 
-test('while the live one stands still it stands still too, and says why', async () => {
+test('while the live generation stands still, the new one stands still too and says why', async () => {
   await old.stop()
   const before = await positionsOf('g2')
   await topics.publish([payout('payout_old2', 3)])
@@ -156,7 +155,7 @@ test('while the live one stands still it stands still too, and says why', async 
   expect(next.exit()).toBeUndefined()
 })
 
-test('made live it decides by itself, also where no projector of the old rules runs any more', async () => {
+test('once live, the new generation decides on its own, even without a projector of the old rules', async () => {
   const began = performance.now()
   const ran = await projection('swap', 'g2', '--force', 'new rules')
   expect(ran, ran.said).toMatchObject({ code: 0 })
@@ -173,7 +172,7 @@ test('made live it decides by itself, also where no projector of the old rules r
   expect(await ids('payouts')).toContain('payout_c1')
 })
 
-test('a generation of the same rules made beside it has the same parked positions', async () => {
+test('a generation of the same rules, made beside it, has the same parked positions', async () => {
   const ran = await rebuildUnder(file, { topics, prefix }, NEW)
   expect(ran, ran.log).toMatchObject({ code: 0 })
   await caughtUp(next)
@@ -183,14 +182,14 @@ test('a generation of the same rules made beside it has the same parked position
   expect(await parkedIn('g3')).toHaveProperty([refusedByOld], 'record_undecodable')
 })
 
-test('going back to where something would no longer be parked needs a reason', async () => {
+test('a rollback to a generation that applies parked records needs a reason', async () => {
   old = await startProjectorOf(file, { topics, prefix }, OLD)
   const [refused] = await topics.publish([payout('payout_new2', 4)])
   await caughtUp(old)
   await caughtUp(next)
   const ran = await projection('rollback')
   expect(ran.code).toBe(1)
-  // The one that the old rules took, too: it is shown by the old ones, and no list of the new ones has it.
+  // The old rules applied both: g1 lists them, and g2 does not.
   for (const id of [refusedByNew, idOf(refused as Published)]) expect(ran.said).toContain(id)
   expect(ran.said).toContain('2 of what g2 parked is applied in g1')
   expect(await roles()).toMatchObject({ g2: ['live'] })
@@ -199,7 +198,7 @@ test('going back to where something would no longer be parked needs a reason', a
   expect(await ids('payouts')).toContain('payout_new2')
 })
 
-test('what takes over the parked positions of one that is live no more cannot be made live, and that one cannot be dropped', async () => {
+test('a generation that follows one that is not live cannot be made live, and the followed one cannot be dropped', async () => {
   expect(await projection('drop', 'g2')).toMatchObject({ code: 1, said: expect.stringContaining('g3 takes over') })
   const swapped = await projection('swap', 'g3', '--force', 'anyway')
   expect(swapped).toMatchObject({ code: 1, said: expect.stringContaining('drop it, and make one beside g1') })

@@ -1,4 +1,4 @@
-/** A spare generation is damaged: the live one goes on, at every start too, and what is wrong is said. */
+/** A spare generation is damaged. The live one continues, also after each start, and the damage is reported. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
@@ -37,7 +37,7 @@ const projection = async (...args: string[]): Promise<Ran> => {
 const publish = async (): Promise<void> => {
   await topics.publish([repRecorded({ org_id: org, id: `rep_${++published}` })])
 }
-/** Something fresh is published, and readers see it. */
+/** Publishes a new record and waits until readers see it. */
 const expectFresh = async (): Promise<void> => {
   await publish()
   await eventually(async () => {
@@ -61,7 +61,7 @@ const restart = async (scope: Scope): Promise<void> => {
   projector = await startProjector(scope, { topics, prefix })
 }
 
-test('a spare generation whose documents are others stops alone, is tried again, and goes on once that is mended', async () => {
+test('a spare generation with wrong documents stops alone, is retried, and continues once it is repaired', async () => {
   // The next version of the document, as another program would write it.
   await projector.stop()
   const next = published + 1
@@ -86,7 +86,7 @@ test('a spare generation whose documents are others stops alone, is tried again,
   await eventually(isKeptUp, { within: 90_000 })
 })
 
-test('one that lost an index stops alone, also at every start', async () => {
+test('a spare generation that lost an index stops alone, at every start', async () => {
   await call('DELETE', `/${prefix}-g2-payouts`)
   await restart(file)
   await expectFailed('index_missing')
@@ -94,7 +94,7 @@ test('one that lost an index stops alone, also at every start', async () => {
   expect(projector.exit()).toBeUndefined()
 })
 
-test('one that lost its positions, or all that is said of it, stops alone', async t => {
+test('a spare generation that lost its positions or its identity stops alone', async t => {
   const control = indexNamed(prefix, 'control')
   for (const id of ['position:g2:0', 'generation:g2']) {
     const document = await storedById(control, id)
@@ -106,7 +106,7 @@ test('one that lost its positions, or all that is said of it, stops alone', asyn
   }
 })
 
-test('one that is made live although it failed stops the projector, as the live one', async () => {
+test('a failed generation that is made live stops the projector', async () => {
   const control = indexNamed(prefix, 'control')
   const live = (await storedById(control, 'live')) as { body: object }
   await store(control, 'live', { ...live, body: { ...live.body, generation: 'g2', previous: 'g1', floor: [0] } })

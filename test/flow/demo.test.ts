@@ -1,4 +1,4 @@
-/** The demo as a newcomer runs it, on the services of all tests; and that it notices what is wrong. */
+/** The demo as a newcomer runs it, on the shared services, and its detection of wrong answers. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { expectedOf } from '../../demo/data/expected.ts'
 import { type DemoParts, runDemo } from '../../demo/demo.ts'
 import { removeIndices, removeTopics } from '../../demo/run/cleanup.ts'
 import { install, namesFor } from '../../demo/run/installation.ts'
-import { readCounts, untilCaughtUp } from '../../demo/run/projector-admin.ts'
+import { readCounts, waitUntilCaughtUp } from '../../demo/run/projector-admin.ts'
 import { isAlive } from '../../services/run-program.ts'
 
 const services = { KAFKA_BROKERS: inject('kafkaBrokers'), ELASTICSEARCH_URL: inject('elasticsearchUrl') }
@@ -40,7 +40,7 @@ test('npm run demo -- --once ends with 0, and leaves no process, file, topic or 
   expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
 })
 
-test('a Ctrl-C in the middle ends it with 130 and nothing left behind', { timeout: 3 * minutes }, async () => {
+test('Ctrl-C in the middle ends the demo with 130, and leaves nothing behind', { timeout: 3 * minutes }, async () => {
   const demo = await startDemo()
   await demo.line('publishing: ')
   expect(await readdir(demo.folder)).toHaveLength(1)
@@ -50,7 +50,7 @@ test('a Ctrl-C in the middle ends it with 130 and nothing left behind', { timeou
   expect(await readdir(demo.folder)).toEqual([])
 })
 
-test('killed, it takes its projector, its API and its files with it', { timeout: 3 * minutes }, async () => {
+test('a killed demo takes its projector, its API and its files with it', { timeout: 3 * minutes }, async () => {
   const demo = await startDemo()
   await demo.line('API runs')
   const processes = await processesOf(demo.pid)
@@ -64,7 +64,7 @@ test('killed, it takes its projector, its API and its files with it', { timeout:
   )
 })
 
-test('a projector that dies ends it with 1, the end of its log and nothing left behind', {
+test('the death of its projector ends the demo with 1 and shows the end of the log; nothing is left behind', {
   timeout: 3 * minutes,
 }, async () => {
   const demo = await startDemo()
@@ -76,7 +76,7 @@ test('a projector that dies ends it with 1, the end of its log and nothing left 
   expect(await readdir(demo.folder)).toEqual([])
 })
 
-test('what the API returns otherwise than expected is named', { timeout: 3 * minutes }, async () => {
+test('an answer of the API that differs from the expected one is named', { timeout: 3 * minutes }, async () => {
   const said: string[] = []
   const differences = await runDemo(
     { seed: 3, once: true, years: 1, pulse: 2 },
@@ -95,7 +95,7 @@ test('what the API returns otherwise than expected is named', { timeout: 3 * min
   expect(said.join('\n')).toContain('DIFFERENCES between what was published and what the API returned')
 })
 
-test('what docs/publishing.md publishes is read, and sent again it is all duplicates', {
+test('the API returns what docs/publishing.md publishes; published again, all records are duplicates', {
   timeout: minutes,
 }, async () => {
   const { signal } = new AbortController()
@@ -126,7 +126,7 @@ test('what docs/publishing.md publishes is read, and sent again it is all duplic
     })
     expect(stdout).toMatch(/^published 5 records/)
   }
-  await untilCaughtUp(projectorAdmin, 10, () => {}, signal)
+  await waitUntilCaughtUp(projectorAdmin, 10, () => {}, signal)
 
   expect(await readCounts(projectorAdmin, signal)).toEqual({ applied: 5, duplicate: 5, parked: 0 })
   const reader = createApiReader(base, 'example_key_for_reading_only', signal)
@@ -135,16 +135,16 @@ test('what docs/publishing.md publishes is read, and sent again it is all duplic
   expect(replaced.body.data).toMatchObject({ net_amount: '618.75', superseded_by_id: 'payout_Second' })
 })
 
-test('an option it does not know, and a setting that is wrong, are said in one message', async () => {
+test('an unknown option or a wrong setting is reported in one message', async () => {
   const unknown = await startDemo('--twice')
   expect(await unknown.ended).toBe(1)
   expect(unknown.output.join('\n')).toContain('--twice')
   const wrong = await startDemo('--seed', 'x')
   expect(await wrong.ended).toBe(1)
-  expect(wrong.output).toEqual(['--seed: expected a whole number to 999999, got x'])
+  expect(wrong.output).toEqual(['--seed: expected a whole number from 0 to 999999, got x'])
 })
 
-/** As `npm run demo` does it, with a temporary folder of its own. */
+/** Starts the demo like `npm run demo`, with its own temporary folder. */
 const startDemo = async (...args: string[]) => {
   const folder = await mkdtemp(join(tmpdir(), 'commission-test-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -161,7 +161,7 @@ const startDemo = async (...args: string[]) => {
   return { pid: child.pid, folder, output, ended, line, kill: (signal: NodeJS.Signals) => child.kill(signal) }
 }
 
-/** The processes that a process has started and that still run. */
+/** The running child processes of a process. */
 const processesOf = async (parent: number | undefined): Promise<{ pid: number; command: string }[]> => {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='])
   const lines = stdout.split('\n').map(line => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))

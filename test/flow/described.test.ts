@@ -1,4 +1,4 @@
-/** Whole walks through a proxy that holds each request and answer against the API's own description. */
+/** Whole walks through a proxy that validates each request and answer against the OpenAPI document of the API. */
 import { expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'
@@ -6,7 +6,7 @@ import { startValidatingProxy } from '../support/validating-proxy.ts'
 
 const scope = fileScope()
 
-test('whole walks and every refusal keep the description, as another library reads it', async () => {
+test('whole walks and every refusal match the OpenAPI document, as another library reads it', async () => {
   const store = await useStore(scope)
   const org = 'org_described'
   const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, place) => `${prefix}_${place}`)
@@ -64,7 +64,7 @@ test('whole walks and every refusal keep the description, as another library rea
   expect(proxy.seen.size).toBeGreaterThanOrEqual(16)
 })
 
-test('an answer that does not keep the description is noticed', async t => {
+test('an answer that does not match the OpenAPI document is detected', async t => {
   const store = await useStore(t)
   store.payout('org_described', 1, { id: 'payout_1' })
   await store.publish('org_described', 2)

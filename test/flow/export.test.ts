@@ -1,7 +1,4 @@
-/**
- * `npm run projection -- export` and `totals`, as an analyst runs them, on a random stream. The seed is printed;
- * FLOW_SEED sets it.
- */
+/** `npm run projection -- export` and `totals` on a random stream. Prints its seed; FLOW_SEED sets it. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cp, rename } from 'node:fs/promises'
@@ -56,14 +53,14 @@ const itemsIn = (name: string, of: string): Item[] =>
 const everyFile = (name: string): Record<string, string> =>
   Object.fromEntries(readdirSync(inFolder(name)).map(of => [of, read(name, of)]))
 
-/** A moment about in the middle. */
+/** A change about in the middle of the history. */
 const middle = (): ModelChange => {
   const changes = model.changes(org)
   return changes[Math.floor(changes.length / 2)] as ModelChange
 }
 const names = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 
-test('an export as of a change has what the lists have then, a line each, and a manifest that adds up to it', async () => {
+test('an export as of a change has the records of the lists at that change, one per line, and a manifest with their sums', async () => {
   const { id, seq } = middle()
   expect(await exportInto('then', '--as-of', id)).toMatchObject({ code: 0 })
   const view = model.view(org, seq + 1)
@@ -95,12 +92,12 @@ test('an export as of a change has what the lists have then, a line each, and a 
   }
 })
 
-test('the same moment gives the same bytes, also from an export that was cut off', async () => {
+test('the same moment gives the same bytes, even from an interrupted export', async () => {
   const { id } = middle()
   await exportInto('again', '--as-of', id)
   expect(everyFile('again')).toEqual(everyFile('then'))
 
-  // As a kill leaves it: payouts begun, the last line not whole, and nothing behind.
+  // As after a kill: payouts have a partial last line, and the files after them are missing.
   await cp(inFolder('then'), inFolder('cut'), { recursive: true })
   for (const of of ['manifest.json', 'statements.ndjson', 'payroll_files.ndjson']) rmSync(join(inFolder('cut'), of))
   const partial = join(inFolder('cut'), 'payouts.ndjson.partial')
@@ -111,12 +108,12 @@ test('the same moment gives the same bytes, also from an export that was cut off
     join(inFolder('cut'), 'manifest.partial.json'),
     JSON.stringify({ organization: org, as_of: id, rules_version: 2 }),
   )
-  // Without saying of which moment: that is known.
+  // Without a moment: the partial manifest has it.
   expect(await exportInto('cut')).toMatchObject({ code: 0 })
   expect(everyFile('cut')).toEqual(everyFile('then'))
 })
 
-test('an export that is there is looked at and left, and one of something else is not written over', async () => {
+test('a finished export is checked and kept, and an export of another moment or organization is not overwritten', async () => {
   const { id } = middle()
   const before = everyFile('again')
   expect(await exportInto('again', '--as-of', id)).toMatchObject({ code: 0, said: expect.stringContaining('already') })
@@ -134,10 +131,10 @@ test('an export that is there is looked at and left, and one of something else i
   expect(of(await exportInto('again', '--as-of', id))).toEqual([1, expect.stringContaining('reps.ndjson')])
 })
 
-test('where the disk is full an export says which file it cannot write, and goes on once there is room', async () => {
+test('on a full disk an export names the file that it cannot write, and continues once there is room', async () => {
   const { id } = middle()
   const args = ['projection', 'export', '--org', org, '--as-of', id, '--out', inFolder('full')]
-  // A file may not be longer than so many blocks: what is written beyond that fails as it does on a full disk.
+  // `ulimit -f` limits the size of a file: a longer write fails as on a full disk.
   const limited = ['-c', 'ulimit -f 4 && exec "$@"', 'sh', process.execPath, 'commands/main.ts', ...args]
   const cwd = join(import.meta.dirname, '..', '..')
   const full = spawnSync('/bin/sh', limited, { cwd, env: commandSettings(topics, prefix), encoding: 'utf8' })
@@ -148,7 +145,7 @@ test('where the disk is full an export says which file it cannot write, and goes
   expect(everyFile('full')).toEqual(everyFile('then'))
 })
 
-test('what another organization changed, and what nobody did, is no moment', async () => {
+test('a change of another organization, an unknown id or a future instant is not a moment', async () => {
   const theirs = model.changes(neighbour).findLast(({ id }) => !model.changes(org).some(change => change.id === id))
   for (const moment of [theirs?.id ?? '', 'payout_nobody', '9999-01-01T00:00:00Z']) {
     const ran = await exportInto('never', '--as-of', moment)
@@ -165,7 +162,7 @@ test('what another organization changed, and what nobody did, is no moment', asy
   }
 })
 
-test('without a moment it is as of the last change, and Parquet tables have the same, lines and steps of their own', async () => {
+test('the default moment is the last change; Parquet tables have the same records, and separate lines and steps', async () => {
   const ran = await exportInto('now', '--parquet', '--json')
   expect(ran.code).toBe(0)
   const manifest = JSON.parse(ran.out.toString()) as Manifest
@@ -197,7 +194,7 @@ test('without a moment it is as of the last change, and Parquet tables have the 
   )
 })
 
-test('totals are shown as a table, as JSON and as a picture', async () => {
+test('totals are available as a table, as JSON and as a picture', async () => {
   const { id, seq } = middle()
   const view = model.view(org, seq + 1)
   const svg = inFolder('totals.svg')

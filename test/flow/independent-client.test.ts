@@ -1,6 +1,4 @@
-/**
- * A client that others wrote for APIs with `{data, has_more}` and `starting_after`, told where this one is: Stripe's.
- */
+/** The client of Stripe, written for APIs with `{data, has_more}` and `starting_after`, reads our lists. */
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
@@ -36,7 +34,7 @@ const shared = (async () => {
   return { client, expected }
 })()
 
-/** A list as that client has its own, but for the path. */
+/** A list resource of the Stripe client with a path of ours. */
 class List extends Stripe.StripeResource {
   all(path: string, limit: number): AsyncIterable<{ id: string }> {
     return this._makeRequest('GET', `/api/v1/${path}`, { limit }, undefined, { methodType: 'list' }) as never
@@ -51,7 +49,7 @@ test.each([
   ['reps', 7],
   ['periods', 50],
   ['payroll_files', 59],
-] as const)('%s, %i a page: each record exactly once', async (path, limit) => {
+] as const)('%s with %i per page: each record exactly once', async (path, limit) => {
   const { client, expected } = await shared
   const ids: string[] = []
   for await (const { id } of new List(client as never).all(path, limit)) ids.push(id)

@@ -1,7 +1,4 @@
-/**
- * `npm run keys`, as an operator runs it, beside a projector and two APIs. The tests stand in the order of an
- * operator's day.
- */
+/** `npm run keys`, as an operator runs it, beside a projector and two APIs. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
@@ -35,7 +32,7 @@ const ask = async ({ url }: Api, key: string) =>
     text: await answer.text(),
   }))
 
-test('a key that was made is taken by every API at once, and its text is nowhere but on standard output', async () => {
+test('a new key works at once on every API, and its text is only on standard output', async () => {
   const ran = await keys('create', '--org', org, '--name', 'Payroll export')
   expect(ran).toMatchObject({ code: 0, said: expect.stringContaining('only time') })
   const key = ran.out.toString().trimEnd()
@@ -58,14 +55,14 @@ test('a key that was made is taken by every API at once, and its text is nowhere
   for (const text of [stored, ran.said, projector.log(), ...apis.map(api => api.log())]) expect(text).not.toContain(key)
 })
 
-test('as JSON the key is a field; without the permission to read it is known and may nothing', async () => {
+test('with --json the key is a field; a key without the read permission is known but may not read', async () => {
   const ran = await keys('create', '--org', org, '--name', '', '--no-read', '--json')
   const [answer] = jsonLines(ran)
   expect(answer).toMatchObject({ org_id: org, name: '', permissions: [] })
   for (const api of apis) expect((await ask(api, String(answer?.key))).status).toBe(403)
 })
 
-test('the list tells of each key what it may, and of other organizations nothing', async () => {
+test('the list shows the permissions of each key, and nothing of other organizations', async () => {
   const listed = jsonLines(await keys('list', '--org', org, '--json'))
   expect(listed).toHaveLength(2)
   expect(listed).toContainEqual({ id: made.id, org_id: org, permissions: ['read'], revoked: false })
@@ -74,7 +71,7 @@ test('the list tells of each key what it may, and of other organizations nothing
   expect(await keys('list', '--org', newId('org'))).toMatchObject({ code: 0, said: expect.stringContaining('0 of 0') })
 })
 
-test('a key that is revoked is refused by every API within five seconds, as one that never was', async () => {
+test('every API refuses a revoked key within five seconds, with the answer for an unknown key', async () => {
   const asked = await Promise.all(apis.map(api => ask(api, made.key)))
   expect(asked.map(({ status }) => status)).toEqual([200, 200])
   expect(await keys('revoke', '--org', org, '--id', made.id)).toMatchObject({ code: 0 })
@@ -94,7 +91,7 @@ test('a key that is revoked is refused by every API within five seconds, as one 
   })
 })
 
-test('a key that is none, another topic and a place where nothing is projected are refused, and nothing is published', async () => {
+test('an unknown key, a wrong topic or an empty projection is refused, and nothing is published', async () => {
   const before = await topics.admin.fetchTopicOffsets(topics.apiKeys)
   const settings = commandSettings(topics, prefix)
   const [unknown, elsewhere, nothing] = await Promise.all([
@@ -116,7 +113,7 @@ test('a key that is none, another topic and a place where nothing is projected a
   expect(await topics.admin.fetchTopicOffsets(topics.apiKeys)).toEqual(before)
 })
 
-test('a key that the projector has not come to is not made a second time: its text is shown, and what to do is said', async () => {
+test('a key that the projector has not read yet is not created twice: the command shows its text and what to do', async () => {
   await projector.stop()
   const ran = await keys('create', '--org', org, '--name', 'Late', '--wait', '1')
   expect([ran.code, ran.said]).toEqual([1, expect.stringContaining('do not make another one')])

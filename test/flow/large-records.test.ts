@@ -1,7 +1,6 @@
 /**
- * Commands that read what is stored, on records as large as may be: payouts of 10,000 lines and parked records of 8
- * MiB, in a heap of 512 MB, which is less than all of them have together. The documents are written as the projector
- * writes them, without one.
+ * Commands on the largest records: payouts of 10,000 lines and parked records of 8 MiB. The heap is 512 MB, less than
+ * all records together. The test writes the documents in the form of the projector.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,11 +13,11 @@ import { createStore, type Store } from '../support/documents.ts'
 import { fileScope } from '../support/scope.ts'
 
 const HEAP_MB = 512
-/** What is resident besides the heap: answers as they come, and Node itself. */
+/** Limit of resident memory: the heap, plus responses in flight and Node itself. */
 const RESIDENT_MB = 700
 const PAYOUTS = 16
 const PARKED = 28
-/** Of the payouts, those of one rep and period. */
+/** The number of payouts of one rep and period. */
 const CHAINED = 5
 const chained = Array.from({ length: CHAINED }, (_, at) => `payout_${at}`)
 const TOPIC = 'commission.events'
@@ -27,7 +26,7 @@ const file = fileScope()
 const org = 'org_large'
 const stores: Store[] = []
 
-/** A parked record of 8 MiB, as base64. */
+/** The value of a parked record of 8 MiB, in base64. */
 const value = 'QUJD'.repeat(Math.ceil(RECORD_VALUE_BYTES_MAX / 3))
 const lines = (first: string) =>
   Array.from({ length: LINE_ITEMS_MAX }, (_, at) => ({
@@ -46,7 +45,7 @@ const fill = async (store: Store): Promise<void> => {
     await store.flush()
   }
   store.payroll(org, 60, 'payroll_1', '1.00')
-  // Each replaces the one before; the chain says so.
+  // Each payout supersedes the one before, and the chain lists them.
   for (const [at, id] of chained.entries()) {
     const replaced = chained[at + 1]
     const next = replaced === undefined ? undefined : { until: 71 + at, by: replaced }
@@ -82,13 +81,11 @@ beforeAll(async () => {
   const prefix = stores[0]?.prefix ?? ''
   stores.push(await createStore(url, { partitions: 1, prefix, generation: 'g2' }))
   file.onTestFinished(async () => void (await Promise.all(stores.map(store => store.remove()))))
-  // One after the other: Elasticsearch takes few bytes of such documents at a time.
+  // One store after the other: Elasticsearch accepts only few bytes of such documents at a time.
   for (const store of stores) await fill(store)
 }, 300_000)
 
-/**
- * Runs a command in little memory. @returns how it ended, what it wrote, and the most memory that it ever had, in MiB
- */
+/** Runs a command in little memory. @returns its exit code, its output, and its peak memory in MiB */
 const run = async (...args: string[]) => {
   const env = {
     ELASTICSEARCH_URL: inject('elasticsearchUrl'),
@@ -116,26 +113,26 @@ const peakOf = (pid: number | undefined): number => {
   try {
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024)
   } catch {
-    // It has ended.
+    // The process has ended.
     return 0
   }
 }
 const within = { timeout: 300_000 }
 
-test('large records are verified, and found equal, in less memory than they have together', within, async () => {
+test('verify finds large records equal, in less memory than they have together', within, async () => {
   const { code, out, said } = await run('verify', 'g1', 'g2')
   expect([code, said], said).toEqual([0, expect.stringContaining('equal: 1 organizations')])
   expect(out).toContain(`${PAYOUTS} payouts`)
   expect(out).toContain(`${PARKED} parked`)
 })
 
-test('a payout of 10,000 lines is explained, and so is what replaced it', within, async () => {
+test('explain shows a payout of 10,000 lines with its whole chain', within, async () => {
   const { code, out } = await run('explain', 'payout_1', '--org', org, '--json')
   expect(code).toBe(0)
   expect(JSON.parse(out).steps.map(({ payout }: { payout: string }) => payout)).toEqual(chained)
 })
 
-test('large records that differ are found by verify and by diff, few in memory at a time', within, async () => {
+test('verify and diff find large records that differ, with few of them in memory', within, async () => {
   const [, other] = stores
   if (other === undefined) throw new Error('there are two')
   for (const at of [3, 5]) await park(other, at, `R${value.slice(1)}`)

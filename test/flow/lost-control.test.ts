@@ -1,7 +1,4 @@
-/**
- * The control index is lost after the first generation was dropped, as operators are told to: nothing is made anew in
- * silence.
- */
+/** The control index is lost after the first generation was dropped. Nothing is created again unnoticed. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'

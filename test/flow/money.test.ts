@@ -1,6 +1,4 @@
-/**
- * Amounts whose characters anything that calculates would change, from Kafka to HTTP: the same characters everywhere.
- */
+/** Amounts that any calculation would change keep the same characters from Kafka to HTTP. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Client, createClient } from '../support/client.ts'
 import {
@@ -97,7 +95,7 @@ test.for(amounts.map((amount, place) => [amount, place] as const))(
   },
 )
 
-test('in the bytes of an answer every amount is a text', async () => {
+test('every amount in the bytes of an answer is a string', async () => {
   for (const path of ['/payouts?limit=200', '/payroll_files?limit=200', '/statements/payout_2a']) {
     const { text } = await client.ask(path)
     const found = [...text.matchAll(/"(?:net_|earned_|output_)?amount":(.)/g)].map(([, first]) => first)

@@ -1,7 +1,4 @@
-/**
- * `npm run parked`, as an operator runs it, on records that a projector parked: what it shows, and what it publishes
- * again. The tests stand in the order of an operator's day: the later ones build on the earlier.
- */
+/** `npm run parked`, as an operator runs it, on records that a projector parked. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { commandSettings, jsonLines, publishAgainAfter, type Ran, readHere, runCommand } from '../support/commands.ts'
@@ -29,7 +26,7 @@ const other = newId('org')
 let topics: Topics
 let prefix: string
 let projector: Projector
-/** What was parked, by what it is called here. */
+/** The parked records, by their names in this test. */
 let parked: Record<keyof ReturnType<typeof badOnes>, Published>
 
 const payout = (data: Partial<Parameters<typeof payoutCalculated>[0]>): Outgoing =>
@@ -38,7 +35,7 @@ const payout = (data: Partial<Parameters<typeof payoutCalculated>[0]>): Outgoing
 const badOnes = (partitions: number) => {
   const elsewhere = (partitionOf(org, partitions) + 1) % partitions
   return {
-    // The screen of whoever looks at it is not the publisher's to clear.
+    // A publisher must not be able to clear the screen of the person who looks at the record.
     undecodable: { ...repRecorded({ org_id: org }), value: '\u001b[2J\u0007CANARY \u202e' },
     notText: { ...repRecorded({ org_id: org }), value: Buffer.from([0xff, 0xfe, 0x00]) },
     noValue: { ...repRecorded({ org_id: org }), value: null },
@@ -76,10 +73,10 @@ const position = ({ stream, partition, offset }: Pick<Published, 'stream' | 'par
 
 const run = (...args: string[]): Promise<Ran> => runCommand(['parked', ...args], commandSettings(topics, prefix))
 const again = (...args: string[]): Promise<Ran> => run('publish-again', '--json', ...args)
-/** What only reads, without a process of its own. */
+/** Runs a command that only reads, in this process. */
 const read = (...args: string[]): Promise<Ran> => readHere(['parked', ...args], prefix)
 
-test('list and count find by code, organization, type, topic and partition, in order and up to a limit', async () => {
+test('list and count filter by code, organization, type, topic and partition, in order and up to a limit', async () => {
   const list = async (...args: string[]) => jsonLines(await read('list', '--json', ...args)).map(line => line.position)
   const [all, newest, two, unknown, both, ofOther, keys, inPartition, payouts, counts, none] = await Promise.all([
     list(),
@@ -118,7 +115,7 @@ test('list and count find by code, organization, type, topic and partition, in o
   expect(none.out.toString()).toBe('0  in all\n')
 })
 
-test('show gives a record whole: for a person without a character that moves the cursor, for a script, and byte for byte', async () => {
+test('show gives a whole record: as text without control characters, as JSON, and byte for byte', async () => {
   const [text, hex, none, json, raw, unknown] = await Promise.all([
     read('show', position(parked.undecodable)),
     read('show', position(parked.notText)),
@@ -143,7 +140,7 @@ test('show gives a record whole: for a person without a character that moves the
   expect(unknown).toMatchObject({ code: 1, said: `${position({ ...parked.first, offset: 0 })} is not parked\n` })
 })
 
-test('a dry run says what would become of each, in order, and publishes nothing', async () => {
+test('a dry run forecasts the outcome of each record, in order, and publishes nothing', async () => {
   const before = await countInKafka(topics)
   const [all, alone] = await Promise.all([again('--all'), again(position(parked.ofOther), '--force')])
   const outcomes = new Map(jsonLines(all).map(({ position, outcome, reason }) => [position, { outcome, reason }]))
@@ -164,12 +161,12 @@ test('a dry run says what would become of each, in order, and publishes nothing'
   })
   expect(all.code).toBe(3)
   expect(all.said).toContain('dry run')
-  // No force helps against the rules.
+  // --force cannot override the rules.
   expect(jsonLines(alone)).toMatchObject([{ outcome: 'refused', reason: 'rep_unknown' }])
   expect(await countInKafka(topics)).toBe(before)
 })
 
-test('once the rep is recorded, what was parked for it is published again in order, as it was, and applied', async () => {
+test('once the rep is recorded, its parked records are published again unchanged, in order, and applied', async () => {
   await topics.publish([repRecorded({ org_id: org, id: 'rep_9' })])
   const ran = await again('--code', 'rep_unknown', '--org', org, '--publish')
   const lines = jsonLines(ran)
@@ -190,7 +187,7 @@ test('once the rep is recorded, what was parked for it is published again in ord
   expect(headers).toEqual({ ...Object.fromEntries(sent), 'x-y': [Buffer.from('1'), Buffer.from('2')] })
 })
 
-test('doing it twice is harmless: what is there already is passed over', async () => {
+test('publish-again is idempotent: it skips records that are already applied', async () => {
   const before = await countInKafka(topics)
   const ran = await again('--code', 'rep_unknown', '--org', org, '--publish')
   expect(jsonLines(ran)).toMatchObject([{ outcome: 'already_there' }, { outcome: 'already_there' }])
@@ -198,7 +195,7 @@ test('doing it twice is harmless: what is there already is passed over', async (
   expect(await countInKafka(topics)).toBe(before)
 })
 
-test('a record from a wrong partition goes into the right one; a key’s revocation after its creation is applied', async () => {
+test('a record from a wrong partition goes to the right one; a revocation after the creation of its key is applied', async () => {
   await topics.publish([keyCreated({ org_id: org, id: 'key_9' })])
   const ran = await again(position(parked.revocation), position(parked.misplaced), '--publish')
   expect(jsonLines(ran)).toEqual(
@@ -215,7 +212,7 @@ test('a record from a wrong partition goes into the right one; a key’s revocat
 test.each([
   ['older', 'rep', 'reps', 'rep_2'],
   ['olderPeriod', 'period', 'periods', 'period_2'],
-] as const)('%s: an older %s is put over a newer one only by force', async (which, _, kind, id) => {
+] as const)('%s: an older %s replaces a newer one only with --force', async (which, _, kind, id) => {
   const nameNow = async (): Promise<unknown> => {
     const versions = await allStored(indexNamed(prefix, kind))
     const current = versions.find(
@@ -235,7 +232,7 @@ test.each([
   expect(jsonLines(await again(position(parked[which])))).toMatchObject([{ outcome: 'already_there' }])
 })
 
-test('what cannot be sent as it was is refused: a header without a value or with a name that is not UTF-8, bytes too large to be kept', async () => {
+test('a record that cannot be sent unchanged is refused: a header without a value or not in UTF-8, or bytes not kept', async () => {
   const index = indexNamed(prefix, 'parked')
   const { body, ...fields } = (await storedById(index, position(parked.ofOther))) as { body: { headers: unknown[] } }
   const spoiled = [
@@ -252,7 +249,7 @@ test('what cannot be sent as it was is refused: a header without a value or with
   expect(shown.out.toString()).toContain('header not UTF-8: 78ff')
 })
 
-test('where somebody else is quicker, it says what became of each: parked again, or a duplicate', async () => {
+test('if another publisher is faster, the outcome of each record is shown: parked again, or a duplicate', async () => {
   const [beaten, repeated] = [payout({ id: 'payout_e', rep_id: 'rep_8' }), payout({ id: 'payout_f', rep_id: 'rep_7' })]
   const late = await topics.publish([beaten, repeated])
   await topics.publish([7, 8].map(n => repRecorded({ org_id: org, id: `rep_${n}` })))
@@ -268,7 +265,7 @@ test('where somebody else is quicker, it says what became of each: parked again,
   ])
 })
 
-test('without a projector that keeps up nothing is foreseen, and nothing sent', async () => {
+test('without a projector that keeps up, nothing is forecast and nothing is sent', async () => {
   await projector.stop()
   await topics.publish([repRecorded({ org_id: org, id: 'rep_5' })])
   const before = await countInKafka(topics)
@@ -277,7 +274,7 @@ test('without a projector that keeps up nothing is foreseen, and nothing sent', 
   expect([ran.out.length, await countInKafka(topics)]).toEqual([0, before])
 })
 
-test('against another topic, or where nothing is projected, it does nothing', async () => {
+test('with another topic, or where nothing is projected, it does nothing', async () => {
   const settings = commandSettings(topics, prefix)
   const [elsewhere, nothing, unknownTopic] = await Promise.all([
     runCommand(['parked', 'publish-again', '--all', '--publish'], {
@@ -296,7 +293,7 @@ test('against another topic, or where nothing is projected, it does nothing', as
   expect(unknownTopic.code).toBe(1)
 })
 
-test('nothing of a record is said beside what was asked for', async () => {
+test('messages contain nothing of a record; only the requested output does', async () => {
   const ran = await Promise.all([run('list'), run('show', position(parked.first)), again('--all', '--wait', '1')])
   for (const said of [projector.log(), ...ran.map(({ said }) => said)]) {
     expect(said).not.toMatch(/CANARY/)

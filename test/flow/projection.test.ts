@@ -1,7 +1,4 @@
-/**
- * `npm run projection`, as an operator runs it, beside a projector, an API and its clients. The tests stand in the
- * order of an operator's day.
- */
+/** `npm run projection`, as an operator runs it, beside a projector and an API. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
@@ -53,7 +50,7 @@ const everything = async (generation: string) =>
     await Promise.all(kinds.map(async kind => [kind, await allStored(`${prefix}-${generation}-${kind}`)] as const)),
   )
 
-test('there is one generation at first: its status says how far each partition is, and what was parked', async () => {
+test('at first there is one generation; its status shows the position of each partition and the parked records', async () => {
   expect(await roles()).toEqual({ g1: ['live'] })
   const [status] = jsonLines(await projection('status', '--json'))
   const partitions = status?.partitions as { position: number; end: number; lag: number; included_up_to: string }[]
@@ -71,7 +68,7 @@ test('there is one generation at first: its status says how far each partition i
   expect((await projection('status', '--generation', 'g9')).said).toContain('there is no generation g9')
 })
 
-test('a rebuild that is killed goes on where it was, and ends with the very same documents', async () => {
+test('a rebuild that was killed continues where it stopped, and ends with the same documents', async () => {
   const slow = startProcess(file, 'commands/main.ts', settings(), {
     parameters: ['projection', 'rebuild', '--max-rate', '100'],
   })
@@ -86,7 +83,7 @@ test('a rebuild that is killed goes on where it was, and ends with the very same
 
   await publish(stream.take(100))
   const ran = await projection('rebuild', '--json')
-  expect(ran, ran.said).toMatchObject({ code: 0, said: expect.stringContaining('going on with g2') })
+  expect(ran, ran.said).toMatchObject({ code: 0, said: expect.stringContaining('continuing with g2') })
   expect(jsonLines(ran)).toEqual([{ generation: 'g2', live: 'g1' }])
   await eventually(() =>
     expect(projector.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
@@ -97,7 +94,7 @@ test('a rebuild that is killed goes on where it was, and ends with the very same
   expect(await everything('g2')).toEqual(await everything('g1'))
 })
 
-test('what was not found equal is not made live; a wrong document is found, by its id and field', async () => {
+test('a generation is not made live until it was found equal; verify finds a wrong document by id and field', async () => {
   expect(await projection('swap', 'g2')).toMatchObject({ code: 1, said: expect.stringContaining('verify g1 g2') })
   const [payout] = await allStored(`${prefix}-g2-payouts`)
   const { id = '', version = 0, source = {} } = payout ?? {}
@@ -115,7 +112,7 @@ test('what was not found equal is not made live; a wrong document is found, by i
   for (const line of jsonLines(equal)) expect(line).toMatchObject({ equal: true })
 })
 
-test('walkers notice nothing of a swap and of a rollback, while recalculations come', async () => {
+test('walkers do not notice a swap and a rollback during recalculations', async () => {
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 6, every: 5 })
   let publishing = true
   const published = (async () => {
@@ -145,7 +142,7 @@ test('walkers notice nothing of a swap and of a rollback, while recalculations c
   expect(await everything('g2')).toEqual(await everything('g1'))
 })
 
-test('what is live cannot be dropped; what is dropped is gone, and nobody minds', async () => {
+test('a live generation cannot be dropped; a dropped one is gone, and everything keeps running', async () => {
   expect(await projection('drop', 'g2')).toMatchObject({ code: 1, said: expect.stringContaining('g2 is live') })
   const ran = await projection('drop', 'g1')
   expect(ran, ran.said).toMatchObject({ code: 0 })

@@ -1,4 +1,4 @@
-/** `publish-again` where a part is refused, and where it ends before the projector has decided what it sent. */
+/** `publish-again` with a refused record, and with a wait that ends before the projector decides. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await caughtUp(projector)
 })
 
-test('what is refused counts for nothing behind it: what needs it is foreseen as parked again, and not sent', async () => {
+test('a refused record does not count for later ones: a record that needs it is forecast as parked, and not sent', async () => {
   const elsewhere = (partitionOf(org, topics.partitions) + 1) % topics.partitions
   const misplaced = { ...repRecorded({ org_id: org, id: 'rep_6' }), partition: elsewhere }
   const [rep, needing] = [
@@ -55,7 +55,7 @@ test('what is refused counts for nothing behind it: what needs it is foreseen as
   }
 })
 
-test('what was sent, and is not decided when the wait is over or is interrupted, is told as that', async () => {
+test('a record that is sent but not decided when the wait ends or is interrupted is reported as published', async () => {
   const late = await topics.publish([
     payout({ id: 'payout_i', rep_id: 'rep_4' }),
     payout({ id: 'payout_j', rep_id: 'rep_10' }),

@@ -1,6 +1,6 @@
 /**
- * Receipts, as a publisher asks for them: with what Kafka's producer gives back, at the admin port of any projector.
- * Two projectors share the partitions; between them and Elasticsearch there is a proxy.
+ * Receipts, as a publisher requests them: with the place that its Kafka producer returns, at the admin port of any
+ * projector. Two projectors share the partitions, with a proxy between them and Elasticsearch.
  */
 import kafkajs, { type Producer } from 'kafkajs'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
@@ -49,7 +49,7 @@ beforeAll(async () => {
 
 type RecordPlace = { readonly topic: string; readonly partition: number; readonly offset: number }
 
-/** Where Kafka says that it put a record. */
+/** Sends a record. Returns the place that Kafka gave it. */
 const send = async ({ stream, key, headers, value }: Outgoing): Promise<RecordPlace> => {
   const [stored] = await producer.send({
     topic: topics.name(stream),
@@ -76,7 +76,7 @@ const waiting = async ({ ask }: Projector): Promise<number> =>
 const untilWaiting = (count: number, projector = projectors[0]) =>
   eventually(async () => expect(await waiting(projector)).toBe(count))
 
-test('a producer asks for what it got back: applied and duplicates are published, what was refused is parked with its code', async () => {
+test('a producer gets receipts for its places: published for applied and duplicate records, parked with a code for refused ones', async () => {
   const payout = payoutCalculated({ org_id: org })
   const sent = [
     [payout, PUBLISHED],
@@ -90,7 +90,7 @@ test('a producer asks for what it got back: applied and duplicates are published
   const places: RecordPlace[] = []
   for (const [record] of sent) places.push(await send(record))
   const expected = places.map((place, index) => received(place, sent[index]?.[1] ?? {}))
-  // Of two that share the partitions, each answers for all of them.
+  // The two projectors share the partitions, but each one answers for all of them.
   for (const projector of projectors) {
     expect(await Promise.all(places.map(place => receipt(place, 30, [projector])))).toEqual(expected)
     expect(await Promise.all(places.map(place => receipt(place, 0, [projector])))).toEqual(expected)
@@ -98,7 +98,7 @@ test('a producer asks for what it got back: applied and duplicates are published
   expect(await waiting(projectors[0])).toBe(0)
 })
 
-test('before a record is there at all it is not yet, and who waits hears of it as soon as it is published', async () => {
+test('a receipt for a record that does not exist yet is not_yet, and a waiting request is answered once it is published', async () => {
   const place = later(await send(repRecorded({ org_id: org, name: 'before' })), 1)
   expect(await receipt(place, 0)).toEqual(received(place, NOT_YET))
   const asked = receipt(place, 60)
@@ -108,7 +108,7 @@ test('before a record is there at all it is not yet, and who waits hears of it a
   expect([sent, performance.now() - sentAt < 10_000]).toEqual([place, true])
 })
 
-test('while the projectors are behind it is not yet, for as long as is asked and no longer; then all hear of theirs', async () => {
+test('while the projectors are behind, a receipt is not_yet after its wait; then all requests get their receipts', async () => {
   await proxy.suffer({ kind: 'reset' }, line => line.startsWith('POST /_bulk'))
   const applied = await send(repRecorded({ org_id: org, name: 'while behind' }))
   const refused = await send(payoutCalculated({ org_id: org, id: 'payout_3' }))
@@ -126,7 +126,7 @@ test('while the projectors are behind it is not yet, for as long as is asked and
   for (const [index, other] of others.entries()) expect(other).toEqual(index % 2 === 0 ? first : second)
 })
 
-test('while Elasticsearch is away it cannot be known; who waits until it is back gets the receipt', async () => {
+test('while Elasticsearch is away, a receipt is a 503; a request that waits until it is back gets the receipt', async () => {
   const place = await send(repRecorded({ org_id: org, name: 'before Elasticsearch was away' }))
   expect(await receipt(place, 30)).toEqual(received(place, PUBLISHED))
   await proxy.suffer({ kind: 'away' })
@@ -138,7 +138,7 @@ test('while Elasticsearch is away it cannot be known; who waits until it is back
   await proxy.heal()
   expect(await asked).toEqual(received(place, PUBLISHED))
 
-  // No answer is none, too, and sooner than other requests are given up.
+  // A missing response is also a 503, sooner than the timeout of other requests.
   await proxy.suffer({ kind: 'black-hole' })
   const begun = performance.now()
   expect(await receipt(place, 0)).toEqual(unknown)
@@ -147,7 +147,7 @@ test('while Elasticsearch is away it cannot be known; who waits until it is back
   await caughtUp(projectors[0])
 })
 
-test('who goes away is waited for no more', async () => {
+test('a request whose client has disconnected is dropped', async () => {
   const place = later(await send(repRecorded({ org_id: org, name: 'left' })), 100)
   const gone = new AbortController()
   const { ask } = projectors[0]
@@ -164,7 +164,7 @@ const adminUrl = async ({ lines }: Projector): Promise<string> => {
   return `http://127.0.0.1:${address.port}`
 }
 
-test('a wrong question is answered with what was expected and what came', async () => {
+test('a wrong request is answered with the expected and the received value', async () => {
   const [{ ask }] = projectors
   expect(await ask(`/receipts/${topics.events}/3/0`)).toEqual({
     status: 404,
@@ -177,8 +177,8 @@ test('a wrong question is answered with what was expected and what came', async 
   })
 })
 
-describe('who waits while', () => {
-  test('another generation is made live, and the one before dropped, gets the receipt of the new one', async () => {
+describe('a request that waits while', () => {
+  test('another generation is made live, and the previous one dropped, gets the receipt of the new one', async () => {
     const place = later(await send(repRecorded({ org_id: org, name: 'g1' })), 1)
     const asked = receipt(place, 60)
     await untilWaiting(1)
@@ -192,7 +192,7 @@ describe('who waits while', () => {
     expect(await asked).toEqual(received(place, { state: 'parked', code: 'rep_unknown' }))
   })
 
-  test('its projector stops is told not yet at once, and it stops in time', async () => {
+  test('its projector stops gets not_yet at once, and the projector stops in time', async () => {
     const place = later(await send(repRecorded({ org_id: org, name: 'stop' })), 100)
     const asked = receipt(place, 60)
     await untilWaiting(1)

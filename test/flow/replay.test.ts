@@ -1,7 +1,4 @@
-/**
- * `npm run projection -- replay`, as an analyst runs it beside a projector: into sandboxes, compared with what was live
- * then.
- */
+/** `npm run projection -- replay` into sandboxes, compared with the live documents of that moment. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
@@ -29,7 +26,7 @@ let topics: Topics
 let prefix: string
 let projector: Projector
 const padding = 'x'.repeat(200_000)
-/** What was live at an instant, and how far it was. */
+/** The live documents and positions at an instant. */
 let then: { readonly all: Everything; readonly bounds: readonly number[]; readonly time: string }
 
 const settings = (): Record<string, string> => ({ ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix })
@@ -66,12 +63,12 @@ beforeAll(async () => {
   expect(await everything('g1')).not.toEqual(then.all)
 })
 
-test('a replay up to offsets has what was live when it was there, to the byte, and ends exactly there', async () => {
+test('a replay up to offsets has the live documents at those offsets, to the byte, and ends exactly there', async () => {
   const until = then.bounds.flatMap((bound, partition) => ['--until-offset', `${partition}:${bound}`])
   expect(await replayed(...until)).toMatchObject({ sandbox: 'sandbox:s1', bounds: then.bounds })
   expect(await positions(`${prefix}-sandbox`, 's1')).toEqual(then.bounds)
   expect(await everything('sandbox-s1')).toEqual(then.all)
-  // Whoever asks up to which instant everything is in it is told of none: more lies behind.
+  // A cut partition has no time of its data, because more records follow.
   const ends = await topics.admin.fetchTopicOffsets(topics.events)
   const cut = then.bounds.flatMap((bound, partition) =>
     bound < Number(ends.find(end => end.partition === partition)?.high) ? [partition] : [],
@@ -80,15 +77,15 @@ test('a replay up to offsets has what was live when it was there, to the byte, a
   for (const partition of cut) expect((await readPosition(`${prefix}-sandbox`, 's1', partition)).time).toBe(0)
 })
 
-test('a replay up to a time has what was live then', async () => {
+test('a replay up to a time has the live documents at that time', async () => {
   expect(await replayed('--until-time', then.time)).toMatchObject({ sandbox: 'sandbox:s2', bounds: then.bounds })
   expect(await everything('sandbox-s2')).toEqual(then.all)
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
   expect(await projection('replay', '--until-time', tomorrow)).toMatchObject({
     code: 1,
-    said: expect.stringContaining('yet to come'),
+    said: expect.stringContaining('in the future'),
   })
-  // Nothing is later, and a record of that time may still come.
+  // There is no later record, and a record with that time may still come.
   const justNow = new Date(Date.now() - 1_000).toISOString()
   expect(await projection('replay', '--until-time', justNow)).toMatchObject({
     code: 1,
@@ -96,8 +93,8 @@ test('a replay up to a time has what was live then', async () => {
   })
 })
 
-test('a replay that is stopped, and one that is killed, go on where they are, and come to what one in one go does', async () => {
-  // More than is read ahead: what was read is published before it stops.
+test('a replay that was stopped or killed continues, and has the same result as one without interruption', async () => {
+  // More than is read ahead, because a stop publishes everything that was read.
   const [, , , large = ''] = organizations
   const padded = (number: number) => withData(repRecorded({ org_id: large, id: `rep_p${number}` }), { padding })
   await topics.publish(Array.from({ length: 80 }, (_, number) => padded(number)))
@@ -112,12 +109,12 @@ test('a replay that is stopped, and one that is killed, go on where they are, an
   }
   const stopped = await begin('stopped')
   expect(await stopped.stop(), stopped.log()).toEqual({ code: 1, signal: null })
-  expect(stopped.log()).toContain('--name stopped goes on')
+  expect(stopped.log()).toContain('--name stopped continues')
   const [listed] = jsonLines(await projection('list', '--sandbox', '--json')).filter(
     ({ sandbox }) => sandbox === 'sandbox:stopped',
   )
   expect(Number(listed?.records)).toBeLessThan(Number(listed?.of))
-  // What is appended now is not in it: up to where it goes was settled when it began.
+  // New records are not included: the bounds were fixed when the replay began.
   await topics.publish(stream.take(20))
   await caughtUp(projector)
   expect((await projection('replay', '--name', 'stopped', '--until-time', then.time)).said).toContain(
@@ -131,7 +128,7 @@ test('a replay that is stopped, and one that is killed, go on where they are, an
 
   await (await begin('killed', ...until)).kill()
   const again = await projection('replay', '--name', 'killed', ...until)
-  expect(again, again.said).toMatchObject({ code: 0, said: expect.stringContaining('going on with sandbox:killed') })
+  expect(again, again.said).toMatchObject({ code: 0, said: expect.stringContaining('continuing with sandbox:killed') })
   const once = await replayed('--name', 'once', ...until)
   expect(once.bounds).toEqual(bounds)
   expect(await everything('sandbox-stopped')).toEqual(await everything('sandbox-once'))
@@ -140,7 +137,7 @@ test('a replay that is stopped, and one that is killed, go on where they are, an
   expect(done).toMatchObject({ code: 0, said: expect.stringContaining('sandbox:once is there: ') })
 })
 
-test('a replay of one organization has its records alone, good and bad, to the byte', async () => {
+test('a replay of one organization has only its records, good and bad, to the byte', async () => {
   const [, org = ''] = organizations
   const ours = partitionOf(org, PARTITIONS)
   const { bounds } = await replayed('--name', 'one', '--org', org)
@@ -156,7 +153,7 @@ test('a replay of one organization has its records alone, good and bad, to the b
   expect((await everything('sandbox-early')).payouts).toEqual(then.all.payouts?.filter(mine))
 })
 
-test('a bound may lie on the record that ends a transaction, or among records that were aborted', async () => {
+test('a bound may be at the end of a transaction, or among aborted records', async () => {
   const [org = ''] = organizations
   const partition = partitionOf(org, PARTITIONS)
   const producer = topics.kafka.producer({ idempotent: true, maxInFlightRequests: 1, transactionalId: `${prefix}-one` })
@@ -175,7 +172,7 @@ test('a bound may lie on the record that ends a transaction, or among records th
   }
   await producer.disconnect()
   await caughtUp(projector)
-  // Two that were aborted, their end, two that were committed, their end.
+  // Two aborted records and their marker, then two committed records and their marker.
   for (const bound of [from + 1, from + 3, from + 6]) {
     await replayed('--name', `t${bound}`, '--org', org, '--until-offset', String(bound))
     expect((await positions(`${prefix}-sandbox`, `t${bound}`))[partition]).toBe(bound)
@@ -185,7 +182,7 @@ test('a bound may lie on the record that ends a transaction, or among records th
   }
 })
 
-test('nothing is written but under the sandboxes, and what is live is left as it is', async () => {
+test('only indices of sandboxes are written, and the live ones do not change', async () => {
   const live = (await indicesOf(prefix)).filter(name => !name.startsWith(`${prefix}-sandbox`))
   expect(live.sort()).toEqual(
     [
@@ -198,14 +195,14 @@ test('nothing is written but under the sandboxes, and what is live is left as it
   expect(projector.exit()).toBeUndefined()
 })
 
-test('a replay under other rules comes to what they say; rules that cannot be used are refused', async () => {
+test('a replay under other rules has the result of those rules; unusable rules are refused', async () => {
   const rules = join(import.meta.dirname, '..', 'support', 'bonus-rules.ts')
   const until = then.bounds.flatMap((bound, partition) => ['--until-offset', `${partition}:${bound}`])
   await replayed('--name', 'bonus', '--rules', rules, ...until)
   const changed = (await everything('sandbox-bonus')).payouts?.filter(({ source }) =>
     (source.body as { line_items: { id: string }[] }).line_items.some(({ id }) => id === 'line_bonus'),
   )
-  // Two organizations may have a payout of the same id: documents are compared by organization and id.
+  // Two organizations may have the same payout id, so documents are compared by organization and id.
   const wanted = then.all.payouts?.filter(({ source }) => {
     const { currency, calculated_at } = source.body as { currency: string; calculated_at: string | null }
     return currency === 'EUR' && calculated_at !== null
@@ -223,7 +220,7 @@ test('a replay under other rules comes to what they say; rules that cannot be us
   })
 })
 
-test('a sandbox that is dropped is gone, and its name is free', async () => {
+test('a dropped sandbox is gone, and its name is free', async () => {
   const names = async () => jsonLines(await projection('list', '--sandbox', '--json')).map(({ sandbox }) => sandbox)
   expect(await names()).toContain('sandbox:s1')
   const dropped = await projection('drop', 'sandbox:s1')

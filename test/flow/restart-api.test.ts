@@ -1,4 +1,3 @@
-/** API processes that end in the middle of what a client does, and what the client then has. */
 import { expect, test } from 'vitest'
 import { foldAll } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
@@ -7,7 +6,7 @@ import { caughtUp, startApi, startProjector } from '../support/processes.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-test.concurrent('an API that is killed or stopped in the middle of a walk is gone on from by another one', async t => {
+test.concurrent('after an API is killed or stopped in the middle of a walk, another one continues the walk', async t => {
   const topics = await createTopics(t, { partitions: 1 })
   const prefix = createPrefix(t)
   const [org, key] = [newId('org'), newKeyText()]
@@ -39,7 +38,7 @@ test.concurrent('an API that is killed or stopped in the middle of a walk is gon
   )
 })
 
-test.concurrent('an API that is told to stop answers what it was asked, and ends with exit code 0', async t => {
+test.concurrent('an API that is told to stop answers its accepted requests, and ends with exit code 0', async t => {
   const topics = await createTopics(t, { partitions: 1 })
   const prefix = createPrefix(t)
   const [org, key] = [newId('org'), newKeyText()]
@@ -55,7 +54,7 @@ test.concurrent('an API that is told to stop answers what it was asked, and ends
   const stopped = api.stop()
   const answers = await Promise.allSettled(asked)
   expect(await stopped).toEqual({ code: 0, signal: null })
-  // A connection that came too late is refused; what was taken is answered whole.
+  // Late connections are refused. Accepted requests are answered completely.
   const answered = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value.status] : []))
   expect(new Set(answered)).toEqual(new Set([200]))
 })

@@ -1,6 +1,4 @@
-/**
- * Processes that end in the middle of a stream and come back, and records that come again: nothing is lost or changed.
- */
+/** Processes that end and come back in the middle of a stream, and redelivered records: nothing changes. */
 import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
@@ -35,7 +33,7 @@ const prepare = async (t: Scope, salt: number) => {
   return { random, organizations, topics, stream, prefix: createPrefix(t) }
 }
 
-/** What a projector that was never disturbed makes of the same topics. */
+/** The documents that an undisturbed projector makes of the same topics. */
 const undisturbed = async (t: Scope, { topics }: Awaited<ReturnType<typeof prepare>>) => {
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })
@@ -46,14 +44,14 @@ const undisturbed = async (t: Scope, { topics }: Awaited<ReturnType<typeof prepa
 
 const expectCleanStop = async (projector: Projector): Promise<void> => {
   const began = performance.now()
-  // As from a terminal, where npm passes on what the process has had already.
+  // As from a terminal: the process gets the signal directly and once more from npm.
   process.kill(projector.pid, 'SIGTERM')
   expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
   expect(performance.now() - began).toBeLessThan(10_000)
 }
 
 test.concurrent(
-  'a projector that is stopped and started again in the middle of a stream goes on where it was',
+  'a projector that is stopped and started again in the middle of a stream continues where it stopped',
   patiently,
   async t => {
     const its = await prepare(t, 1)
@@ -74,13 +72,13 @@ test.concurrent(
 )
 
 test.concurrent(
-  'a projector that is killed in the middle of a stream, again and again, loses nothing and changes nothing',
+  'a projector that is killed again and again in the middle of a stream loses nothing and changes nothing',
   patiently,
   async t => {
     const its = await prepare(t, 2)
     const { topics, stream, prefix, random } = its
     for (let round = 0; round < 5; round++) {
-      // Kafka keeps a place for a member that was killed: another group need not wait for it.
+      // Kafka waits for a killed member. A new group avoids that wait.
       const projector = await startProjector(t, { topics, prefix, groupId: `${prefix}-${round}` })
       await topics.publish(stream.take(80 + random.below(80)))
       const first = await sumOfPositions(prefix)
@@ -98,14 +96,14 @@ test.concurrent(
 const positionsOf = (prefix: string): Promise<Position[]> =>
   Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => readPosition(prefix, 'g1', partition)))
 
-/** Zero before the first start, when there are none. */
+/** 0 before the first start, when there are no positions. */
 const sumOfPositions = async (prefix: string): Promise<number> => {
   const positions = await positionsOf(prefix).catch(() => [])
   return positions.reduce((sum, { position }) => sum + position, 0)
 }
 
 test.concurrent(
-  'the place of a projector that was killed or froze is taken by the other one of its group',
+  'another projector of the group takes the partitions of one that was killed or frozen',
   patiently,
   async t => {
     const { topics, stream, prefix } = await prepare(t, 3)
@@ -127,7 +125,7 @@ test.concurrent(
 )
 
 test.concurrent(
-  'a projector under load stops within 10 seconds with exit code 0, and the next one goes on',
+  'a projector under load stops within 10 seconds with exit code 0, and the next one continues',
   patiently,
   async t => {
     const { topics, prefix } = await prepare(t, 4)
@@ -145,7 +143,7 @@ test.concurrent(
     }
     const loaded = load()
     await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(1_000))
-    // Under load while it is stopped, however fast it is; and not more than a busy machine reads again in a test.
+    // Load continues during the stop, but not more than a busy machine can read again in this test.
     most = sent + 20_000
     await expectCleanStop(projector)
     loading = false
@@ -158,7 +156,7 @@ test.concurrent(
 )
 
 test.concurrent(
-  'a whole topic that comes again changes no byte and stops nothing; nobody is served the past meanwhile',
+  'a whole topic that is delivered again changes no byte and stops nothing; meanwhile nobody is served old data',
   patiently,
   async t => {
     const its = await prepare(t, 5)
@@ -176,7 +174,7 @@ test.concurrent(
     const before = await everythingProjected(prefix)
 
     await rewindAll(prefix)
-    // What is there already says more than the position: none of it may be seen by a decision about an earlier record.
+    // The stored documents are ahead of the position. A decision about an earlier record must not see later states.
     const second = await startProjector(t, { topics, prefix })
     const answers: { readonly status: number; readonly text: string }[] = []
     await eventually(async () => {
@@ -209,7 +207,7 @@ const rewind = async (prefix: string, generation: string, partition: number): Pr
 }
 
 test.concurrent(
-  'a document that somebody changed is found out when its record comes again, and stops the projector',
+  'a document that somebody changed is detected when its record is delivered again, and stops the projector',
   patiently,
   async t => {
     const { topics, stream, prefix } = await prepare(t, 7)
@@ -232,7 +230,7 @@ test.concurrent(
   },
 )
 
-test.concurrent('positions that are restored from earlier, as from a copy, are made up for', patiently, async t => {
+test.concurrent('positions restored from an earlier copy are caught up', patiently, async t => {
   const its = await prepare(t, 6)
   const { topics, stream, prefix } = its
   const projector = await startProjector(t, { topics, prefix })

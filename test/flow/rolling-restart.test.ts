@@ -1,6 +1,4 @@
-/**
- * API processes that are replaced one after the other while clients read through a balancer that looks at `/readyz`.
- */
+/** Replaces API processes one after the other while clients read through a load balancer that polls `/readyz`. */
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -14,7 +12,7 @@ const DRAIN_SECONDS = '3'
 const LOOK_EVERY_MS = 250
 const CLIENTS = 8
 
-/** Sends each request to the next backend that was ready when it looked last; it never tries again. */
+/** Sends each request to the next backend that was ready at the last poll. Never retries. */
 const startBalancer = async (scope: Scope) => {
   const backends = new Map<Api, { ready: boolean; readonly agent: Agent }>()
   const looking = setInterval(() => {
@@ -92,7 +90,7 @@ test('no request fails while three API processes are replaced one after the othe
   expect(statuses.get(200)).toBeGreaterThan(100)
 })
 
-test('a process that stops says so before it stops to serve, and answers what comes meanwhile with the end of the connection', async scope => {
+test('a stopping process reports it before it stops serving, and closes the connection after each answer', async scope => {
   const store = await useStore(scope)
   const api = await startApi(scope, store.prefix, { settings: { API_DRAIN_SECONDS: '4' } })
   const stopped = api.stop()

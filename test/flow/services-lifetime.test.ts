@@ -1,4 +1,4 @@
-/** How servers that the project starts live, fail and end. Each test starts a pair of its own, with small heaps. */
+/** How started servers live, fail and end. Each test starts its own pair, with small heaps. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { findJdk } from '../../services/jvm.ts'
 import { type Service, shortLived } from '../../services/service.ts'
 import { type Services, startServices } from '../../services/services.ts'
 
-// Starting a pair takes 5 s on cores of its own, and ten times that on cores that others keep busy.
+// A pair starts in 5 s on idle cores, and in ten times that on busy cores.
 const patience = 120_000
 vi.setConfig({ testTimeout: 2 * patience, hookTimeout: patience })
 
@@ -34,7 +34,7 @@ withJava('a killed starter leaves no process and no file behind', async () => {
   await untilNothingIsLeft(folder)
 })
 
-withJava('a starter that fails leaves nothing behind, not even of servers that it has frozen or killed', async () => {
+withJava('a starter that fails leaves nothing behind, not even servers that it has frozen or killed', async () => {
   const folder = await temporaryFolder()
   const starter = startStarter(
     folder,
@@ -59,7 +59,7 @@ withJava('npm run services prints the settings to use, and stops on Ctrl-C with 
   expect(await serverFoldersIn(folder)).toEqual([])
 })
 
-test('without servers, Docker and a JDK one message says what was looked for, and the exit code is not 0', async () => {
+test('without servers, Docker and a JDK one message lists everything that was tried, and the exit code is not 0', async () => {
   const nowhere = { PATH: '', ES_JAVA_HOME: '/nowhere', DOCKER_HOST: 'unix:///nowhere.sock' }
   const main = join(project, 'services', 'main.ts')
   const failed = promisify(execFile)(process.execPath, [main], { env: nowhere })
@@ -73,7 +73,7 @@ test('without servers, Docker and a JDK one message says what was looked for, an
   })
 })
 
-describe('a pair of its own', () => {
+describe('a separate pair', () => {
   let services: Services
   beforeAll(async () => {
     services = await startServices({ say: () => {}, environment: { ...process.env, ...ownPair }, ...small })
@@ -103,7 +103,7 @@ describe('a pair of its own', () => {
     expect(await topics(kafka)).toContain('kept')
   })
 
-  test('a server that dies is told of with the end of its log', async ({ skip }) => {
+  test('a server that dies is reported with the end of its log', async ({ skip }) => {
     const [kafka] = started(services)
     skip(kafka.pid === undefined, 'Docker has the process')
     process.kill(Number(kafka.pid), 'SIGKILL')
@@ -112,7 +112,7 @@ describe('a pair of its own', () => {
   })
 })
 
-withJava('a server that cannot start is told of with the end of its log, and the other one is ended', async () => {
+withJava('a server that cannot start is reported with the end of its log, and the other one is stopped', async () => {
   const folder = await temporaryFolder()
   const starter = startStarter(folder, '', { elasticsearch: { settings: { 'no.such.setting': '1' } } })
   await starter.line('elasticsearch ended with')
@@ -132,7 +132,7 @@ const temporaryFolder = async (): Promise<string> => {
   return folder
 }
 
-/** A process that starts both with their folders in `folder`, does one thing with them and says so. */
+/** A process that starts both servers with their folders in `folder`, runs `then`, and prints `started`. */
 const startStarter = (folder: string, then: string, options: object = small) => {
   const script = `
     import { startServices } from ${JSON.stringify(servicesModule)}
@@ -144,10 +144,7 @@ const startStarter = (folder: string, then: string, options: object = small) => 
   return startChild(process.execPath, ['--input-type=module', '--eval', script], folder)
 }
 
-/**
- * A child in a process group of its own, as a shell makes one for what is typed; signals go to the group, as Ctrl-C
- * does.
- */
+/** A child in its own process group, as in a shell. Signals go to the whole group, like Ctrl-C. */
 const startChild = (program: string, args: readonly string[], folder: string) => {
   const env = { ...process.env, ...ownPair, COMMISSION_SERVICES: 'jvm', TMPDIR: folder }
   const child = spawn(program, args, { cwd: project, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -174,13 +171,13 @@ const startChild = (program: string, args: readonly string[], folder: string) =>
   return { ended, kill, line }
 }
 
-/** The processes that have a folder in their command line, as every server started from it has. */
+/** The processes with this folder in their command line: every server started from it. */
 const processesIn = async (folder: string): Promise<string[]> => {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args='])
   return stdout.split('\n').filter(line => line.includes(folder))
 }
 
-/** npm and Node keep caches of their own there. */
+/** Ignores other entries: npm and Node keep caches there. */
 const serverFoldersIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder)).filter(name => name.startsWith('commission-'))
 

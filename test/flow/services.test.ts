@@ -1,4 +1,4 @@
-/** The Kafka and Elasticsearch that all tests of this project run on: real ones, set up as the project needs them. */
+/** The real Kafka and Elasticsearch of all tests, with the settings that the project needs. */
 import { randomUUID } from 'node:crypto'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
@@ -15,7 +15,7 @@ const kafka = new Kafka({
 
 beforeAll(() => registerCodecs())
 
-test('Kafka gives back what was sent to it', async () => {
+test('Kafka returns the messages that were sent to it', async () => {
   const topic = await createTopic()
   const producer = await connectedProducer()
   await producer.send({ topic, messages: [{ key: 'org_1', value: 'first' }] })
@@ -28,7 +28,7 @@ test('Kafka gives back what was sent to it', async () => {
   ])
 })
 
-test('a record of 8 MiB passes a topic that allows 9 MiB', async () => {
+test('a record of 8 MiB fits in a topic that allows 9 MiB', async () => {
   const topic = await createTopic({ 'max.message.bytes': String(9 * mebibyte) })
   const producer = await connectedProducer()
   const value = Buffer.alloc(8 * mebibyte, randomUUID())
@@ -38,22 +38,25 @@ test('a record of 8 MiB passes a topic that allows 9 MiB', async () => {
   expect(message?.value?.equals(value)).toBe(true)
 })
 
-test.for(['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const)('Kafka takes batches with compression %s', async name => {
-  const topic = await createTopic()
-  const producer = await connectedProducer()
-  const values = ['a'.repeat(5_000), 'b'.repeat(5_000)]
-  await producer.send({ topic, messages: values.map(value => ({ value })), compression: CompressionTypes[name] })
+test.for(['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const)(
+  'Kafka accepts batches with compression %s',
+  async name => {
+    const topic = await createTopic()
+    const producer = await connectedProducer()
+    const values = ['a'.repeat(5_000), 'b'.repeat(5_000)]
+    await producer.send({ topic, messages: values.map(value => ({ value })), compression: CompressionTypes[name] })
 
-  expect((await readMessages(topic, 2)).map(({ value }) => String(value))).toEqual(values)
-})
+    expect((await readMessages(topic, 2)).map(({ value }) => String(value))).toEqual(values)
+  },
+)
 
-test('no topic comes into being by being written to', async () => {
+test('a send to a missing topic does not create it', async () => {
   const producer = await connectedProducer()
   const sending = producer.send({ topic: `never-created-${randomUUID()}`, messages: [{ value: 'lost' }] })
   await expect(sending).rejects.toThrow(/does not host this topic-partition/)
 })
 
-test('Elasticsearch gives back what was indexed', async () => {
+test('Elasticsearch returns the documents that were indexed', async () => {
   await using elasticsearch = new TestClient()
   const index = await elasticsearch.createIndex()
   await elasticsearch.client.index({ index, id: 'pay_1', document: { amount: '12.30' }, refresh: true })
@@ -64,7 +67,7 @@ test('Elasticsearch gives back what was indexed', async () => {
   expect(hits.hits.map(({ _id }) => _id)).toEqual(['pay_1'])
 })
 
-test('Elasticsearch says who it is, as its client asks before anything else', async () => {
+test('Elasticsearch passes the product check of its client', async () => {
   await using elasticsearch = new TestClient()
   const { version, tagline } = await elasticsearch.client.info()
   expect(version.number).toMatch(/^9\./)
@@ -91,7 +94,7 @@ const connectedProducer = async () => {
   return producer
 }
 
-/** The first messages of a topic, once there are as many as expected. */
+/** The first messages of a topic, once the expected number has arrived. */
 const readMessages = async (topic: string, count: number): Promise<KafkaMessage[]> => {
   const consumer = kafka.consumer({
     groupId: `reader-${topic}`,

@@ -1,6 +1,4 @@
-/**
- * Two installations under one consumer group: the second is refused, and a partition that the first lost is told of.
- */
+/** Two installations in one consumer group: the second is refused, and a partition that the first lost is reported. */
 import type { PartitionAssigner } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { assignerOf } from '../../projector/stream/group.ts'
@@ -25,7 +23,7 @@ const setUp = async (t: Scope) => {
 
 const readiness = async (projector: Projector) => JSON.parse((await projector.ask('/readyz')).text)
 
-/** A member of the group that is not a projector of ours. */
+/** A group member that is not a projector of ours. */
 const join = async (topics: Topics, groupId: string, assigner?: PartitionAssigner) => {
   const consumer = topics.kafka.consumer({ groupId, ...(assigner && { partitionAssigners: [assigner] }) })
   const joined = Promise.withResolvers<void>()
@@ -37,7 +35,7 @@ const join = async (topics: Topics, groupId: string, assigner?: PartitionAssigne
   return consumer
 }
 
-test('a projector of another prefix is refused at its start, and the one that is there goes on', async t => {
+test('a projector with another prefix is refused at its start, and the running one continues', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const first = await startProjector(t, { topics, prefix, groupId })
   await caughtUp(first)
@@ -49,12 +47,12 @@ test('a projector of another prefix is refused at its start, and the one that is
 
   await topics.publish([repRecorded({ org_id: newId('org') })])
   await caughtUp(first)
-  // Another of the same prefix is welcome.
+  // Another projector with the same prefix may join.
   await caughtUp(await startProjector(t, { topics, prefix, groupId }))
   expect(await readiness(first)).toEqual({ ready: true, reasons: {} })
 })
 
-test('a partition that no projector of the prefix owns is told by /readyz and a metric, until one owns it again', async t => {
+test('a partition that no projector of the prefix owns is reported by /readyz and a metric until one owns it again', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const projector = await startProjector(t, { topics, prefix, groupId })
   await caughtUp(projector)
@@ -71,7 +69,7 @@ test('a partition that no projector of the prefix owns is told by /readyz and a 
   await eventually(async () => expect(await readiness(projector)).toEqual({ ready: true, reasons: {} }))
 })
 
-test('a member that does not say whose it is may be of an older version: it is told of, and tolerated', async t => {
+test('a member that names no installation may be of an older version: it is logged and tolerated', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const member = await join(topics, `${groupId}-g1`)
   t.onTestFinished(() => member.disconnect())

@@ -1,4 +1,4 @@
-/** What a start finds that is not what was there before is refused with a clear code, and left as it is. */
+/** A start that finds another state than before is refused with a clear code, and changes nothing. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { generationId, positionId } from '../../schemas/stored/documents.ts'
@@ -32,14 +32,14 @@ const { ConfigResourceTypes } = kafkajs
 const startRefused = (scope: Scope, options: ProjectorOptions, code: string): Promise<string> =>
   expectRefused(startProcess(scope, 'projector/main.ts', projectorSettings(options)), code)
 
-describe('what was projected before', () => {
+describe('after an earlier run', () => {
   const file = fileScope()
   let topics: Topics
   let prefix: string
   const org = newId('org')
 
   beforeAll(async () => {
-    // One partition: others, which nothing is wrong with, would go on and say up to when they are caught up.
+    // One partition: other, healthy partitions would continue and update the time of their data.
     topics = await createTopics(file, { partitions: 1 })
     prefix = createPrefix(file)
     const projector = await startProjector(file, { topics, prefix })
@@ -48,7 +48,7 @@ describe('what was projected before', () => {
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
   })
 
-  /** Starts on what is there now, which must be refused and must stay as it is. */
+  /** Starts with the current state. Expects a refusal, and no change. */
   const expectUntouched = async (t: Scope, code: string, options: Partial<ProjectorOptions> = {}): Promise<string> => {
     const before = await everythingStored(prefix)
     const message = await startRefused(t, { topics, prefix, ...options }, code)
@@ -58,7 +58,7 @@ describe('what was projected before', () => {
 
   const definitions = () => ({ ...generationIndices(prefix, 'g1', 1), ...commonIndices(prefix) })
 
-  /** Changes a document of the control index for the time of a test. */
+  /** Changes a document of the control index until the end of the test. */
   const change = async (t: Scope, id: string, changes: object): Promise<void> => {
     const control = indexNamed(prefix, 'control')
     const document = await storedById(control, id)
@@ -67,7 +67,7 @@ describe('what was projected before', () => {
     await store(control, id, { ...document, body: { ...(document.body as object), ...changes } })
   }
 
-  /** As if an index that was made anew had always been there. */
+  /** Records a recreated index as if it had always been there. */
   const recordIndex = async (generation: string, name: string): Promise<void> => {
     const control = indexNamed(prefix, 'control')
     const document = (await storedById(control, generationId(generation))) as { kind: string; body: Recorded }
@@ -109,20 +109,20 @@ describe('what was projected before', () => {
     expect(await expectUntouched(t, 'index_missing')).toContain('position')
   })
 
-  test('a record that is not the one that was read is refused', async t => {
+  test('another record in place of the last one is refused', async t => {
     const { partition } = topics.published()[0] ?? {}
     await change(t, positionId('g1', partition ?? 0), { last: { offset: 1, sha256: '0'.repeat(64) } })
     expect(await expectUntouched(t, 'source_changed')).toContain('the last record read')
   })
 
-  test('a partition that ends before what was read is refused', async t => {
+  test('a partition that ends before the position is refused', async t => {
     const { partition } = topics.published()[0] ?? {}
     await change(t, positionId('g1', partition ?? 0), { position: 3, last: { offset: 2, sha256: '0'.repeat(64) } })
     await expectUntouched(t, 'records_deleted')
   })
 
   test.for(['statements', 'reps', 'parked', 'api-keys', 'api-keys-parked'] as const)(
-    'a missing index is refused, not made anew: %s',
+    'a missing index is refused, and not created again: %s',
     async (kind, t) => {
       const name = indexNamed(prefix, kind)
       const documents = await allStored(name)
@@ -141,7 +141,7 @@ describe('what was projected before', () => {
   )
 
   test.for(['payouts', 'control', 'api-keys'] as const)(
-    'another index of the same name is refused: %s',
+    'a replaced index with the same name is refused: %s',
     async (kind, t) => {
       const indices = Object.fromEntries([[indexNamed(prefix, kind), 'another']])
       await change(t, generationId(kind === 'api-keys' ? 'api-keys' : 'g1'), { indices })
@@ -149,14 +149,14 @@ describe('what was projected before', () => {
     },
   )
 
-  test('an index that refreshes by itself is refused', async t => {
+  test('an index with automatic refresh is refused', async t => {
     const settings = `/${indexNamed(prefix, 'payouts')}/_settings`
     await call('PUT', settings, { index: { refresh_interval: '1s' } })
     t.onTestFinished(async () => void (await call('PUT', settings, { index: { refresh_interval: '-1' } })))
     expect(await expectUntouched(t, 'index_unsuitable')).toContain('refresh_interval')
   })
 
-  test('all of this repaired, the projector goes on where it was', async t => {
+  test('after these problems are repaired, the projector continues where it stopped', async t => {
     const before = await everythingProjected(prefix)
     const projector = await startProjector(t, { topics, prefix })
     await caughtUp(projector)
@@ -167,7 +167,7 @@ describe('what was projected before', () => {
     expect(await everythingProjected(prefix)).not.toEqual(before)
   })
 
-  test('an index with another mapping is refused', async t => {
+  test('an index with a different mapping is refused', async t => {
     const properties = { another: { type: 'keyword' } }
     await call('PUT', `/${indexNamed(prefix, 'payouts')}/_mapping`, { properties })
     expect(await expectUntouched(t, 'index_unsuitable')).toContain('another mapping')
@@ -176,9 +176,7 @@ describe('what was projected before', () => {
 
 type Recorded = { readonly indices: Readonly<Record<string, string>> }
 
-/**
- * All but how far the topic of API keys was seen: that topic is in order, and read, while the other one is refused.
- */
+/** Everything except the position of the API keys: their topic is still read while the other one is refused. */
 const everythingStored = async (prefix: string): Promise<Record<string, unknown>> => {
   const indices = (await indicesOf(prefix)).toSorted()
   const all = await Promise.all(
@@ -189,11 +187,11 @@ const everythingStored = async (prefix: string): Promise<Record<string, unknown>
 
 const isOfEvents = ({ id }: Stored): boolean => id !== positionId('api-keys', 0)
 
-describe.concurrent('a topic that is not what it was', () => {
+describe.concurrent('a topic that has changed', () => {
   const recorded = (org: string, count: number) =>
     Array.from({ length: count }, (_, place) => repRecorded({ org_id: org, id: `rep_${place}` }))
 
-  /** Topics of one partition, projected and stopped. */
+  /** Topics of one partition, projected, with their projector. */
   const projected = async (t: Scope) => {
     const topics = await createTopics(t, { partitions: 1 })
     const prefix = createPrefix(t)
@@ -203,14 +201,14 @@ describe.concurrent('a topic that is not what it was', () => {
     return { topics, prefix, projector }
   }
 
-  /** A producer counts on in a topic that it knows: the new one gets another. */
+  /** Deletes and creates the topic. Uses a new producer: the old one would continue its sequence numbers. */
   const recreate = async (t: Scope, { admin, events, apiKeys }: Topics): Promise<Topics> => {
     await admin.deleteTopics({ topics: [events] })
     await eventually(async () => expect(await admin.listTopics()).not.toContain(events))
     return createTopics(t, { partitions: 1, named: { events, apiKeys } })
   }
 
-  test('a topic made anew under the same name is refused: empty, longer, or as long as it was', async t => {
+  test('a recreated topic with the same name is refused: empty, longer, or of the same length', async t => {
     const { topics, prefix, projector } = await projected(t)
     await projector.stop()
     const before = await everythingStored(prefix)
@@ -224,7 +222,7 @@ describe.concurrent('a topic that is not what it was', () => {
     expect(await everythingStored(prefix)).toEqual(before)
   })
 
-  test('partitions that were added are refused', async t => {
+  test('added partitions are refused', async t => {
     const { topics, prefix, projector } = await projected(t)
     await projector.stop()
     const before = await everythingStored(prefix)
@@ -243,18 +241,18 @@ describe.concurrent('a topic that is not what it was', () => {
     expect(await everythingStored(prefix)).toEqual(before)
   })
 
-  test('a topic whose first records are gone is refused', async t => {
+  test('a topic without its first records is refused', async t => {
     const { topics, prefix, projector } = await projected(t)
     await projector.stop()
     const before = await everythingStored(prefix)
-    // The client only knows the leaders of topics that it was asked about before.
+    // kafkajs knows the leaders only of topics that it has asked about.
     await topics.admin.fetchTopicOffsets(topics.events)
     await topics.admin.deleteTopicRecords({ topic: topics.events, partitions: [{ partition: 0, offset: '2' }] })
     expect(await startRefused(t, { topics, prefix }, 'records_deleted')).toContain('no longer begins at offset 0')
     expect(await everythingStored(prefix)).toEqual(before)
   })
 
-  test('a topic that begins to lose records while it is read stops the projector', async t => {
+  test('a topic whose retention is changed while it is read stops the projector', async t => {
     const { topics, projector } = await projected(t)
     await topics.admin.alterConfigs({
       validateOnly: false,

@@ -1,4 +1,3 @@
-/** Services that come later than the processes that need them. */
 import { describe, expect, inject, test } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
@@ -8,14 +7,14 @@ import { eventually } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-describe.concurrent('services that come later', () => {
+describe.concurrent('a service that starts later', () => {
   const inTheWay = ({ lines }: RunningProcess, part: string): LogLine[] => lines().filter(line => line.part === part)
 
   test.for([
     ['kafka', 'KAFKA_BROKERS', ''],
     ['elasticsearch', 'ELASTICSEARCH_URL', 'http://'],
   ] as const)(
-    'without %s the projector is alive, not ready, says so once, and goes on when it comes',
+    'without %s the projector is alive but not ready, logs that once, and continues when the service starts',
     async (given, t) => {
       const [part, setting, scheme] = given
       const topics = await createTopics(t)
@@ -53,7 +52,7 @@ describe.concurrent('services that come later', () => {
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
   })
 
-  test('without elasticsearch the API is alive, not ready, answers 503, says so once, and goes on when it comes', async t => {
+  test('without elasticsearch the API is alive but not ready, answers 503, logs that once, and continues later', async t => {
     const topics = await createTopics(t)
     const prefix = createPrefix(t)
     const org = newId('org')

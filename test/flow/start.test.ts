@@ -1,6 +1,4 @@
-/**
- * How the processes start, and when they do not: one clear message, an exit code that is not 0, and nothing written.
- */
+/** Starts and refused starts of the processes: one clear message, an exit code that is not 0, and nothing written. */
 import { createServer } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
 import {
@@ -67,7 +65,7 @@ describe('settings', () => {
     },
   )
 
-  test('what is required and missing is a problem too', async t => {
+  test('a missing required setting is a problem too', async t => {
     const child = startProcess(t, 'projector/main.ts', {})
     expect(await child.exited).toEqual({ code: 1, signal: null })
     expect(child.log()).toMatch(
@@ -77,7 +75,7 @@ describe('settings', () => {
 })
 
 describe('topics', () => {
-  test('a missing topic is refused with the command that makes it, and nothing is written', async t => {
+  test('a missing topic is refused with the command that creates it, and nothing is written', async t => {
     const topics = await createTopics(t)
     const prefix = createPrefix(t)
     for (const name of ['events', 'apiKeys'] as const) {
@@ -88,7 +86,7 @@ describe('topics', () => {
     expect(await indicesOf(prefix)).toEqual([])
   })
 
-  test('npm run topics makes what is missing, so that nothing is ever deleted, and leaves what is there', async t => {
+  test('npm run topics creates missing topics with unlimited retention, and does not change existing ones', async t => {
     const topics = await createTopics(t)
     const fresh = { ...topics, events: `${topics.events}.fresh` }
     t.onTestFinished(() => topics.admin.deleteTopics({ topics: [fresh.events] }))
@@ -102,7 +100,7 @@ describe('topics', () => {
     expect(warningsOf(projector)).toEqual([])
   })
 
-  test('npm run topics says what of a topic that is there is not as asked, and refuses one that loses records', async t => {
+  test('npm run topics reports differences of an existing topic, and refuses one that would lose records', async t => {
     const two = await createTopics(t, { partitions: 2 })
     const settings = { ...projectorSettings({ topics: two, prefix: createPrefix(t) }), KAFKA_EVENTS_PARTITIONS: '3' }
     const command = startProcess(t, 'projector/topics.ts', settings)
@@ -145,7 +143,7 @@ describe('topics', () => {
     expect(await indicesOf(prefix)).toEqual([])
   })
 
-  test('time-stamps of the publishers give a warning, and the projector goes on', async t => {
+  test('timestamps of the publishers give a warning, and the projector continues', async t => {
     const topics = await createTopics(t, { configuration: { 'message.timestamp.type': 'CreateTime' } })
     const projector = await startProjector(t, { topics, prefix: createPrefix(t) })
     await caughtUp(projector)
@@ -155,7 +153,7 @@ describe('topics', () => {
   })
 })
 
-/** About the topics: what it waits for while it starts is said as a warning too. */
+/** Warnings about topics. Services that a start waits for are logged as warnings too. */
 const warningsOf = ({ lines }: RunningProcess): LogLine[] =>
   lines().filter(({ level, topic }) => level === 40 && topic !== undefined)
 

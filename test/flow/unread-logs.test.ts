@@ -1,4 +1,3 @@
-/** Processes whose log nobody reads: they work, and end in time. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -23,10 +22,7 @@ const freePort = async (): Promise<number> => {
 
 type Started = { readonly port: number; readonly ask: () => Promise<number>; readonly stop: () => Promise<void> }
 
-/**
- * Starts a process whose stdout is a pipe, and waits until its admin port answers. `ask` makes it log a line, or looks
- * whether it lives.
- */
+/** Starts a process with a pipe as stdout. `ask` checks its admin port, which makes an API log a line. */
 const start = async (scope: Scope, file: string, settings: Record<string, string>, pipe: Pipe): Promise<Started> => {
   const [port, adminPort] = [await freePort(), await freePort()]
   const ports = { API_PORT: port, API_ADMIN_PORT: adminPort, PROJECTOR_ADMIN_PORT: adminPort }
@@ -67,7 +63,7 @@ const startProjector = async (scope: Scope, pipe: Pipe) => {
 test.each([
   ['an API', startApi],
   ['a projector', startProjector],
-] as const)('%s whose log nobody reads works, and ends in time', async (_, start) => {
+] as const)('%s with an unread log works, and ends in time', async (_, start) => {
   const { onTestFinished } = await import('vitest')
   const pipe = createPipe({ onTestFinished })
   pipe.fill()
@@ -79,7 +75,7 @@ test.each([
 test.each([
   ['an API', startApi],
   ['a projector', startProjector],
-] as const)('%s ends in time when the reader of its log leaves at that moment', async (_, start) => {
+] as const)('%s ends in time if the reader of its log leaves at that moment', async (_, start) => {
   const { onTestFinished } = await import('vitest')
   const pipe = createPipe({ onTestFinished })
   const { ask, stop } = await start({ onTestFinished }, pipe)
@@ -89,11 +85,11 @@ test.each([
   await stopped
 })
 
-test('an API whose log nobody reads answers thousands of requests, and says what it dropped once somebody reads', async scope => {
+test('an API with an unread log answers thousands of requests, and later logs how many lines it dropped', async scope => {
   const pipe = createPipe(scope)
   pipe.fill()
   const { port, stop } = await startApi(scope, pipe)
-  // Answered without a key, and each request is a line: refusals of one address are not.
+  // Needs no key and logs a line per request. Refusals of one address do not.
   const url = `http://127.0.0.1:${port}/api/v1/openapi.json`
   const lines = 30_000
   for (let n = 0; n < lines; n += 100) {

@@ -1,4 +1,4 @@
-/** A clock that jumps makes no published time wrong; one that is wrong already is taken back, and the API follows. */
+/** A clock that jumps, and a published time that lies in the future. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const setUp = async (t: Scope) => {
 
 const clocksOf = async (projector: Projector) => JSON.parse((await projector.ask('/status')).text).clocks
 
-test('a clock that jumps ahead, or back, and back again never publishes a time that is yet to come, and the time moves on', async t => {
+test('a clock that jumps ahead and back never makes a published time lie in the future, and the time keeps advancing', async t => {
   const { topics, prefix, timeNow } = await setUp(t)
   const folder = await mkdtemp(join(tmpdir(), 'wrong-clock-'))
   t.onTestFinished(() => rm(folder, { recursive: true }))
@@ -54,7 +54,7 @@ test('a clock that jumps ahead, or back, and back again never publishes a time t
   await jump(-HOUR)
   await eventually(async () => expect((await clocksOf(projector)).elasticsearch_ahead_ms).toBeGreaterThan(HOUR / 2))
   const stood = await timeNow()
-  // The time stands still; everything else goes on.
+  // The time stands still. Everything else continues.
   await topics.publish([repRecorded({ org_id: newId('org') })])
   await caughtUp(projector)
   expect(await timeNow()).toBe(stood)
@@ -65,7 +65,7 @@ test('a clock that jumps ahead, or back, and back again never publishes a time t
   expect((await readPosition(prefix, 'g1', 0)).taken_back).toBeUndefined()
 })
 
-test('a published time that is yet to come is taken back without a rebuild, and an API process that had shown it follows', async t => {
+test('a published time in the future is taken back without a rebuild, and an API that has shown it follows', async t => {
   const { topics, prefix, text } = await setUp(t)
   const first = await startProjector(t, { topics, prefix })
   await caughtUp(first)

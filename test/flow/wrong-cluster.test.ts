@@ -1,11 +1,11 @@
-/** Commands whose Kafka is not the one that the projection was made from: nothing that they could say would be true. */
+/** Commands whose Kafka is not the source of the projection: any lag that they could show would be wrong. */
 import { expect, inject, test } from 'vitest'
 import { controlIndexOf, generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { createStore } from '../support/documents.ts'
 import { createTopics } from '../support/topics.ts'
 
-test('how far a projection of another cluster is behind is not said', async t => {
+test('the lag of a projection of another cluster is not shown', async t => {
   const topics = await createTopics(t, { partitions: 2 })
   const store = await createStore(inject('elasticsearchUrl'), { partitions: 2 })
   t.onTestFinished(async () => void (await store.remove()))

@@ -1,17 +1,17 @@
-/** The bytes of every kind of answer, and their entity tags, held to the version of their form. */
+/** Compares the bytes and the entity tags of every kind of answer with the digest of their form. */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { answerChanges, answerHistory, answerTotals } from '../../api/answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer/answer-page.ts'
 import { type Hit, sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
-import type { Context } from '../../api/http/request.ts'
+import type { RequestContext } from '../../api/http/request.ts'
 import { usualPace } from '../../api/pace.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import { listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'
 import { payoutBodies } from '../support/bodies.ts'
 
-/** The SHA-256 of all answers, by version of their form. A line that was ever released is never changed. */
+/** SHA-256 of all answers, by version of their form. Never change a line that was released. */
 const FORMS: Readonly<Record<number, string>> = {
   1: '3670f4a5aae51936380980c4c0cb26989efbc6e75405e73bfe2cd258f1c7abaf',
 }
@@ -42,7 +42,7 @@ const lines = [
 const steps = [{ name: 'base', output_amount: '9.00' }]
 const first = payoutBodies({ id: 'payout_1', amount: '10.00', lines: lines.slice(0, 1), trace: steps })
 const second = payoutBodies({ id: 'payout_2', amount: '9.00', lines, supersedes: 'payout_1' })
-/** Made anew for each answer: a page is made in the bytes it came in. */
+/** Returns new hits for each answer, because an answer reuses the bytes of its hits. */
 const payouts = () => [hit('payouts', 'payout_1', first.body, 10), hit('payouts', 'payout_2', second.body, 20)]
 const others = {
   reps: () => hit('reps', 'rep_1', { id: 'rep_1', name: 'A' }, 1),
@@ -50,14 +50,14 @@ const others = {
   payroll_files: () => hit('payroll_files', 'payroll_1', { id: 'payroll_1', amount: '1' }, 30),
 }
 
-const answered = async (answer: (ctx: Context) => void | Promise<void>): Promise<string> => {
+const answered = async (answer: (ctx: RequestContext) => void | Promise<void>): Promise<string> => {
   const headers: Record<string, string> = {}
   const ctx = { set: (name: string, value: string) => (headers[name] = value), get: () => '', state: {}, body: '' }
-  await answer(ctx as unknown as Context)
+  await answer(ctx as unknown as RequestContext)
   return `${headers.ETag} ${ctx.body}`
 }
 
-test('the bytes of answers change only with the version of their form, which every entity tag has', async () => {
+test('the bytes and entity tags of answers change only together with ANSWER_FORM', async () => {
   const [one, two] = payouts()
   if (!one || !two) throw new Error('no payouts')
   const row = {
@@ -113,6 +113,7 @@ test('the bytes of answers change only with the version of their form, which eve
   for (const answer of answers) expect(answer).toMatch(/^"[A-Za-z0-9_-]{27}" \{"data":/)
   expect(new Set(answers.map(answer => answer.slice(0, 29))).size).toBe(answers.length)
   const digest = createHash('sha256').update(answers.join('\n')).digest('hex')
-  const told = 'Are the bytes others on purpose? Raise ANSWER_FORM in schemas/answer-form.ts, and add its digest here.'
+  const told =
+    'Did you change the bytes on purpose? Raise ANSWER_FORM in schemas/answer-form.ts, and add its digest here.'
   expect(digest, told).toBe(FORMS[ANSWER_FORM])
 })

@@ -1,7 +1,4 @@
-/**
- * Whatever is changed in the rules, in how documents are made or in how records are read: what was once decided is
- * decided again.
- */
+/** Changes of the rules, of documents or of the reading of records must not change past decisions. */
 import { expect, test } from 'vitest'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'
@@ -11,25 +8,25 @@ import { DOCUMENTS, LOG, linesIn, projectLog } from './golden.ts'
 const log = linesIn(LOG).map(line => JSON.parse(line))
 const [header = '', ...expected] = linesIn(DOCUMENTS)
 
-test('the golden log comes to the very documents it came to under this version of the rules', async () => {
+test('the golden log gives the same documents as before under this version of the rules', async () => {
   const { lines } = await projectLog(log)
   const differing = lines.filter((line, place) => line !== expected[place]).slice(0, 3)
-  const told = 'Are the rules another on purpose? Raise RULES_VERSION and run: npm run golden'
+  const told = 'Did you change the rules on purpose? Raise RULES_VERSION and run: npm run golden'
   expect(differing, told).toEqual([])
   expect(lines.length, told).toBe(expected.length)
-  expect(JSON.parse(header), 'the documents are of another version of the rules; run: npm run golden').toEqual({
+  expect(JSON.parse(header), 'the documents are from another version of the rules; run: npm run golden').toEqual({
     rules_version: RULES_VERSION,
   })
 })
 
-test('the golden log has every type of event applied, duplicates, every reason to refuse one, and chains', async () => {
+test('the golden log has every type of event, duplicates, every park code but chain_too_long, and chains', async () => {
   const { lines, outcomes } = await projectLog(log)
   expect(log.length).toBeGreaterThan(300)
   for (const type of Object.values(eventSchemas).flatMap(schemas => Object.keys(schemas))) {
     expect(outcomes).toContain(`${type} applied`)
   }
   const codes = new Set(outcomes.map(outcome => outcome.split(' ').at(-1)))
-  // A chain of 10,000 would be most of the log.
+  // A chain of 10,000 records would make up most of the log.
   expect([...parkCodes].filter(code => !codes.has(code))).toEqual(['chain_too_long'])
   expect(outcomes.filter(outcome => outcome.endsWith(' duplicate')).length).toBeGreaterThan(10)
   const lengths = lines.map(line => JSON.parse(line)[3].body?.payouts?.length ?? 0)

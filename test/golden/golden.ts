@@ -1,8 +1,9 @@
 /**
- * The golden log: some hundred events as they once were published, of every type, with every reason to refuse one and
- * with long chains, and beside it the documents they came to under one version of the rules. A line of `log.ndjson` is
- * a record, in base64 what is bytes; a line of `documents.ndjson` a document: where it lies, the offset of the event
- * that wrote it last, and itself.
+ * The golden log holds some hundred published events: every type, every park code but one, and long chains.
+ * `documents.ndjson` holds the documents that one version of the rules makes of them.
+ *
+ * A line of `log.ndjson` is a record, with its bytes in base64. A line of `documents.ndjson` is a document: stream,
+ * key, the offset of the last event that wrote it, and its content.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +34,7 @@ export const LOG = fileOf('log.ndjson')
 export const DOCUMENTS = fileOf('documents.ndjson')
 export const linesIn = (file: string): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
 
-/** What the log comes to under the present rules: the lines of `documents.ndjson`, and what became of each record. */
+/** Projects the log under the current rules. Returns the lines of `documents.ndjson` and the outcome of each record. */
 export const projectLog = async (log: readonly GoldenRecord[]) => {
   const documents = new Map<string, string>()
   const outcomes: string[] = []
@@ -52,7 +53,7 @@ export const projectLog = async (log: readonly GoldenRecord[]) => {
   return { lines, outcomes }
 }
 
-/** One record after the other: everything that was decided before is in the cache. */
+/** Projects one record after the other. The cache holds all earlier decisions. */
 async function* projectPartition(
   records: readonly GoldenRecord[],
   stream: Stream,

@@ -1,7 +1,6 @@
 /**
- * `npm run golden`: writes the documents of the golden log anew, under the version of the rules as it is now; with
- * `--log` the log too. To be run when the rules were changed on purpose and their version was raised, and never
- * otherwise.
+ * `npm run golden` writes the golden documents under the current rules; with `--log` the log too. Run it only after an
+ * intended change of the rules, with a higher RULES_VERSION.
  */
 import { writeFileSync } from 'node:fs'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
@@ -14,7 +13,7 @@ import { createStream, organizationsIn } from '../support/streams.ts'
 import { place } from '../support/topics.ts'
 import { DOCUMENTS, type GoldenRecord, LOG, linesIn, PARTITIONS, projectLog } from './golden.ts'
 
-/** Records of more bytes are tested elsewhere: the log is read by people, too. */
+/** Other tests cover larger records. This log must stay small, because people read it. */
 const BYTES_MAX = 4_000
 const FIRST_TIME = 1_790_000_000_000
 

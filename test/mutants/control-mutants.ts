@@ -1,10 +1,10 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
-/** Bugs that somebody could make in what the projector knows of its own indices: see `mutants.ts`. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in how the projector tracks its own indices: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
 export const controlMutants: readonly Mutant[] = [
   {
-    name: 'a lost control index is made anew beside what was projected',
+    name: 'a lost control index is created again although projected indices exist',
     file: 'projector/generations/prepare.ts',
     find: '    if (projected.length > 0) {\n',
     replace: '    if (projected.length < 0) {\n',
@@ -23,7 +23,7 @@ export const controlMutants: readonly Mutant[] = [
       "  const [kind, generation, ...others] = name.slice(prefix.length + 1).split('-').reverse()\n  others.length = 0\n",
   },
   {
-    name: 'the first generation is made live where nobody knows any more which one was',
+    name: 'the first generation is made live although nobody knows which one was live',
     file: 'projector/generations/prepare.ts',
     find: 'if (others.length === 0 || (await',
     replace: 'if (others.length >= 0 || (await',
@@ -42,7 +42,7 @@ export const controlMutants: readonly Mutant[] = [
     flow: 'test/flow/damaged-spare.test.ts',
   },
   {
-    name: 'a spare generation that fails is tried again at every look',
+    name: 'a failed spare generation is started again without a pause',
     file: 'projector/stream/keep-up.ts',
     find: 'now() - before.at >= SPARE_RETRY_MS',
     replace: 'now() - before.at >= 0',
@@ -54,7 +54,7 @@ export const controlMutants: readonly Mutant[] = [
     replace: 'generation === API_KEYS_GENERATION\n',
   },
   {
-    name: 'a projector goes on with indices that were restored',
+    name: 'a projector continues on restored indices',
     file: 'projector/generations/indices.ts',
     find: '  if (replaced === undefined) return\n',
     replace: '  if (replaced !== null) return\n',
@@ -67,31 +67,31 @@ export const controlMutants: readonly Mutant[] = [
       '  identity = { ...identity, indices: await readIndexIds(names, { request, prefix }) }\n  if (identity.indices !== undefined) return identity\n',
   },
   {
-    name: 'a restore over a closed index is not told from what was there',
+    name: 'a restore over a closed index is not recognized',
     file: 'schemas/stored/index-ids.ts',
     find: "ids.join('/')",
     replace: 'String(uuid)',
   },
   {
-    name: 'the API believes restored indices',
+    name: 'the API serves restored indices',
     file: 'api/read/check-indices.ts',
     find: "if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')",
     replace: "if (ids.get(index) === undefined) throw unavailable('indices_replaced')",
   },
   {
-    name: 'the API believes indices that nobody has recorded',
+    name: 'the API serves indices whose ids nobody has recorded',
     file: 'api/read/check-indices.ts',
     find: "if (body.indices === undefined) throw unavailable('indices_not_recorded')",
     replace: 'if (body.indices === undefined) return',
   },
   {
-    name: 'a key that is remembered is served although its index was not looked at',
+    name: 'a cached key is accepted although the check of its index is too old',
     file: 'api/read/check-indices.ts',
     find: '    if (looking === undefined) return keys.remembered(key)\n',
     replace: '    if (looking !== null) return keys.remembered(key)\n',
   },
   {
-    name: 'what is read again after a restore is served before that is done',
+    name: 'after a restore the API serves a partition before it is read again',
     file: 'api/read/position.ts',
     find: "  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')\n",
     replace: '',

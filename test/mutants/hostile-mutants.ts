@@ -1,4 +1,4 @@
-/** Bugs that would let a client that misbehaves hurt the API or other clients: see `mutants.ts`. */
+/** Bugs that let a hostile client harm the API or other clients: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
 const GONE = 'test/flow/api-gone.test.ts'
@@ -19,63 +19,63 @@ export const hostileMutants: readonly Mutant[] = [
     flow: GONE,
   },
   {
-    name: 'an overloaded Elasticsearch is asked again',
+    name: 'a multi-get that Elasticsearch refused for overload is sent again',
     file: 'api/elasticsearch/batch-multi-gets.ts',
     find: '(?:malformed_|too_large$)/',
     replace: '(?:malformed_|too_large$|overloaded$)/',
     flow: GONE,
   },
   {
-    name: 'records that go together can be larger than an answer',
+    name: 'a batched multi-get can ask for more than one answer may hold',
     file: 'api/elasticsearch/batch-multi-gets.ts',
     find: ' || records.size > RECORDS_SURE)',
     replace: ')',
   },
   {
-    name: 'one document that cannot be read fails every request that went with it',
+    name: 'one unreadable document fails all requests of the same multi-get',
     file: 'api/elasticsearch/slice-documents.ts',
     find: "      at = sliceSmall(bytes, from).end\n      return { from, to: at, cut: 'unreadable' }\n",
     replace: "      throw unavailable('elasticsearch_partial')\n",
   },
   {
-    name: 'a projector goes on after an error that nothing listened for',
+    name: 'a projector continues after an unhandled rejection',
     file: 'projector/unhandled-errors.ts',
     find: "  program.on('unhandledRejection', end)\n",
     replace: "  program.on('unhandledRejection', error => say(errorPlace(error)))\n",
   },
   {
-    name: 'the message of an error that nothing listened for is logged',
+    name: 'the message of an unhandled error is logged',
     file: 'schemas/error-place.ts',
     find: 'return { error: error.name,',
     replace: 'return { error: String(error),',
   },
   {
-    name: 'a client that leaves during a swap is answered as if the program had a defect',
+    name: 'a client that leaves during a swap causes an internal error',
     file: 'api/read/position.ts',
     find: '  return untilOver(promise, signal).finally(cancel)',
     replace: '  return promise.then(() => signal.throwIfAborted()).finally(cancel)',
   },
   {
-    name: 'a connection that was to become a tunnel has no listener for its errors',
+    name: 'the connection of a CONNECT request has no error listener',
     file: 'api/http/server.ts',
     find: "    socket.on('error', () => socket.destroy())\n",
     replace: '',
   },
   {
-    name: 'CONNECT is refused before the request in front of it is answered',
+    name: 'CONNECT is refused before the request before it is answered',
     file: 'api/http/server.ts',
     find: "    refuseNext(socket, 'invalid_request')\n",
     replace: "    refuse(socket, 'invalid_request')\n",
   },
   {
-    name: 'the bytes of an answer that a client did not take are never given back',
+    name: 'the bytes of an answer that its client did not read are never released',
     file: 'api/answer/deliver-answer.ts',
     find: '      cancel()\n      reservation.close()\n',
     replace: '      cancel()\n',
     flow: ATTACKS,
   },
   {
-    name: 'a client may take as long as it likes for its answer',
+    name: 'a client has no time limit to read its answer',
     file: 'api/answer/deliver-answer.ts',
     find: '      req.socket.destroy()\n',
     replace: '',

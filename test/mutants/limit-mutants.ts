@@ -1,5 +1,5 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
-/** Bugs that somebody could make in what limits the clients of the API: see `mutants.ts`. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in the limits for clients of the API: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
 const RATE = 'test/flow/api-rate.test.ts'
@@ -7,14 +7,14 @@ const SHARES = 'test/flow/api-shares.test.ts'
 
 export const limitMutants: readonly Mutant[] = [
   {
-    name: 'tries of keys are counted after their look-up',
+    name: 'a try of an unknown key is counted after its look-up',
     file: 'api/access/failed-logins.ts',
     find: '      window.count++\n      let taken = false\n      return () => {\n        if (!taken) window.count--\n',
     replace:
       '      queueMicrotask(() => window.count++)\n      let taken = false\n      return () => {\n        if (!taken) window.count--\n',
   },
   {
-    name: 'an address without a try left is refused whatever its key',
+    name: 'an address without tries left is refused without a look-up of its key',
     file: 'api/access/admit-keys.ts',
     find: '    let result: Admission | undefined\n',
     replace: "    if (!takeBack) return 'refused'\n    let result: Admission | undefined\n",
@@ -27,26 +27,26 @@ export const limitMutants: readonly Mutant[] = [
     replace: "      if (result === 'refused') takeBack?.()",
   },
   {
-    name: 'the first hop of X-Forwarded-For is believed',
+    name: 'the client address is the first hop of X-Forwarded-For',
     file: 'api/http/client-address.ts',
     find: 'hops.pop()',
     replace: 'hops.shift()',
   },
   {
-    name: 'a checksum is looked for in any key that begins with ck_',
+    name: 'a checksum is expected in every key that begins with ck_',
     file: 'schemas/key-text.ts',
     find: '{${KEY_SECRET_LENGTH}})_([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`)',
     replace: '{${KEY_SECRET_LENGTH - CHECKSUM_LENGTH}})_?([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`)',
   },
   {
-    name: 'one organization may take all reading slots',
+    name: 'one organization may use all read permits',
     file: 'api/limits.ts',
     find: 'READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5,',
     replace: 'READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX,',
     flow: SHARES,
   },
   {
-    name: 'a request is no longer under way once its answer is made',
+    name: 'a request counts as finished before its answer is delivered',
     file: 'api/access/limit-under-way.ts',
     find: '    await next()\n',
     replace: '    await next()\n    ofKey()\n    ofOrganization()\n',
@@ -60,32 +60,32 @@ export const limitMutants: readonly Mutant[] = [
     flow: RATE,
   },
   {
-    name: 'a permit that is given back twice counts twice',
+    name: 'a permit that is released twice counts twice',
     file: 'api/capacity/semaphore.ts',
     find: '      if (given) return\n',
     replace: '',
   },
   {
-    name: 'one organization sums its totals in all places there are',
+    name: 'one organization may use all permits for totals',
     file: 'api/read/read-totals.ts',
     find: 'ofOrganization < TOTALS_OF_ORGANIZATION',
     replace: 'ofOrganization < TOTALS_AT_ONCE',
   },
   {
-    name: 'all who are refused for now are told to come again at the same time',
+    name: 'all refused clients get the same Retry-After',
     file: 'api/failures.ts',
     find: 'Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1))',
     replace: 'Math.floor(random())',
   },
   {
-    name: 'every request costs one, whatever it takes',
+    name: 'every request costs one unit, whatever its size',
     file: 'api/access/limit-rate.ts',
     find: 'Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))',
     replace: 'Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES / 1_000))',
     flow: RATE,
   },
   {
-    name: 'what a large answer costs is shown but not counted',
+    name: 'the extra cost of a large answer is shown but not counted',
     file: 'api/access/limit-rate.ts',
     find: '    charge(counter, place, more)\n',
     replace: '    charge(counter, place, 0)\n',
@@ -98,13 +98,13 @@ export const limitMutants: readonly Mutant[] = [
     replace: 'return items >= 10 * slice.items || bytes >= 10 * slice.bytes',
   },
   {
-    name: 'lines of one length are the same line',
+    name: 'lines of equal length count as equal',
     file: 'api/answer/compare-payouts.ts',
     find: ' && a.bytes.compare(b.bytes, b.from, b.to, a.from, a.to) === 0',
     replace: '',
   },
   {
-    name: 'the entity tag stays when the form of answers changes',
+    name: 'the entity tag does not change with the form of answers',
     file: 'api/answer/answer-page.ts',
     find: '${what} ${ANSWER_FORM} ${position',
     replace: '${what} 1${ANSWER_FORM - ANSWER_FORM} ${position',
@@ -116,7 +116,7 @@ export const limitMutants: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'the name of an unknown parameter is repeated whole',
+    name: 'an error repeats the whole name of an unknown parameter',
     file: 'api/read/read-parameters.ts',
     find: 'usual.slice(0, PARAMETER_NAME_SHOWN)',
     replace: 'usual',

@@ -1,8 +1,8 @@
 /**
- * `npm run mutants [-- --quick] [--only TEXT ...] [--from N] [--seeds N]`: plants one bug after the other in a copy of
- * the program and reports which check notices it: the unit tests, the simulation, and for some a test on real services.
- * Exit code 1 when one survives. `--quick` begins with the unit tests that import the changed file, and goes on to the
- * next bug as soon as one check has noticed.
+ * `npm run mutants [-- --quick] [--only TEXT ...] [--from N] [--seeds N]` plants one bug after the other in a copy of
+ * the program. It reports which checks notice each bug: the unit tests, the simulation, and for some bugs a test on
+ * real services. Exit code 1 when a bug survives. `--quick` runs the unit tests that import the changed file first, and
+ * stops at the first check that notices the bug.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ const unit: Check = {
   name: 'unit tests',
   args: vitest('unit', 'test/projector', 'test/api', 'test/commands', 'test/schemas', 'test/golden'),
 }
-/** The unit tests that import a file, directly or not: seconds where all take a minute. */
+/** The unit tests that import a file, directly or not: seconds instead of a minute. */
 const nearby = ({ file }: Mutant): Check => ({
   name: 'unit tests nearby',
   args: [
@@ -50,11 +50,14 @@ const simulation = (seeds: string): Check => ({
   name: 'simulation',
   args: ['test/simulation/main.ts', '--seeds', seeds],
 })
-const projectOf = (test: string): string => (test.startsWith('test/simulation/') ? 'simulation' : 'flow')
+const projectOf = (test: string): string => {
+  if (test.startsWith('test/simulation/')) return 'simulation'
+  return test.endsWith('.long.test.ts') ? 'flow-long' : 'flow'
+}
 const flowOf = ({ flow }: Mutant): Check[] =>
   flow === undefined ? [] : [{ name: flow.replace(/^test\/|\.test\.ts$/g, ''), args: vitest(projectOf(flow), flow) }]
 
-/** A copy of everything that git knows of, with the packages of this one. */
+/** Copies all files that git does not ignore, and links the packages. Returns the folder of the copy. */
 const copyProgram = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'commission-mutants-'))
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
@@ -68,7 +71,7 @@ const copyProgram = async (): Promise<string> => {
 
 type Outcome = { readonly notices: boolean; readonly milliseconds: number }
 
-/** Runs a check. One that takes longer than `most` milliseconds is ended with all that it started, and has noticed. */
+/** Runs a check. After `most` milliseconds it kills the check with all its processes, and counts this as noticed. */
 const carryOut = async (
   { args }: Check,
   folder: string,
@@ -76,7 +79,8 @@ const carryOut = async (
   most: number = FIRST_MS,
 ): Promise<Outcome> => {
   const began = performance.now()
-  // A group of its own: a planted bug may keep a worker busy for ever, which hears no signal and misses no parent.
+  // A process group of its own, to kill all of it: a worker that a planted bug keeps busy ignores signals and outlives
+  // its parent.
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', ...args], {
     cwd: folder,
     env: { ...process.env, ...settings },
@@ -98,16 +102,16 @@ const carryOut = async (
   return { notices: code !== 0, milliseconds: performance.now() - began }
 }
 
-/** Milliseconds a check may take without a planted bug. */
+/** Milliseconds. */
 const FIRST_MS = 8 * 60_000
-/** With one: so many times as long as without, and a little more. */
+/** With a planted bug a check may take `TIMES` times as long, plus `MORE_MS`. */
 const TIMES = 3
 const MORE_MS = 30_000
 
 const planted = async (folder: string, { file, find, replace }: Mutant, task: () => Promise<void>): Promise<void> => {
   const path = join(folder, file)
   const text = await readFile(path, 'utf8')
-  if (text.split(find).length !== 2) throw new Error(`${file}: what is to be replaced stands there not exactly once`)
+  if (text.split(find).length !== 2) throw new Error(`${file}: does not hold the text to replace exactly once`)
   await writeFile(
     path,
     text.replace(find, () => replace),
@@ -139,7 +143,7 @@ const main = async (): Promise<number> => {
     const flows = new Map(chosen.flatMap(flowOf).map(check => [check.name, check]))
     for (const check of [...always, ...flows.values()]) {
       const { notices, milliseconds } = await carryOut(check, folder, settings)
-      if (notices) throw new Error(`${check.name}: fails without any planted bug`)
+      if (notices) throw new Error(`${check.name}: fails without a planted bug`)
       most.set(check.name, TIMES * milliseconds + MORE_MS)
     }
     let survivors = 0

@@ -1,14 +1,13 @@
-/** A bug that somebody could make, as text put in the place of other text. */
 export type Mutant = {
   readonly name: string
   readonly file: string
-  /** Stands there exactly once, and is replaced. */
+  /** The text to replace. It occurs exactly once in the file. */
   readonly find: string
   readonly replace: string
-  /** Tests on real services that must notice, where they are needed or worth naming. */
+  /** A test on real services or of the simulation that must also notice the bug. */
   readonly flow?: string
 }
 
-/** Tests on real services that notice many of them. */
+/** Tests on real services that notice many of the bugs. */
 export const PROJECTED = 'test/flow/promises/what-is-projected.test.ts'
 export const WALKS = 'test/flow/promises/walks.test.ts'

@@ -5,7 +5,7 @@ import { mutants } from './mutants.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-test('there are at least 24 planted bugs, each with a name of its own', () => {
+test('there are at least 24 planted bugs with different names', () => {
   expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   expect(mutants.length).toBeGreaterThanOrEqual(24)
 })

@@ -1,19 +1,19 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
-/** Bugs that somebody could make where two commands meet, or one is cut short: see `mutants.ts`. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in two commands that run at the same time, or in a command that is interrupted: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
 const PAIRS = 'test/simulation/pairs.test.ts'
 
 export const pairMutants: readonly Mutant[] = [
   {
-    name: 'a rebuild puts its generation back although it was dropped meanwhile',
+    name: 'a rebuild restores its generation after another command dropped it',
     file: 'commands/generations/rebuild.ts',
     find: '  if (building === generation || kept.includes(generation)) return\n',
     replace: '  if (building !== undefined || kept.includes(generation)) return\n',
     flow: PAIRS,
   },
   {
-    name: 'a generation is deleted while projectors keep it up',
+    name: 'a generation is deleted while projectors write to it',
     file: 'commands/generations/drop.ts',
     find: '    if (members === 0 && now() - began >= LET_GO_MS && now() - quietSince >= QUIET_MS) return\n',
     replace: '    if (members >= 0) return\n',
@@ -25,19 +25,19 @@ export const pairMutants: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'the one before is dropped before it is said how far readers saw it',
+    name: 'the previous generation is dropped before the floor of the new one is stored',
     file: 'commands/generations/drop.ts',
     find: '      isOut = isDeepStrictEqual(now, seen) && now.floor !== null\n',
     replace: '      isOut = true\n',
   },
   {
-    name: 'a generation is dropped on another cluster',
+    name: 'a generation is dropped while Kafka is another cluster',
     file: 'commands/generations/drop.ts',
     find: '  assertSameSource(live, await describeSource(admin, context.topics.events))\n',
     replace: '',
   },
   {
-    name: 'a name is used again while indices of it are left',
+    name: 'a generation name is used again while indices of it exist',
     file: 'commands/generations/rebuild.ts',
     find: '  return Math.max(1, ...numbers) + 1\n',
     replace: '  return Math.min(2, ...numbers)\n',
@@ -50,37 +50,37 @@ export const pairMutants: readonly Mutant[] = [
     replace: '  if (!(await findRemains(context)).get(generation)?.isGeneration) {',
   },
   {
-    name: 'a difference does not take back that two were equal',
+    name: 'a found difference does not replace an earlier note of equality',
     file: 'commands/generations/compared.ts',
     find: '    return { ...now, verified, compared: { ...now.compared, [pair]: comparison } }\n',
     replace: '    return { ...now, verified, compared: { [pair]: comparison, ...now.compared } }\n',
   },
   {
-    name: 'an older comparison takes back a difference that was found since',
+    name: 'a comparison replaces a difference that was found after it began',
     file: 'commands/generations/compared.ts',
     find: "      else if (last?.found === 'different' && last.run !== run) why = ",
     replace: "      else if (last?.found === 'different' && last.run < run) why = ",
   },
   {
-    name: 'a generation of which nothing is projected is equal to any other',
+    name: 'an empty generation is equal to any other',
     file: 'commands/generations/compared.ts',
     find: '    if (Math.min(ours, theirs) === 0 && Math.max(ours, theirs) > 0) {',
     replace: '    if (Math.min(ours, theirs) < 0) {',
   },
   {
-    name: 'a swap stands on a comparison of a small part',
+    name: 'a swap accepts a comparison of too few records',
     file: 'commands/generations/compared.ts',
     find: '  if (since > Math.max(SWAP_UNCOMPARED_RECORDS, compared / SWAP_UNCOMPARED_PART)) {',
     replace: '  if (since < 0) {',
   },
   {
-    name: 'a swap does not look again at what was found while it waited',
+    name: 'a swap does not check again for differences that were found while it waited',
     file: 'commands/generations/swap.ts',
     find: '    refuseThen(now)\n',
     replace: '',
   },
   {
-    name: 'a projector that slept ends because its generation was replaced and dropped',
+    name: 'a projector that was suspended stops because its generation was replaced and dropped',
     file: 'projector/stream/keep-up.ts',
     find: '      if (live === undefined || live === generation) return fail(error)\n',
     replace: '      if (live === undefined || live !== undefined) return fail(error)\n',

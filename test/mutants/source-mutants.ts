@@ -1,22 +1,22 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands here is code as text
-/** Bugs about the log that is read and the clocks that are believed. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in reading the log and in the use of clocks: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
 export const sourceMutants: readonly Mutant[] = [
   {
-    name: 'a hole in the log is read over',
+    name: 'a hole in the log is ignored',
     file: 'projector/stream/consume.ts',
     find: '    if (Number(offset) !== next) return next\n',
     replace: '',
   },
   {
-    name: 'a batch from elsewhere stops the projector for a hole',
+    name: 'a batch that starts at another offset than the sought one counts as a hole',
     file: 'projector/stream/assign.ts',
     find: 'if (missing === undefined || from !== sought) return',
     replace: 'if (missing === undefined) return',
   },
   {
-    name: 'the clock of the machine alone is believed',
+    name: 'only the clock of the machine is used',
     file: 'projector/elasticsearch/clocks.ts',
     find: 'reached: Math.min(ours, theirs)',
     replace: 'reached: ours',
@@ -28,13 +28,13 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'this.#latest = clocks.reached -',
   },
   {
-    name: 'a time that was taken back comes back with a late owner',
+    name: 'a late owner publishes a time again that was taken back',
     file: 'projector/flow/publish.ts',
-    find: 'const takenBack = ({ taken_back = 0 }: Position): number => taken_back',
-    replace: 'const takenBack = ({ taken_back = 0 }: Position): number => taken_back * 0',
+    find: 'const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back',
+    replace: 'const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back * 0',
   },
   {
-    name: 'the API goes on showing a time that was taken back',
+    name: 'the API continues to show a time that was taken back',
     file: 'api/read/position.ts',
     find: 'takenBack: body.taken_back ?? 0 }',
     replace: 'takenBack: 0 }',

@@ -1,14 +1,11 @@
-/**
- * Payouts as anyone could publish them: mostly valid, mostly as JSON.stringify writes them, now and then with something
- * in it that looks right and is not.
- */
+/** Payouts as anyone could publish them: mostly valid and mostly like JSON.stringify, sometimes subtly wrong. */
 import fc from 'fast-check'
 import { anyText } from '../schemas/any-text.ts'
 
 export const CALCULATED = 'commission.payout.calculated.v1'
 export const RECORDED = 'commission.payout.recorded.v1'
 
-/** JSON of members in any order and number: objects here are lists of them. */
+/** A JSON object as a list of members, so that they can have any order and repeat. */
 type Members = readonly (readonly [name: string, value: unknown])[]
 class Json {
   readonly members: Members
@@ -24,7 +21,7 @@ const textOf = (value: unknown): string => {
   return Array.isArray(value) ? `[${value.map(textOf).join()}]` : JSON.stringify(value)
 }
 
-/** Mostly `value`; now and then something else that looks like it. */
+/** Mostly `value`, and sometimes another value that looks similar. */
 const mostly = <Value>(value: fc.Arbitrary<Value>, ...others: unknown[]): fc.Arbitrary<unknown> =>
   fc.oneof({ weight: 40, arbitrary: value }, { weight: 1, arbitrary: fc.constantFrom(...others) })
 const idOf = (prefix: string) =>
@@ -98,7 +95,7 @@ const instant = mostly(
   null,
   1,
 )
-/** In the order of the names, or now and then in the one they came in. */
+/** Mostly sorted by name. */
 const inputs = fc
   .tuple(fc.array(fc.tuple(name, text), { maxLength: 4 }), fc.integer({ min: 0, max: 3 }))
   .map(([members, chance]) => {
@@ -106,7 +103,7 @@ const inputs = fc
     const once = new Map(members)
     return new Json([...once].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   })
-/** The members, now and then in another order, one of them twice, one missing or one that nobody knows. */
+/** Mostly the members as given. Sometimes they are reordered, or one is repeated, missing or unknown. */
 const inForm = (members: Members): fc.Arbitrary<Json> =>
   fc.integer({ min: 0, max: 199 }).map(chance => {
     const [first, ...rest] = members
@@ -139,7 +136,7 @@ const anyStep = (place: number) =>
     deal_id: orNull(idOf('deal')),
   })
 const steps = fc.nat(3).chain(count => fc.tuple(...Array.from({ length: count }, (_, place) => anyStep(place))))
-/** One whose text is what it is as a string. */
+/** A payout. Its string form is its JSON text. */
 export const anyPayout = (type: typeof CALCULATED | typeof RECORDED) =>
   objectOf({
     org_id: mostly(fc.constant('org_1'), 'org_2', 'org_', null),

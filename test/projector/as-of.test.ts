@@ -1,13 +1,12 @@
 /**
- * The heart of the project: a decision depends on the records before it and on nothing else. Not on how the records
- * came in batches, not on which writes have reached Elasticsearch, not on documents that later records have already
- * changed.
+ * A decision depends only on the records before it. It does not depend on batch boundaries, on the writes that have
+ * reached Elasticsearch, or on documents that later records have already changed.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { Cache } from '../../projector/flow/cache.ts'
-import type { Change, Key } from '../../projector/rules/state.ts'
+import type { DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
 import type { CommissionEvent } from '../../schemas/events.ts'
 import * as examples from '../schemas/examples.ts'
 import { type Decided, Documents, decideOneByOne, projectBatch } from './given.ts'
@@ -15,10 +14,7 @@ import { Model } from './model.ts'
 import { type Event, eventRecord } from './records.ts'
 import { keyCreated, keyRevoked } from './story.ts'
 
-/**
- * What a history is made of. Small numbers, so that ids meet again; `plausible` events do what would be right just
- * then.
- */
+/** One step of a history. The numbers are small, so that ids collide. A `plausible` event is valid at that point. */
 const choice = fc.record({
   kind: fc.constantFrom(
     ...(['rep', 'period', 'payout', 'payout', 'payout', 'payment', 'payment', 'void', 'void', 'again'] as const),
@@ -80,9 +76,7 @@ const eventOf = (choice: Choice, model: Model, before: readonly CommissionEvent[
 
 type History = { readonly records: readonly RawRecord[]; readonly expected: readonly string[] }
 
-/**
- * Events with growing offsets, some of which are missing as they are in a real log, and what the model makes of them.
- */
+/** Events with increasing offsets and gaps, as in a real log, with the decisions of the model. */
 const historyOf = (choices: readonly Choice[]): History => {
   const model = new Model()
   const events = [...known('org_1'), ...known('org_2')]
@@ -99,14 +93,14 @@ const historyOf = (choices: readonly Choice[]): History => {
 
 const history = fc.array(choice, { minLength: 1, maxLength: 40, size: 'max' }).map(historyOf)
 
-/** Where batches end, how far writes lag behind, what is lost from the cache: whatever these numbers say. */
+/** Random numbers that decide where batches end, how far writes lag, and when the cache is lost. */
 const chances = fc.infiniteStream(fc.nat(99))
 type Chances = Iterator<number>
 const chance = (chances: Chances, below: number): number => Number(chances.next().value) % below
 
 /**
- * Projects the records as the flow does, from documents that may know more or less than they should: batches of any
- * size, up to three of them written later and in any order, and a cache that may lose what was acknowledged.
+ * Projects the records like the flow, from documents that may be older or newer than the batch. Batches have any size,
+ * up to three of them are written later in any order, and the cache may lose acknowledged documents.
  */
 const projectAnyhow = async (
   records: readonly RawRecord[],
@@ -146,9 +140,9 @@ const summary = (decided: readonly Decided[]) => {
   return { parkedCodes, counts: { applied: of('applied'), duplicate: of('duplicate'), parked: parkedCodes.length } }
 }
 
-/** Every document in any of the states it had from an offset on, each by itself: a crash, or an owner that was late. */
+/** Every document in any of its states since an offset, independent of the others, as after a crash or a late owner. */
 const anyDocumentsSince = (from: number, decided: readonly Decided[], chances: Chances): Documents => {
-  const states = new Map<Key, Change[]>()
+  const states = new Map<DocumentKey, DocumentChange[]>()
   for (const change of decided.flatMap(({ changes }) => changes)) {
     const { key } = change
     states.set(key, [...(states.get(key) ?? []), change])
@@ -162,13 +156,13 @@ const anyDocumentsSince = (from: number, decided: readonly Decided[], chances: C
   return documents
 }
 
-/** Seconds at most; the limit is for a machine that does much else. */
+/** Takes seconds. The limit allows for a busy machine. */
 const patient = { timeout: 60_000 }
 
 describe('for any history of commission events', patient, () => {
   const seen = new Map<string, number>()
 
-  test('each event is decided as the contract says', async () => {
+  test('each event is decided according to the contract', async () => {
     await fc.assert(
       fc.asyncProperty(history, async ({ records, expected }) => {
         const decided = await decideOneByOne(records, new Documents())
@@ -177,13 +171,13 @@ describe('for any history of commission events', patient, () => {
       }),
       { numRuns: 150 },
     )
-    // A history that never came to a rule would hold nothing against it.
+    // The histories must reach every rule, or the comparison proves nothing about it.
     const rules = ['applied', 'duplicate', 'id_reused', 'period_changed', 'rep_unknown', 'period_unknown']
     rules.push('supersedes_mismatch', 'payout_mismatch', 'payroll_already_recorded', 'payroll_reversal_invalid')
     expect([...seen.keys()].sort()).toEqual(rules.sort())
   })
 
-  test('where batches end and when they are written changes no decision and no document', async () => {
+  test('batch boundaries and delayed writes change no decision and no document', async () => {
     await fc.assert(
       fc.asyncProperty(history, chances, async ({ records }, chances) => {
         const documents = new Documents()
@@ -196,7 +190,7 @@ describe('for any history of commission events', patient, () => {
     )
   })
 
-  test('a redelivery from any offset over the final documents decides the same, record by record', async () => {
+  test('a redelivery from any offset over the final documents gives the same decision for each record', async () => {
     await fc.assert(
       fc.asyncProperty(history, fc.nat(), async ({ records }, choice) => {
         const documents = new Documents()
@@ -211,7 +205,7 @@ describe('for any history of commission events', patient, () => {
     )
   })
 
-  test('a redelivery over documents of any later state, each by itself, comes to the same end', async () => {
+  test('a redelivery over documents in any mix of later states has the same result', async () => {
     await fc.assert(
       fc.asyncProperty(history, fc.nat(), chances, async ({ records }, choice, chances) => {
         const documents = new Documents()
@@ -249,7 +243,7 @@ describe('for any history of API keys', patient, () => {
         .map((event, offset) => eventRecord(event, offset * 2)),
     )
 
-  test('redelivered over documents of any later state, it comes to the same end', async () => {
+  test('redelivered over documents in any mix of later states, it has the same result', async () => {
     await fc.assert(
       fc.asyncProperty(keys, fc.nat(), chances, async (records, choice, chances) => {
         const documents = new Documents()

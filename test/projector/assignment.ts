@@ -1,8 +1,8 @@
-/** An assignment whose positions and identifications are held, and what the Kafka client is told. */
+/** An assignment with held positions and identifications, and the calls it makes to the Kafka client. */
 
 import { PartitionFlow } from '../../projector/flow/flow.ts'
-import type { Position, PublishedPosition } from '../../projector/flow/publish.ts'
-import { hashOf } from '../../projector/kafka/source.ts'
+import type { PublishedPosition, PublishedState } from '../../projector/flow/publish.ts'
+import { recordHash } from '../../projector/kafka/source.ts'
 import { Assignment } from '../../projector/stream/assign.ts'
 import { Held } from './held.ts'
 import { eventRecord } from './records.ts'
@@ -10,7 +10,7 @@ import { startFlow } from './running-flow.ts'
 import { rep } from './story.ts'
 
 export const setUp = () => {
-  /** What the Kafka client is told, in order. */
+  /** The calls to the Kafka client, in order. */
   const told: string[] = []
   const failures: unknown[] = []
   const clock = { time: 1_000_000 }
@@ -37,8 +37,8 @@ export const setUp = () => {
   return { clock, assignment, told, failures, positions, identifications, flows }
 }
 
-export const publishedAt = (position: number, last: Position['last'] = null): PublishedPosition => {
-  let current: Position = { position, last, at: 0, time: 0, serve_from: 0 }
+export const publishedAt = (position: number, last: PublishedState['last'] = null): PublishedPosition => {
+  let current: PublishedState = { position, last, at: 0, time: 0, serve_from: 0 }
   return {
     current: () => current,
     advance: async further => {
@@ -50,5 +50,5 @@ export const publishedAt = (position: number, last: Position['last'] = null): Pu
   }
 }
 export const record = eventRecord(rep(), 6, 1_000)
-export const last = { offset: 6, sha256: hashOf(record) }
+export const last = { offset: 6, sha256: recordHash(record) }
 export const lastBatch = { from: 6, end: 12, records: [record, eventRecord(rep({ name: 'Ada' }), 11, 1_000)] }

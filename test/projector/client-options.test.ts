@@ -18,26 +18,26 @@ const readFile = (path: string): Buffer => {
 describe('the Kafka client', () => {
   const configOf = (environment: Record<string, string>) => kafkaConfig(settingsOf(environment), 'a-client', readFile)
 
-  test('gets its brokers and its name, says nothing itself, and neither encrypts nor signs in unless told', () => {
+  test('gets its brokers and its client id, logs nothing, and by default uses neither TLS nor SASL', () => {
     const config = configOf({})
     expect(config).toMatchObject({ clientId: 'a-client', brokers: ['a:1', 'b:2'], logLevel: kafkajs.logLevel.NOTHING })
     expect(Object.keys(config)).not.toContain('ssl')
     expect(Object.keys(config)).not.toContain('sasl')
   })
 
-  test('trusts the authorities of the machine with TLS, or those of a file alone', () => {
+  test('trusts the certificate authorities of the machine with TLS, or only those of a file', () => {
     expect(configOf({ KAFKA_SSL: 'true' }).ssl).toBe(true)
     expect(configOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: '/ca.pem' }).ssl).toEqual({
       ca: [Buffer.from('certificate')],
     })
   })
 
-  test.each(['plain', 'scram-sha-256', 'scram-sha-512'])('signs in with %s', mechanism => {
+  test.each(['plain', 'scram-sha-256', 'scram-sha-512'])('authenticates with %s', mechanism => {
     const environment = { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'secret' }
     expect(configOf(environment).sasl).toEqual({ mechanism, username: 'me', password: 'secret' })
   })
 
-  test('takes the options: none is unknown to it', () => {
+  test('accepts all these options', () => {
     const all = {
       KAFKA_SSL: 'true',
       KAFKA_SASL_MECHANISM: 'plain',
@@ -57,7 +57,7 @@ test.each([
     'ELASTICSEARCH_CA_FILE',
     (path: string) => elasticsearchConfig(settingsOf({ ELASTICSEARCH_CA_FILE: path }), readFile),
   ],
-] as const)('a file that cannot be read is a wrong setting like any other: %s', (name, config) => {
+] as const)('a file that cannot be read is reported like any wrong setting: %s', (name, config) => {
   expect(() => config('/missing.pem')).toThrow(SettingsError)
   expect(() => config('/missing.pem')).toThrow(`${name}: expected a file that can be read; got "/missing.pem"`)
 })
@@ -65,7 +65,7 @@ test.each([
 describe('the Elasticsearch client', () => {
   const configOf = (environment: Record<string, string>) => elasticsearchConfig(settingsOf(environment), readFile)
 
-  test('never tries again by itself, and waits as long as our limit says', () => {
+  test('never retries on its own, and waits up to our limit', () => {
     expect(configOf({})).toEqual({
       nodes: ['https://es:9200'],
       maxRetries: 0,
@@ -83,7 +83,7 @@ describe('the Elasticsearch client', () => {
     ])
   })
 
-  test('signs in with the API key, and trusts the authorities of a file', () => {
+  test('authenticates with the API key, and trusts the certificate authorities of a file', () => {
     expect(configOf({ ELASTICSEARCH_API_KEY: 'secret' }).auth).toEqual({ apiKey: 'secret' })
     expect(configOf({ ELASTICSEARCH_CA_FILE: '/ca.pem' }).tls).toEqual({ ca: Buffer.from('certificate') })
   })

@@ -1,4 +1,4 @@
-/** A clock that stands still until it is moved. */
+/** A clock that moves only when the test moves it. */
 import { everythingRuns } from './held.ts'
 
 export class Clock {
@@ -13,13 +13,13 @@ export class Clock {
       signal?.addEventListener('abort', () => reject(signal.reason))
     })
 
-  /** As an operator or another clock may do. Who sleeps, sleeps as long as before. */
+  /** Sets the clock back, as an operator or a time server may do. Sleepers wake after the same time as before. */
   setBack(milliseconds: number): void {
     this.#now -= milliseconds
     this.#sleepers = this.#sleepers.map(({ until, wake }) => ({ until: until - milliseconds, wake }))
   }
 
-  /** Moves on, and wakes those whose time has come. */
+  /** Advances the clock and wakes the sleepers that are due. */
   async move(milliseconds: number): Promise<void> {
     await everythingRuns()
     this.#now += milliseconds

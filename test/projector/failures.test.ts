@@ -7,11 +7,11 @@ describe('docs/operating.md', () => {
   const operating = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
   const table = [...operating.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, code]) => code)
 
-  test('says of every code that stops the projector what it means and what to do, and knows no other', () => {
+  test('lists exactly the codes that stop the projector', () => {
     expect(table.slice(0, Object.keys(stops).length)).toEqual(Object.keys(stops))
   })
 
-  test('says of every reason for parking when it is given, in the order in which the first one wins', () => {
+  test('lists exactly the park codes, in the order in which the first one wins', () => {
     expect(table.slice(Object.keys(stops).length)).toEqual([...parkCodes])
   })
 
@@ -20,14 +20,14 @@ describe('docs/operating.md', () => {
   })
 })
 
-describe('what stops the projector', () => {
-  test('says what it is in our own words, with its code and place', () => {
+describe('an error that stops the projector', () => {
+  test('has a message in our own words, with its code and place', () => {
     const error = new StopError('index_missing', 'commission-g1-reps', { partition: 3 })
     expect(error).toMatchObject({ name: 'StopError', code: 'index_missing', where: { partition: 3 } })
     expect(error.message).toBe(`${stops.index_missing}: commission-g1-reps`)
   })
 
-  test('of another library is named by its class: its message can quote a document', () => {
+  test('from another library is named by its class: its message can quote a document', () => {
     expect(nameOf(new TypeError('quotes'))).toBe('TypeError')
     expect(nameOf(new StopError('defect', 'x'))).toBe('defect')
     expect([nameOf('quotes'), nameOf(undefined), nameOf({ message: 'quotes' })]).toEqual([

@@ -1,26 +1,23 @@
-/**
- * Given events, when they are projected, then these outcomes and documents: the rules and their loading over documents
- * kept in memory, with the versions of Elasticsearch.
- */
+/** The rules and the load stage over versioned documents in memory: given events, expected outcomes. */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import { textOf } from '../../projector/event/raw-json.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { Cache } from '../../projector/flow/cache.ts'
 import { load, type PlacedEvent, type ReadDocuments } from '../../projector/flow/load.ts'
-import { type Projection, project } from '../../projector/flow/project.ts'
+import { type ProjectedBatch, project } from '../../projector/flow/project.ts'
 import { render } from '../../projector/flow/serialize.ts'
-import type { AnyNewDocument, Change, Key } from '../../projector/rules/state.ts'
+import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { assess, type Event, eventRecord } from './records.ts'
 
 type Stored = { readonly version: number; readonly draft: AnyNewDocument }
 
-/** Documents as Elasticsearch keeps them: a lower version changes nothing, the same one must be the same document. */
+/** Documents versioned as in Elasticsearch: a lower version changes nothing, the same one must be equal. */
 export class Documents {
-  readonly #stored = new Map<Key, Stored>()
+  readonly #stored = new Map<DocumentKey, Stored>()
 
-  write(changes: readonly Change[]): void {
+  write(changes: readonly DocumentChange[]): void {
     for (const { key, version, draft } of changes) {
       const stored = this.#stored.get(key)
       if (stored === undefined || stored.version < version) this.#stored.set(key, { version, draft: copy(draft) })
@@ -30,7 +27,7 @@ export class Documents {
     }
   }
 
-  put(key: Key, version: number, draft: AnyNewDocument): void {
+  put(key: DocumentKey, version: number, draft: AnyNewDocument): void {
     this.#stored.set(key, { version, draft: copy(draft) })
   }
 
@@ -42,12 +39,12 @@ export class Documents {
       }),
     )
 
-  get(key: Key): AnyNewDocument | undefined {
+  get(key: DocumentKey): AnyNewDocument | undefined {
     return this.#stored.get(key)?.draft
   }
 
-  /** Everything, in an order that does not depend on when it was written. */
-  all(): [Key, Stored][] {
+  /** All documents, in an order that does not depend on the time of their writes. */
+  all(): [DocumentKey, Stored][] {
     return [...this.#stored].sort(([a], [b]) => (a < b ? -1 : 1))
   }
 
@@ -58,20 +55,20 @@ export class Documents {
   }
 }
 
-/** What went through JSON, as everything stored does: nobody can change it behind the store's back. */
+/** A copy through JSON, as in the store: later changes of the original do not reach it. */
 const copy = (draft: AnyNewDocument): AnyNewDocument =>
   JSON.parse(JSON.stringify({ ...draft, body: JSON.parse(textOf(draft.body)) })) as AnyNewDocument
 
 export const TOPIC = 'commission.events'
 
-/** Projects one batch as the flow does, up to the write. */
+/** Projects one batch like the flow, up to the write. */
 export const projectBatch = async (
   records: readonly RawRecord[],
   cache: Cache,
   read: ReadDocuments,
   atBefore = 0,
   stream: Stream = 'events',
-): Promise<Projection & { readonly acknowledged: () => void }> => {
+): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
   const assessed = records.map(record => assess(record, { stream, partition: 0, partitions: 1 }))
   const events = assessed.flatMap(({ record, verdict, names, rules }): PlacedEvent[] =>
     rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }],
@@ -82,9 +79,9 @@ export const projectBatch = async (
   return { ...projection, acknowledged: cache.decided(projection.changes.map(render)) }
 }
 
-export type Decided = { readonly outcome: string; readonly changes: readonly Change[]; readonly at: number }
+export type Decided = { readonly outcome: string; readonly changes: readonly DocumentChange[]; readonly at: number }
 
-/** Projects one record after the other, each written before the next: what became of each. */
+/** Projects one record after the other, with a write after each. Returns the decision for each record. */
 export const decideOneByOne = async (
   records: readonly RawRecord[],
   documents: Documents,
@@ -112,8 +109,8 @@ export const decideOneByOne = async (
 export type Given = { readonly documents: Documents; readonly from: number; readonly stream?: Stream }
 
 /**
- * Tells a story, each event with what is expected to become of it, and gives the documents in the end. Whatever it is,
- * the same is asked of one batch with all events, and of a redelivery from every offset over the final documents.
+ * Projects a story of events with their expected outcomes, and returns the final documents. Then checks that one batch
+ * of all events, and a redelivery from every offset over the final documents, have the same result.
  */
 export const tell = (...story: readonly [Event, outcome: string][]): Promise<Documents> =>
   tellAfter({ documents: new Documents(), from: 0 }, ...story)

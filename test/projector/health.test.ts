@@ -12,7 +12,7 @@ const setUp = () => {
   return { lines, wait, health: createHealth(log, () => time) }
 }
 
-test('a part that does not work is said once, and once that it works again', () => {
+test('a failing part is logged once, and once more when it works again', () => {
   const { health, lines } = setUp()
   for (let time = 0; time < 3; time++) health.set('kafka', 'does not answer')
   expect(health.reasons()).toEqual({ kafka: 'does not answer' })
@@ -24,13 +24,13 @@ test('a part that does not work is said once, and once that it works again', () 
   ])
 })
 
-test('a part that always worked is not spoken of', () => {
+test('a part that always worked is not logged', () => {
   const { health, lines } = setUp()
   health.set('kafka', undefined)
   expect(lines).toEqual([])
 })
 
-test('another reason for the same trouble is shown, and is no new trouble in the log', () => {
+test('a new reason for the same trouble is shown, but not logged again', () => {
   const { health, lines } = setUp()
   health.set('elasticsearch write', 'does not answer')
   health.set('elasticsearch write', 'answers 503')
@@ -38,7 +38,7 @@ test('another reason for the same trouble is shown, and is no new trouble in the
   expect(lines).toHaveLength(1)
 })
 
-test('what a start takes its time for keeps it from being ready, and is no trouble', () => {
+test('a slow start keeps the projector from being ready, but is not logged as trouble', () => {
   const { health, lines } = setUp()
   health.prepare('start', 'preparing')
   health.prepare('start', 'still preparing')
@@ -51,7 +51,7 @@ test('what a start takes its time for keeps it from being ready, and is no troub
   ])
 })
 
-test('trouble on the way there is said', () => {
+test('trouble during a start is logged', () => {
   const { health, lines } = setUp()
   health.prepare('start', 'preparing')
   health.set('start', 'does not answer')
@@ -59,7 +59,7 @@ test('trouble on the way there is said', () => {
   expect(lines.at(-1)).toMatchObject({ level: 40, reason: 'does not answer' })
 })
 
-test('each part stands by itself', () => {
+test('parts are independent', () => {
   const { health } = setUp()
   health.set('kafka', 'a')
   health.set('events consumer', 'b')
@@ -67,7 +67,7 @@ test('each part stands by itself', () => {
   expect(health.reasons()).toEqual({ 'events consumer': 'b' })
 })
 
-test('a generation that is left alone is forgotten, without a word, and no other is', () => {
+test('a generation that is released is forgotten without a log line, and no other is', () => {
   const { health, lines } = setUp()
   health.prepare('g2 consumer', 'joining the group')
   health.set('g2 following g1', 'waits')
@@ -79,10 +79,10 @@ test('a generation that is left alone is forgotten, without a word, and no other
   expect(lines).toHaveLength(said)
 })
 
-describe('several tasks that concern a part', () => {
+describe('several tasks of one part', () => {
   const held = () => Promise.withResolvers<void>()
 
-  test('are in trouble as long as one of them is; it is said once, and once that all work again', async () => {
+  test('are in trouble while one of them is; this is logged once, and once more when all work again', async () => {
     const { health, lines } = setUp()
     const [one, other] = [held(), held()]
     const tells: Tell[] = []
@@ -102,7 +102,7 @@ describe('several tasks that concern a part', () => {
     expect(lines.map(line => 'msg' in line && line.msg)).toEqual(['does not work; trying again', 'works again'])
   })
 
-  test('leave nothing behind where they are given up, and do not say that it works', async () => {
+  test('leave no reason behind if they are given up, and do not log that the part works', async () => {
     const { health, lines } = setUp()
     const task = health.during('elasticsearch write', async tell => {
       tell('does not answer')
@@ -113,7 +113,7 @@ describe('several tasks that concern a part', () => {
     expect(lines).toHaveLength(1)
   })
 
-  test('are a reason when they take long, until they are done', async () => {
+  test('are a reason once they take too long, until they end', async () => {
     const { health, wait } = setUp()
     const one = held()
     const task = health.during('elasticsearch write', () => one.promise, 5_000)

@@ -1,7 +1,4 @@
-/**
- * Calls that are held until the test lets them go on: what is under way at one moment, and what happened in which
- * order.
- */
+/** Calls that wait until the test completes them. Shows which calls are in flight, in order. */
 
 type HeldCall<Argument, Result> = {
   readonly argument: Argument
@@ -10,9 +7,9 @@ type HeldCall<Argument, Result> = {
 }
 
 export class Held<Argument, Result = void> {
-  /** Those under way, the oldest first. */
+  /** The calls in flight, the oldest first. */
   readonly calls: HeldCall<Argument, Result>[] = []
-  /** How many there ever were. */
+  /** The number of all calls so far. */
   count = 0
 
   readonly call = (argument: Argument): Promise<Result> => {
@@ -39,5 +36,5 @@ export class Held<Argument, Result = void> {
   }
 }
 
-/** Whatever can go on without anything else happening has gone on. */
+/** Waits until all microtasks have run. */
 export const everythingRuns = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

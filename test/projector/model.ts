@@ -1,7 +1,4 @@
-/**
- * The rules once more, as naive as they can be written down from the contract: everything that was applied, in lists,
- * and no documents, offsets or caches. What the projector decides is held against it.
- */
+/** The rules as simple lists, without documents, offsets or caches. Tests compare the projector's decisions with it. */
 import type { CommissionEvent } from '../../schemas/events.ts'
 
 type Payout = { readonly id: string; readonly pair: string; readonly text: string }

@@ -1,8 +1,8 @@
-/** Records as the consumer hands them over, in binary mode unless said otherwise. */
+/** Records as the consumer delivers them, by default in binary mode. */
 
 import { decode } from '../../projector/event/decode.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
-import type { Source } from '../../projector/event/validate.ts'
+import type { PartitionSource } from '../../projector/event/validate.ts'
 import { assess as assessRecord } from '../../projector/flow/assess.ts'
 import type { Assessed } from '../../projector/flow/project.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
@@ -11,7 +11,6 @@ import type { EventType } from '../../schemas/events.ts'
 
 export type Headers = readonly (readonly [name: string, value: string | Buffer | null])[]
 
-/** The envelope of an event in binary mode. */
 export const binaryHeaders = (type: string): Headers => [
   ['content-type', 'application/json'],
   ['ce_specversion', '1.0'],
@@ -44,12 +43,11 @@ export const record = ({
   headers: encodeHeaders(headers.map(([name, header]) => [name, bytes(header)])),
 })
 
-/** An event: its type and data, keyed by its organization. */
 export type Event = { readonly type: EventType; readonly data: { readonly org_id: string } }
 
 export const eventRecord = ({ type, data }: Event, offset = 0, timestamp = 0): RawRecord =>
   record({ offset, timestamp, key: data.org_id, value: JSON.stringify(data), headers: binaryHeaders(type) })
 
-/** What can be said of a record without looking at any other: the first steps of the flow. */
-export const assess = (record: RawRecord, source: Source): Assessed =>
+/** Assesses a record without any other: the first stages of the flow. */
+export const assess = (record: RawRecord, source: PartitionSource): Assessed =>
   assessRecord(record, { decode, source, rules: builtInRules })

@@ -1,38 +1,37 @@
-/** A flow of one partition whose steps are held: what each is asked, and when. */
+/** A flow of one partition whose stages the test can hold. Records the calls of each stage. */
 
 import { decode } from '../../projector/event/decode.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
-import { PartitionFlow, type Steps } from '../../projector/flow/flow.ts'
+import { type FlowSteps, PartitionFlow } from '../../projector/flow/flow.ts'
 import { load } from '../../projector/flow/load.ts'
-import type { Position } from '../../projector/flow/publish.ts'
+import type { PublishedState } from '../../projector/flow/publish.ts'
 import type { Batch } from '../../projector/flow/queue.ts'
 import { NO_HEADERS } from '../../projector/kafka/patch-headers.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
-import type { Change, Key } from '../../projector/rules/state.ts'
+import type { DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
 import { listKinds } from '../../schemas/stored/documents.ts'
 import { Documents, TOPIC } from './given.ts'
 import { everythingRuns, Held } from './held.ts'
 import { type Event, eventRecord } from './records.ts'
 import { rep } from './story.ts'
 
-/** Events from an offset on, as one batch; it may end after its last record. */
+/** Events from an offset on, as one batch. `end` may be beyond the last record. */
 export const batchOf = (from: number, events: readonly Event[], end = from + events.length): Batch => ({
   from,
   end,
   records: events.map((event, at) => eventRecord(event, from + at, 1_000 + from + at)),
 })
 
-/** Clocks that agree. */
+/** A reading of clocks that agree. */
 export const both = (time: number) => ({ reached: time, latest: time })
 
-/** A batch of so many reps, each another. */
 export const repsOf = (from: number, count: number): Batch =>
   batchOf(
     from,
     Array.from({ length: count }, (_, at) => rep({ id: `rep_${from + at}` })),
   )
 
-/** A batch of one record of so many bytes, as the flow counts them; what is in it does not matter. */
+/** A batch with one record of the given size, as the flow counts bytes. Its content does not matter. */
 export const heavyBatch = (from: number, bytes: number): Batch => {
   const key = Buffer.from('org_1')
   const record: RawRecord = { offset: from, timestamp: 0, key, value: Buffer.alloc(bytes - 106), headers: NO_HEADERS }
@@ -41,23 +40,23 @@ export const heavyBatch = (from: number, bytes: number): Batch => {
 
 export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const documents = new Documents()
-  /** What the steps were asked, in order; reading is left out. */
+  /** The calls of the stages, in order, without reads. */
   const story: string[] = []
-  const reads = new Held<readonly Key[]>()
-  const writes = new Held<readonly Change[]>()
+  const reads = new Held<readonly DocumentKey[]>()
+  const writes = new Held<readonly DocumentChange[]>()
   const refreshes = new Held<{ indices: readonly string[]; behind: boolean }>()
-  const advances = new Held<Partial<Position>>()
+  const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
-  /** Where the partition was published when it hurried on what waits. */
+  /** The published position at each call of `hurry`. */
   const hurries: number[] = []
   const atBefore = 7
-  let current: Position = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
+  let current: PublishedState = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
-  /** Which steps are held; the others do at once what they do. */
+  /** Which stages are held. The others complete at once. */
   const holds = { reads: false, writes: false, refreshes: false, advances: false }
 
-  const steps: Steps = {
+  const steps: FlowSteps = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
     rules: builtInRules,

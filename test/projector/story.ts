@@ -1,4 +1,4 @@
-/** Events to tell a story with: the examples, with what matters to the story said. */
+/** Events for a story: the examples, with changes. */
 import type {
   ApiKeyCreatedData,
   ApiKeyRevokedData,
@@ -21,7 +21,6 @@ export const period = (change: Partial<PeriodData> = {}): Event => ({
   data: { ...examples.period, ...change },
 })
 
-/** A calculated payout; `supersedes` is the payout it replaces. */
 export const payout = (
   id: string,
   supersedes: string | null = null,
@@ -39,7 +38,7 @@ export const recordedPayout = (
   data: { ...examples.recorded, id, supersedes_id: supersedes, ...change },
 })
 
-/** Money that has left, for no payout unless one is named. */
+/** A payment, by default without a payout. */
 export const payment = (id: string, change: Partial<PayrollRecordedData> = {}): Event => ({
   type: 'commission.payroll.recorded.v1',
   data: { ...examples.payment, id, payout_id: null, ...change },

@@ -1,7 +1,4 @@
-/**
- * The projector and the commands as processes: an error that nothing listens for ends them, and says no more than its
- * place.
- */
+/** The projector and the commands as processes: an unhandled error ends them, and only its place is logged. */
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { freePort } from '../../services/ports.ts'
@@ -9,7 +6,7 @@ import { rejectsOnSignal, throwsOnSignal } from '../support/defects.ts'
 import { type RunningProcess, startProcess } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 
-/** A server that takes connections and never answers: Kafka and Elasticsearch are waited for. */
+/** A server that accepts connections and never answers, so that the programs wait for Kafka and Elasticsearch. */
 const startSilence = async (scope: Scope): Promise<number> => {
   const port = await freePort()
   const taken = new Set<{ destroy: () => void }>()
@@ -29,7 +26,7 @@ const programs = {
   'commands/main.ts': ['projection', 'list'],
 } as const
 
-/** It has a handler for the signal once its preload has run: before that the signal itself would end it. */
+/** Waits for the preload to install its signal handler. Without it the signal itself ends the process. */
 const untilRunning = (program: RunningProcess, file: keyof typeof programs): Promise<void> =>
   eventually(() => {
     if (file === 'projector/main.ts') expect(program.log()).toContain('admin port')
@@ -41,7 +38,7 @@ test.for([
   ['projector/main.ts', 'an exception', throwsOnSignal],
   ['commands/main.ts', 'a rejected promise', rejectsOnSignal],
   ['commands/main.ts', 'an exception', throwsOnSignal],
-] as const)('%s ends with exit code 70 at %s that nothing listens for', async ([file, _, defect], scope) => {
+] as const)('%s ends with exit code 70 on %s that nothing handles', async ([file, _, defect], scope) => {
   const port = await startSilence(scope)
   const said = '--import=data:text/javascript,process.stderr.write(%22PRELOADED%22)'
   const program = startProcess(

@@ -1,8 +1,7 @@
 /**
- * Symptom: records of transactions that their publishers had aborted were applied as if committed, when two
- * transactions overlapped in one partition; which ones depended on where a fetch happened to begin, so that a rebuild
- * could differ.
- * Cause: the Kafka client's filter of aborted records, see projector/kafka/patch-aborted.ts.
+ * Symptom: records of aborted transactions were applied as if committed, if two transactions overlapped in one
+ * partition. Which records depended on where a fetch began, so a rebuild could differ.
+ * Cause: the filter of kafkajs for aborted records, see projector/kafka/patch-aborted.ts.
  */
 import type { Producer, Transaction } from 'kafkajs'
 import { beforeAll, expect, test } from 'vitest'
@@ -15,7 +14,7 @@ import { organizationsIn } from '../support/streams.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
-/** One for each case, in a partition of its own. */
+/** One per case, each in its own partition. */
 const organizations = organizationsIn(createRandom(1), [0, 1, 2, 3], 4)
 let topics: Topics
 let prefix: string
@@ -27,7 +26,7 @@ beforeAll(async () => {
   const [inOrder = '', turned = '', large = '', zero = ''] = organizations
   await overlap(first, second, inOrder, 'as they began')
   await overlap(first, second, turned, 'the other way round')
-  // One record is most of what one fetch brings: fetches begin inside the transactions.
+  // One record nearly fills a fetch, so fetches begin inside the transactions.
   await overlap(first, second, large, 'as they began', 'x'.repeat(700_000))
 
   const aborted = await first.transaction()
@@ -51,7 +50,7 @@ const transactional = async (name: string): Promise<Producer> => {
   return producer
 }
 
-/** Two transactions that take turns, ended in the order given, and one record that is committed. */
+/** Two transactions with interleaved records, aborted in the given order, then one committed record. */
 const overlap = async (
   first: Producer,
   second: Producer,
@@ -84,18 +83,18 @@ const send = async (
 }
 
 test.for([
-  ['that overlap and end as they began', 0],
-  ['that overlap and end the other way round', 1],
-  ['that a fetch begins inside of', 2],
-  ['in which a key is four zero bytes, as in the record that ends one,', 3],
-] as const)('of transactions %s no aborted record is projected, and what is committed is', async ([, partition]) => {
+  ['that overlap and end in order', 0],
+  ['that overlap and end in reverse order', 1],
+  ['with a fetch that begins inside them', 2],
+  ['with a key of four zero bytes, as in the marker of an abort,', 3],
+] as const)('of transactions %s no aborted record is projected, and every committed one is', async ([, partition]) => {
   const org = organizations[partition] ?? ''
   const documents = await allStored(indexNamed(prefix, 'reps'))
   const heads = documents.map(({ id }) => id).filter(id => id.startsWith(org) && id.split(':').length === 2)
   expect(heads).toEqual([`${org}:rep_committed`])
 })
 
-test('nothing is parked but the record that was committed with a wrong key', async () => {
+test('only the committed record with a wrong key is parked', async () => {
   const parked = await allStored(indexNamed(prefix, 'parked'))
   expect(parked.map(({ source }) => [source.code, source.partition])).toEqual([['org_mismatch', 3]])
 })

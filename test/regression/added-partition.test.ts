@@ -1,8 +1,7 @@
 /**
- * Symptom: partitions were added to the topic while the projector ran, and it stopped with `index_missing`, as if a
- * position had been lost. An operator would have looked for it in Elasticsearch.
- * Cause: at an assignment the position of each partition was read before the source was identified, and a new partition
- * has none.
+ * Symptom: partitions were added to the topic while the projector ran. It stopped with `index_missing`, as if a
+ * position had been lost. An operator would have searched for it in Elasticsearch.
+ * Cause: an assignment read positions before it identified the source, and a new partition has no position.
  */
 import { expect, test } from 'vitest'
 import { newId, repRecorded } from '../support/events.ts'
@@ -10,7 +9,7 @@ import { caughtUp, expectRefused, startProjector } from '../support/processes.ts
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-test('partitions that are added while the projector runs are refused as another source', async t => {
+test('partitions added while the projector runs are refused as another source', async t => {
   const topics = await createTopics(t, { partitions: 1 })
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })
@@ -18,7 +17,7 @@ test('partitions that are added while the projector runs are refused as another 
   await caughtUp(projector)
 
   await topics.admin.createPartitions({ topicPartitions: [{ topic: topics.events, count: 2 }] })
-  // Another member comes and goes: the partitions are assigned anew, the new one among them.
+  // A member joins and leaves, so that all partitions, including the new one, are assigned again.
   const member = topics.kafka.consumer({ groupId: `${prefix}-g1` })
   t.onTestFinished(() => member.disconnect())
   await member.subscribe({ topic: topics.events })

@@ -1,9 +1,7 @@
 /**
- * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away, and had
- * but to wait.
- * Cause: the client starts its consumer again after a lost connection; if then no broker says who coordinates the
- * group, that is an error it holds to be for good, see projector/kafka/patch-retries.ts. Found by the rig with seed
- * 318175561.
+ * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away.
+ * Cause: kafkajs restarts its consumer after a lost connection. If no broker then knows the coordinator of the group,
+ * kafkajs treats the error as fatal, see projector/kafka/patch-retries.ts. Found by the rig with seed 318175561.
  */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -13,10 +11,10 @@ import { startProxy } from '../support/proxy.ts'
 import { eventually } from '../support/scope.ts'
 import { createTopics } from '../support/topics.ts'
 
-/** Requests begin with four bytes of their length and two that say what is asked: 10. */
+/** Whether a request is FindCoordinator: after four bytes of length it has the API key 10 in two bytes. */
 const findsCoordinator = (asked: string): boolean => asked.charCodeAt(4) === 0 && asked.charCodeAt(5) === 10
 
-test.concurrent('a consumer that cannot find its coordinator tries until it does', async t => {
+test.concurrent('a consumer that cannot find its coordinator retries until it does', async t => {
   const topics = await createTopics(t)
   const proxy = await startProxy(t, topics.brokers)
   const kafka = kafkaThrough(proxy, 'coordinator')

@@ -1,8 +1,7 @@
 /**
- * Symptom: right after a start `/status` answered 200 with no partition, then with that of the API keys alone; all that
- * it named was caught up, while not one event had been read. Whoever waits for `lag` 0 (a deployment, a test) went on
- * too early.
- * Cause: partitions were listed stream by stream, as each began to read.
+ * Symptom: right after a start `/status` answered 200 without partitions, then with those of the API keys only. They
+ * had caught up, but no event had been read. A deployment or a test that waited for `lag` 0 continued too early.
+ * Cause: partitions were listed stream by stream, as each stream began to read.
  */
 import { expect, test } from 'vitest'
 import { newId, repRecorded } from '../support/events.ts'
@@ -11,7 +10,7 @@ import { eventually } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-test('a status names every partition of both topics, or is not known yet', async t => {
+test('a status has every partition of both topics, or is a 503', async t => {
   const topics = await createTopics(t, { partitions: 2 })
   await topics.publish([repRecorded({ org_id: newId('org') })])
   const projector = await startProjector(t, { topics, prefix: createPrefix(t) })

@@ -1,8 +1,7 @@
 /**
- * Symptom: a fetch full of corrections to large payouts made the projector read all of those back in one request;
- * beyond what the Elasticsearch client takes as an answer it asked again for ever, and before that it ran out of
- * memory.
- * Cause: what was read back together was bounded by the records that were read, not by the documents they replace.
+ * Symptom: the projector read all large payouts that a fetch corrected in one request. Over the limit of the
+ * Elasticsearch client it retried for ever; below the limit it ran out of memory.
+ * Cause: the size of that request was limited by the records, not by the documents that they supersede.
  */
 import { expect, test } from 'vitest'
 import { MGET_BYTES } from '../../projector/limits.ts'
@@ -12,7 +11,7 @@ import { caughtUp, startProjector } from '../support/processes.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-test('corrections to payouts that are too large to be read back together are all applied', async t => {
+test('corrections to payouts that are too large for one response are all applied', async t => {
   const topics = await createTopics(t, { partitions: 1 })
   const prefix = createPrefix(t)
   const org_id = newId('org')
@@ -37,7 +36,7 @@ test('corrections to payouts that are too large to be read back together are all
   await topics.publish(
     pairs.map((pair, at) => payoutRecorded({ ...pair, id: `payout_new${at}`, supersedes_id: `payout_${at}` })),
   )
-  // A new process: it remembers none of them.
+  // A new process with an empty cache.
   await caughtUp(await startProjector(t, { topics, prefix }))
   await expectProjectedAsModelled(prefix, topics)
 })

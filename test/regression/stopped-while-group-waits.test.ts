@@ -1,8 +1,7 @@
 /**
- * Symptom: a projector that was told to stop while its Kafka group was waiting for a member that had been killed ended
- * with exit code 1 and `not stopped in time`, although everything it had read was published.
- * Cause: the Kafka client cannot leave a group that it is just joining again, and its leaving was waited for without
- * end.
+ * Symptom: a projector was stopped while its Kafka group waited for a killed member. It ended with exit code 1 and `not
+ * stopped in time`, although everything it had read was published.
+ * Cause: kafkajs cannot leave a group while it joins again, and the projector waited for that without a limit.
  */
 import { expect, test } from 'vitest'
 import { HEARTBEAT_INTERVAL_MS } from '../../projector/limits.ts'
@@ -11,23 +10,23 @@ import { eventually } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-test('a projector stops cleanly while its group waits for a member that was killed', async t => {
+test('a projector stops cleanly while its group waits for a killed member', async t => {
   const topics = await createTopics(t)
   const prefix = createPrefix(t)
   const staying = await startProjector(t, { topics, prefix })
   const killed = await startProjector(t, { topics, prefix })
   await caughtUp(killed)
   const members = async () => (await topics.admin.describeGroups([`${prefix}-g1`])).groups[0]
-  // One that dies while it joins is not waited for.
+  // The group does not wait for a member that dies while it joins.
   await eventually(async () => expect(await members()).toMatchObject({ state: 'Stable', members: [{}, {}] }))
   await killed.kill()
-  // A third member comes, and all of the group are asked to join anew; the dead one is waited for.
+  // A third member joins, so all members must join again, and the group waits for the dead one.
   const third = topics.kafka.consumer({ groupId: `${prefix}-g1` })
   t.onTestFinished(() => third.disconnect())
   await third.subscribe({ topic: topics.events })
   const joining = third.run({ autoCommit: false, eachMessage: async () => undefined })
   await eventually(async () => expect((await members())?.state).toBe('PreparingRebalance'))
-  // Nobody can see from outside that a member has heard of it: that is with its next heartbeat.
+  // A member hears of the rebalance at its next heartbeat. That cannot be seen from outside.
   const heard = performance.now() + HEARTBEAT_INTERVAL_MS + 1_000
   await eventually(() => expect(performance.now()).toBeGreaterThan(heard))
 

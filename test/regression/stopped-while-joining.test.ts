@@ -1,7 +1,7 @@
 /**
- * Symptom: a projector that was stopped while it was starting left a member behind in its Kafka group; the next one got
- * no partition until that member's session had ended, 15 s later, and nothing was projected meanwhile.
- * Cause: only streams that had begun were stopped; one that was just joining its group was left as it was.
+ * Symptom: a projector that was stopped during its start left a member behind in its Kafka group. The next projector
+ * got no partition until the session of that member had ended, 15 s later, and projected nothing meanwhile.
+ * Cause: a stop reached only streams that had started, and not a stream that was joining its group.
  */
 import { expect, test } from 'vitest'
 import { startProjector } from '../support/processes.ts'
@@ -9,7 +9,7 @@ import { eventually } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-test('a projector that is stopped while it joins its groups leaves nobody behind in them', async t => {
+test('a projector that is stopped while it joins its groups leaves no member behind', async t => {
   const topics = await createTopics(t)
   for (const part of ['api-keys consumer', 'g1 consumer']) {
     const prefix = createPrefix(t)

@@ -1,4 +1,4 @@
-/** Any well-formed text: code points from all over Unicode. */
+/** Any well-formed text, with code points from all of Unicode. */
 import fc from 'fast-check'
 
 const codePoint = fc.oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }), fc.nat(127))

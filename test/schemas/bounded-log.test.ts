@@ -19,7 +19,7 @@ const loggingInto = (fd: number, now = () => performance.now()) => {
   return { log, said, end: () => bounded.end(stream) }
 }
 
-test('lines that nobody reads are bounded, and those that were dropped are told of once', async scope => {
+test('unread log lines are bounded, and the number of dropped lines is logged once', async scope => {
   const pipe = createPipe(scope)
   pipe.fill()
   const { log, said, end } = loggingInto(pipe.nonBlockingEnd())
@@ -35,7 +35,7 @@ test('lines that nobody reads are bounded, and those that were dropped are told 
     { every: 1 },
   )
   const kept = [...text.matchAll(/"n":(\d+),/g)].map(([, n]) => Number(n))
-  // The oldest are kept, in order, and none is lost but those that are counted.
+  // The oldest lines are kept, in order. Only the counted lines are lost.
   expect(kept).toEqual(Array.from({ length: kept.length }, (_, n) => n))
   expect(said).toEqual([lines - kept.length])
   expect(kept.length * LINE.length).toBeGreaterThan(3 * 1024 * 1024)
@@ -43,7 +43,7 @@ test('lines that nobody reads are bounded, and those that were dropped are told 
   end()
 })
 
-test('the end waits for a moment only, and logs no more', async scope => {
+test('the end waits only for a moment if nobody reads', async scope => {
   const pipe = createPipe(scope)
   pipe.fill()
   const { log, end } = loggingInto(pipe.nonBlockingEnd())
@@ -53,7 +53,7 @@ test('the end waits for a moment only, and logs no more', async scope => {
   expect(performance.now() - begun).toBeLessThan(2_000)
 })
 
-test('the end writes what is waiting where somebody reads', async scope => {
+test('the end writes the waiting lines if somebody reads', async scope => {
   const pipe = createPipe(scope)
   const { log, end } = loggingInto(pipe.nonBlockingEnd())
   log.info('the last line')
@@ -61,18 +61,18 @@ test('the end writes what is waiting where somebody reads', async scope => {
   await eventually(() => expect(pipe.read()).toContain('the last line'))
 })
 
-test('the end is one when the reader has left', async scope => {
+test('the end waits only for a moment if the reader has left', async scope => {
   const pipe = createPipe(scope)
   const { log, end } = loggingInto(pipe.nonBlockingEnd())
   pipe.closeReader()
-  // The first one is being written when the second one is flushed.
+  // The first line is being written when the second one is flushed.
   for (const line of ['first', 'second']) log.info(line)
   const begun = performance.now()
   end()
   expect(performance.now() - begun).toBeLessThan(2_000)
 })
 
-test('a fatal line, which is flushed at once, waits for a moment only', async scope => {
+test('a fatal line, which is flushed at once, waits only for a moment', async scope => {
   const pipe = createPipe(scope)
   pipe.fill()
   const { log, end } = loggingInto(pipe.nonBlockingEnd())

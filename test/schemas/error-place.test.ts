@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { errorPlace } from '../../schemas/error-place.ts'
 
-test('the place of an error has its class and its frames, and nothing of its message', () => {
+test('the place of an error has its class and stack frames, and nothing of its message', () => {
   const error = new RangeError('first\n    at second (payout_1)\nthird')
   const { error: name, at } = errorPlace(error)
   expect(name).toBe('RangeError')
@@ -11,7 +11,7 @@ test('the place of an error has its class and its frames, and nothing of its mes
 })
 
 test.each([undefined, null, 'payout_1', { message: 'payout_1' }])(
-  'of %j, which is no error, only the type is told',
+  'for %j, which is not an error, only the type is given',
   thrown => {
     expect(errorPlace(thrown)).toEqual({ error: typeof thrown, at: [] })
   },
@@ -23,7 +23,7 @@ test('an error without a stack has no frames', () => {
   expect(errorPlace(error)).toEqual({ error: 'Error', at: [] })
 })
 
-test('an error whose message was changed after it was made has no frame of it', () => {
+test('an error whose message was changed later has no stack frame from its old message', () => {
   const error = new Error('payout_1\n    at payout_2')
   error.message = 'other'
   expect(errorPlace(error).at.join()).not.toMatch(/payout/)

@@ -6,7 +6,7 @@ import { calculated, examples, keyCreated, line, payment, period, rep, step } fr
 type Path = readonly (string | number)[]
 type Data = Record<string, unknown>
 
-/** The fields of each type that may be null, in the words of the contract; every other may not. */
+/** The fields of each type that the contract lets be null. All other fields may not be null. */
 const nullable: Partial<Record<EventType, readonly string[]>> = {
   'commission.rep.recorded.v1': ['email', 'started_on', 'departed_on'],
   'commission.payout.calculated.v1': ['supersedes_id', 'line_items.0.deal_id', 'calculation_trace.0.deal_id'],
@@ -14,9 +14,7 @@ const nullable: Partial<Record<EventType, readonly string[]>> = {
   'commission.payroll.recorded.v1': ['payout_id'],
 }
 
-/**
- * Every field of the example by its path, those of lines, steps and destinations too. Names within `inputs` are data.
- */
+/** The path of every field of the example, also in lines, steps and destinations. Names within `inputs` are data. */
 const pathsOf = (value: unknown, at: Path = []): Path[] => {
   if (typeof value !== 'object' || value === null || at.at(-1) === 'inputs') return []
   return Object.entries(value).flatMap(([name, inner]) => {
@@ -25,7 +23,7 @@ const pathsOf = (value: unknown, at: Path = []): Path[] => {
   })
 }
 
-/** The data with one place changed; `undefined` takes it away. */
+/** A copy of the data with one field changed. `undefined` removes the field. */
 const withChange = <Value>(value: Value, [name, ...rest]: Path, change: unknown): Value => {
   if (name === undefined) return change as Value
   const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string | number, unknown>
@@ -38,7 +36,7 @@ describe.each(examples.map(example => [example.type, example] as const))('%s', (
   const matches = (changed: unknown): boolean => matchesSchema(stream, { type, data: changed })
   const paths = pathsOf(data).map(path => [path.join('.'), path] as const)
 
-  test('takes the example', () => {
+  test('accepts the example', () => {
     expect(matches(data)).toBe(true)
   })
 
@@ -46,7 +44,7 @@ describe.each(examples.map(example => [example.type, example] as const))('%s', (
     expect(matches(withChange(data, path, undefined))).toBe(false)
   })
 
-  test.each(paths)('takes null for %s only where the contract says so', (name, path) => {
+  test.each(paths)('accepts null for %s only if the contract allows it', (name, path) => {
     expect(matches(withChange(data, path, null))).toBe(nullable[type]?.includes(name) ?? false)
   })
 
@@ -58,13 +56,13 @@ describe.each(examples.map(example => [example.type, example] as const))('%s', (
     }
   })
 
-  test('takes unknown fields, at every level', () => {
+  test('accepts unknown fields at every level', () => {
     const objects: Path[] = [[], ...paths.map(([, path]) => path.slice(0, -1))]
     for (const path of objects)
       expect(matches(withChange(data, [...path, 'not_of_this_version'], { any: [1] }))).toBe(true)
   })
 
-  test('refuses what is no object', () => {
+  test('refuses data that is not an object', () => {
     for (const wrong of [null, undefined, [], [data], 'text', 1, true, {}]) expect(matches(wrong)).toBe(false)
   })
 
@@ -75,7 +73,7 @@ describe.each(examples.map(example => [example.type, example] as const))('%s', (
   })
 })
 
-/** The few places where one of the wrong values is a right one: empty lists and maps. */
+/** The few places where a wrong value is valid: empty lists and maps. */
 const expected = (path: Path, value: unknown): boolean => {
   const name = path.at(-1)
   if (name === 'line_items' || name === 'calculation_trace' || name === 'permissions')
@@ -83,7 +81,7 @@ const expected = (path: Path, value: unknown): boolean => {
   return name === 'inputs' && JSON.stringify(value) === '{}'
 }
 
-test('every event type of the contract has an example here, and no other exists', () => {
+test('every event type of the contract has an example here, and there are no other types', () => {
   const types = Object.values(eventSchemas).flatMap(schemas => Object.keys(schemas))
   expect(types).toEqual(examples.map(({ type }) => type))
 })
@@ -104,8 +102,8 @@ const isPayout = (change: Data): boolean =>
 const isKey = (change: Data): boolean =>
   matchesSchema('api-keys', { type: 'commission.api_key.created.v1', data: { ...keyCreated, ...change } })
 
-describe('the closed lists of values', () => {
-  test('are exactly those of the contract', () => {
+describe('the enums', () => {
+  test('have exactly the values of the contract', () => {
     for (const status of ['active', 'departed']) expect(isRep({ status })).toBe(true)
     for (const kind of ['month', 'quarter', 'year']) expect(isPeriod({ kind })).toBe(true)
     for (const category of ['earned', 'recovered', 'adjusted'])
@@ -118,7 +116,7 @@ describe('the closed lists of values', () => {
     expect(isPayout({ line_items: [{ ...line, category: 'bonus' }] })).toBe(false)
   })
 
-  test('permissions are "read", or none at all', () => {
+  test('permissions are "read" or an empty list', () => {
     expect([isKey({ permissions: [] }), isKey({ permissions: ['read'] }), isKey({ permissions: ['write'] })]).toEqual([
       true,
       true,
@@ -127,7 +125,7 @@ describe('the closed lists of values', () => {
   })
 })
 
-describe('inputs of a step', () => {
+describe('the inputs of a step', () => {
   const takes = (json: string): boolean => isPayout({ calculation_trace: [{ ...step, inputs: JSON.parse(json) }] })
 
   test.each([
@@ -138,7 +136,7 @@ describe('inputs of a step', () => {
     '{"a\\nb":"text"}',
     `{"${'k'.repeat(1_000)}":"${'v'.repeat(1_000)}"}`,
     '{"0":"text","-1":"text","a.b":"text"}',
-  ])('take %s', json => {
+  ])('accept %s', json => {
     expect(takes(json)).toBe(true)
   })
 
@@ -178,7 +176,7 @@ describe('the size of a payout', () => {
   })
 })
 
-test('the hash and the last characters of a key keep their grammar', () => {
+test('the hash and the last characters of a key must match their patterns', () => {
   const hashes = ['A'.repeat(64), 'a'.repeat(63), 'a'.repeat(65), `${'a'.repeat(64)}\n`, 'g'.repeat(64)]
   expect(hashes.map(secret_sha256 => isKey({ secret_sha256 }))).toEqual(hashes.map(() => false))
   const lasts = ['abc', 'abcde', 'ab d', 'abcé', 'abc\n']

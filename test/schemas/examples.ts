@@ -1,4 +1,4 @@
-/** A valid example of the data of every event type: what tests begin with and change. */
+/** A valid example of the data of every event type. Tests change copies of it. */
 import type {
   ApiKeyCreatedData,
   ApiKeyRevokedData,

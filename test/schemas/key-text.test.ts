@@ -10,7 +10,7 @@ const secret = fc
   .map(digits => `ck_${digits.join('')}`)
 
 describe('the checksum of a key', () => {
-  test('is the CRC-32 of what is before it, in six digits of base62', () => {
+  test('is the CRC-32 of the text before it, in six base62 digits', () => {
     fc.assert(
       fc.property(secret, text => {
         const whole = withChecksum(text)
@@ -22,7 +22,7 @@ describe('the checksum of a key', () => {
     )
   })
 
-  test('is wrong where one character is another one, wherever it stands', () => {
+  test('is wrong if one character is changed, at any place', () => {
     fc.assert(
       fc.property(secret, fc.nat({ max: 48 }), fc.constantFrom(...BASE62), (text, place, other) => {
         const whole = withChecksum(text)
@@ -35,12 +35,12 @@ describe('the checksum of a key', () => {
 
   test.each([
     ['an older key of the command', `ck_${'0'.repeat(43)}`],
-    ['an older key of another length', `ck_${randomBytes(24).toString('hex')}`],
+    ['an older key of a different length', `ck_${randomBytes(24).toString('hex')}`],
     ['another publisher’s key', 'payroll-export_2026-01-01_x'],
     ['a key with an underscore elsewhere', `ck_${'0'.repeat(42)}_${'0'.repeat(6)}`],
-    ['a key that goes on', `ck_${'0'.repeat(43)}_${'0'.repeat(7)}`],
+    ['a key that is too long', `ck_${'0'.repeat(43)}_${'0'.repeat(7)}`],
     ['a key with a hyphen', `ck_${'0'.repeat(42)}-_${'0'.repeat(6)}`],
-  ])('is not looked for in %s', (_, text) => {
+  ])('is not checked in %s', (_, text) => {
     expect(hasWrongChecksum(text)).toBe(false)
   })
 })

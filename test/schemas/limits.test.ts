@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import * as both from '../../schemas/limits.ts'
 
-test('the precision of sums holds every sum of lines exactly', () => {
+test('the precision of sums is enough for every sum of lines', () => {
   const carried = String(both.LINE_ITEMS_MAX).length
   const digits = both.MONEY_INTEGER_DIGITS_MAX + both.MONEY_FRACTION_DIGITS_MAX + carried
   expect(both.MONEY_PRECISION).toBeGreaterThanOrEqual(digits)
@@ -27,7 +27,7 @@ test('the limits are those of the contract', () => {
   })
 })
 
-test('what nothing has replaced yet lies beyond every offset, and survives JSON', () => {
+test('UNTIL_FOREVER is beyond every offset and survives JSON', () => {
   expect(JSON.parse(JSON.stringify(both.UNTIL_FOREVER))).toBe(both.UNTIL_FOREVER)
   expect(Number.isSafeInteger(both.UNTIL_FOREVER)).toBe(true)
 })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { murmur2, partitionOf } from '../../schemas/partition.ts'
 import { anyText } from './any-text.ts'
 
-/** What a kafkajs publisher does when it is told nothing: the default of the client itself. */
+/** The default partitioner of kafkajs. */
 const publisher = kafkajs.Partitioners.DefaultPartitioner()
 const described = Array.from({ length: 1_000 }, (_, partitionId) => ({
   partitionErrorCode: 0,
@@ -32,7 +32,7 @@ describe('an organization is in the partition that a publisher sends it to', () 
     )
   })
 
-  test('for any text at all, whatever its bytes', () => {
+  test('for any text', () => {
     fc.assert(
       fc.property(anyText(40), fc.integer({ min: 1, max: 100 }), (text, partitions) => {
         if (text === '') return // the client takes an empty key for none
@@ -43,18 +43,18 @@ describe('an organization is in the partition that a publisher sends it to', () 
   })
 })
 
-/** From the tests of Apache Kafka's own Java client (UtilsTest.testMurmur2). */
+/** From UtilsTest.testMurmur2 of Apache Kafka's Java client. */
 test.each([
   ['21', -973_932_308],
   ['foobar', -790_332_482],
   ['a-little-bit-long-string', -985_981_536],
   ['a-little-bit-longer-string', -1_486_304_829],
   ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58_897_971],
-])('the hash of %s is what Java makes of it', (text, hash) => {
+])('the hash of %s is that of the Java client', (text, hash) => {
   expect(murmur2(Buffer.from(text))).toBe(hash)
 })
 
-test('the hash is of the bytes given, wherever they lie in memory', () => {
+test('the hash depends only on the given bytes, wherever they are in memory', () => {
   const within = Buffer.from('xxxfoobaryyy').subarray(3, 9)
   expect(murmur2(within)).toBe(murmur2(Buffer.from('foobar')))
   expect(murmur2(new Uint8Array([...within]))).toBe(murmur2(within))

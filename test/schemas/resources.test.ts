@@ -5,7 +5,7 @@ import { type Payout, type ResourceName, resources } from '../../schemas/resourc
 import { compile } from '../../schemas/validate.ts'
 
 type Shape = { readonly properties: object; readonly required: readonly string[] }
-/** A change has the same fields whatever its record is. */
+/** All kinds of change have the same fields. */
 const shapeOf = (name: ResourceName): Shape => {
   const schema = resources[name]
   return 'anyOf' in schema ? schema.anyOf[0] : schema

@@ -69,21 +69,21 @@ describe('defaults', () => {
     })
   })
 
-  test('stand in for an empty value too', () => {
+  test('also replace an empty value', () => {
     expect(readSettings(projectorSettings, { ...enough, KAFKA_GROUP_ID: '' }).KAFKA_GROUP_ID).toBe(
       'commission-projector',
     )
   })
 })
 
-test('the group is one of its own for each index prefix, unless it is given', () => {
+test('each index prefix has its own default group, and a given group wins', () => {
   const groupOf = (given: Record<string, string>) =>
     readSettings(projectorSettings, { ...enough, ...given }).KAFKA_GROUP_ID
   expect(groupOf({ ELASTICSEARCH_INDEX_PREFIX: 'staging' })).toBe('staging-projector')
   expect(groupOf({ ELASTICSEARCH_INDEX_PREFIX: 'staging', KAFKA_GROUP_ID: 'ours' })).toBe('ours')
 })
 
-test('lists are read from commas, with or without spaces', () => {
+test('lists are separated by commas, with or without spaces', () => {
   const environment = { KAFKA_BROKERS: 'one:1, two:2', ELASTICSEARCH_URL: 'http://one:9200,https://two' }
   const { KAFKA_BROKERS, ELASTICSEARCH_URL } = readSettings(projectorSettings, environment)
   expect(KAFKA_BROKERS).toEqual(['one:1', 'two:2'])
@@ -147,7 +147,7 @@ test.each([
   ['KAFKA_REPLICATION_FACTOR', '0', '101'],
   ['ELASTICSEARCH_SHARDS', '0', '1025', 'two'],
   ['ELASTICSEARCH_REPLICAS', '-1', '11', '0-1'],
-])('%s is refused when it is not what it must be', (name, ...values) => {
+])('%s is refused with an invalid value', (name, ...values) => {
   for (const value of values) expect(problemsOf({ [name]: value })).toEqual([name])
 })
 
@@ -163,14 +163,14 @@ describe('credentials', () => {
   )
 
   test.each(['https://me:hunter2@es1:9200, es2:9200', 'https://me:hunter2,@/hunter2@es1:9200, es2:9200'])(
-    'those within an address are not shown either: %s',
+    'credentials inside a URL are not shown either: %s',
     ELASTICSEARCH_URL => {
       const { message } = refusal({ ...enough, ELASTICSEARCH_URL }, projectorSettings)
       expect(message).toContain('got "https://…@es1:9200, es2:9200"')
     },
   )
 
-  test('a mechanism asks for a name and a password', () => {
+  test('a mechanism requires a username and a password', () => {
     expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain' })).toEqual(['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
     expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' })).toEqual(['KAFKA_SASL_PASSWORD'])
     expect(problemsOf({ KAFKA_SASL_MECHANISM: 'nonsense', KAFKA_SASL_USERNAME: 'me' })).toEqual([
@@ -180,7 +180,7 @@ describe('credentials', () => {
     expect(() => readSettings(apiSettings, { ...enough, KAFKA_SASL_MECHANISM: 'plain' })).not.toThrow()
   })
 
-  test('a name and a password ask for a mechanism, and authorities for encryption: neither is left out unnoticed', () => {
+  test('a username and a password require a mechanism, and a CA file requires a setting for SSL', () => {
     expect(problemsOf({ KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'x' })).toEqual(['KAFKA_SASL_MECHANISM'])
     expect(problemsOf({ KAFKA_SSL_CA_FILE: '/ca.pem' })).toEqual(['KAFKA_SSL'])
     const environment = { ...enough, KAFKA_SSL_CA_FILE: '/ca.pem', KAFKA_SSL: 'false' }
@@ -188,7 +188,7 @@ describe('credentials', () => {
   })
 })
 
-test('one topic for both streams is refused: who publishes payouts must not be able to make a key', () => {
+test('one topic for both streams is refused: a publisher of payouts must not be able to create a key', () => {
   const both = { KAFKA_BROKERS: 'a:1', KAFKA_EVENTS_TOPIC: 'one', KAFKA_API_KEYS_TOPIC: 'one' }
   expect(() => readSettings(topicNames, both)).toThrow(/KAFKA_API_KEYS_TOPIC: expected another topic.*got "one"/)
   expect(() => readSettings(topicNames, { ...both, KAFKA_API_KEYS_TOPIC: 'two' })).not.toThrow()

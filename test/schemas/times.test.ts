@@ -68,14 +68,14 @@ describe('instants', () => {
     expect((after ?? 0n) - (before ?? 0n)).toBe(1n)
   })
 
-  test('reach from the first second of year 0 to the last of year 9999, and a minute beyond either by offset', () => {
+  test('reach from year 0 to year 9999, plus the minute that an offset adds at both ends', () => {
     expect(instantToNanoseconds('0000-01-01T00:00:00Z')).toBe(-62_167_219_200_000_000_000n)
     expect(instantToNanoseconds('0000-01-01T00:00:00+00:01')).toBe(-62_167_219_260_000_000_000n)
     expect(instantToNanoseconds('9999-12-31T23:59:59.999999999Z')).toBe(253_402_300_799_999_999_999n)
     expect(instantToNanoseconds('9999-12-31T23:59:59-00:01')).toBe(253_402_300_859_000_000_000n)
   })
 
-  test('mean what Date means, to the millisecond, wherever Date can tell', () => {
+  test('equal Date, to the millisecond, wherever Date can represent them', () => {
     const years = { min: new Date('0000-01-02T00:00:00Z'), max: new Date('9999-12-30T00:00:00Z'), noInvalidDate: true }
     fc.assert(
       fc.property(fc.date(years), fc.integer({ min: -1439, max: 1439 }), (date, offset) => {
@@ -112,7 +112,7 @@ describe('dates', () => {
     ],
   )
 
-  test('are exactly the days that Date counts through', () => {
+  test('are exactly the days that Date counts', () => {
     const day = new Date('1896-01-01T00:00:00Z')
     const counted = new Set<string>()
     for (; day.getUTCFullYear() < 1905; day.setUTCDate(day.getUTCDate() + 1)) {
@@ -150,7 +150,7 @@ describe('time zones', () => {
     ],
   )
 
-  test('are the same names for ever: another list decides otherwise, and is another version of the rules', () => {
+  test('are a fixed list: another list decides differently and needs a new RULES_VERSION', () => {
     const sha256 = createHash('sha256')
       .update([...timezones].sort().join('\n'))
       .digest('hex')

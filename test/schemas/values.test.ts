@@ -79,7 +79,7 @@ describe('money', () => {
 
   const validate = compile(Money)
 
-  test('what passes is a decimal that decimal.js reads to the same value', () => {
+  test('every accepted text is a decimal that decimal.js reads as the same value', () => {
     const digits = (max: number) => fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: max })
     const decimalText = fc
       .tuple(fc.boolean(), digits(42), fc.option(digits(42)))
@@ -99,7 +99,7 @@ describe('money', () => {
     )
   })
 
-  test('every decimal of at most 40 digits on either side passes as decimal.js writes it, and minus zero never', () => {
+  test('every decimal with at most 40 digits on each side is accepted, except minus zero', () => {
     const part = fc.bigInt({ min: 0n, max: 10n ** 40n - 1n })
     fc.assert(
       fc.property(fc.boolean(), part, part, fc.nat(40), (minus, whole, fraction, places) => {
@@ -134,7 +134,7 @@ describe('ids', () => {
     ],
   )
 
-  test('every prefix has a grammar of its own', () => {
+  test('every prefix has its own ids', () => {
     for (const prefix of idPrefixes) {
       for (const other of idPrefixes) expect(isId(prefix, `${other}_1`)).toBe(other === prefix)
     }

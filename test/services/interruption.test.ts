@@ -7,15 +7,15 @@ import { expect, onTestFinished, test } from 'vitest'
 
 const module = pathToFileURL(join(import.meta.dirname, '..', '..', 'services', 'interruption.ts')).href
 
-test.for(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s is a reason to stop', async signal => {
+test.for(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s stops the process', async signal => {
   const { child, next } = startWaiting(process.execPath, ['--input-type=module', '--eval', script])
   expect(await next()).toBe('waiting')
   child.kill(signal)
   expect(await next()).toBe(signal)
 })
 
-test('the end of the npm that runs a process is a reason to stop, also when npm could not pass it on', async () => {
-  // A shell in the place of npm: it has the process for a child, and dies without a word to it.
+test('the end of the npm that runs a process stops it, even if npm could not send a signal', async () => {
+  // A shell in place of npm. The process is its child, and the shell dies without a signal to it.
   const { child, next } = startWaiting('/bin/sh', ['-c', '"$NODE" --input-type=module --eval "$SCRIPT"; :'])
   expect(await next()).toBe('waiting')
   child.kill('SIGKILL')

@@ -22,11 +22,11 @@ test.for([
   ['JAVA_VERSION="1.8.0_402"', 1],
   ['IMPLEMENTOR="Someone"', undefined],
   ['', undefined],
-] as const)('a release file %j is of Java %s', ([release, version]) => {
+] as const)('a release file %j means Java %s', ([release, version]) => {
   expect(javaVersion(release)).toBe(version)
 })
 
-test('a JDK is found where systems install them, and older ones are told of', async () => {
+test('a JDK is found in the usual folders, and older ones are reported', async () => {
   const search = await findJdk({}, [join(machine, 'jvm/*')])
   expect(search.jdk).toEqual({ home: join(machine, 'jvm/java-21'), version: 21 })
   expect(search.tooOld).toEqual([{ home: join(machine, 'jvm/java-17'), version: 17 }])
@@ -39,12 +39,12 @@ test('JAVA_HOME comes first, unless it is too old', async () => {
   expect(await found('jvm/java-17')).toMatchObject({ version: 21 })
 })
 
-test('ES_JAVA_HOME decides, also when there is nothing in it', async () => {
+test('ES_JAVA_HOME decides, even if nothing is there', async () => {
   const search = await findJdk({ ES_JAVA_HOME: '/nowhere' }, [join(machine, 'jvm/*')])
   expect(search).toEqual({ jdk: undefined, lookedAt: ['ES_JAVA_HOME=/nowhere'], tooOld: [] })
 })
 
-test('the JDK behind java on the PATH is found through its links', async () => {
+test('the JDK of java on the PATH is found through symbolic links', async () => {
   const { jdk } = await findJdk({ PATH: `/nowhere:${join(machine, 'bin')}` }, [])
   expect(jdk).toEqual({ home: join(machine, 'elsewhere/java-25'), version: 25 })
 })

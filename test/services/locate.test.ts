@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { findWay } from '../../services/locate.ts'
 
-/** An environment in which there is neither Docker nor a JDK nor Maven, whatever the machine has. */
+/** An environment without Docker, JDK and Maven, whatever the machine has. */
 const nothing = { PATH: '', ES_JAVA_HOME: '/nowhere', DOCKER_HOST: 'unix:///nowhere.sock' }
 
-test('addresses in the environment are used, whatever else there is', async () => {
+test('addresses in the environment are used, whatever else is installed', async () => {
   const given = { KAFKA_BROKERS: 'a:9092,b:9092', ELASTICSEARCH_URL: 'http://c:9200', COMMISSION_SERVICES: 'jvm' }
   expect(await findWay({ ...nothing, ...given })).toEqual({
     from: 'environment',
@@ -18,12 +18,12 @@ test('one address without the other is refused, naming the other', async () => {
   await expect(findWay({ ELASTICSEARCH_URL: 'http://c:9200' })).rejects.toThrow('but KAFKA_BROKERS is not')
 })
 
-test('an unknown way is refused', async () => {
+test('an unknown value of COMMISSION_SERVICES is refused', async () => {
   const finding = findWay({ ...nothing, COMMISSION_SERVICES: 'podman' })
   await expect(finding).rejects.toThrow('COMMISSION_SERVICES: expected docker or jvm, got "podman"')
 })
 
-test('without any way, one message says what was looked for', async () => {
+test('if nothing is found, one message lists everything that was tried', async () => {
   const message = await findWay(nothing).catch(String)
   expect(message).toContain('KAFKA_BROKERS and ELASTICSEARCH_URL in the environment')
   expect(message).toContain('DOCKER_HOST=unix:///nowhere.sock')
@@ -33,6 +33,6 @@ test('without any way, one message says what was looked for', async () => {
 test.for([
   ['docker', 'JDK of 21 or newer, and Maven: not looked for'],
   ['jvm', 'Docker: not looked for'],
-] as const)('COMMISSION_SERVICES=%s leaves the other way out', async ([way, left]) => {
+] as const)('COMMISSION_SERVICES=%s skips the other way', async ([way, left]) => {
   await expect(findWay({ ...nothing, COMMISSION_SERVICES: way })).rejects.toThrow(left)
 })

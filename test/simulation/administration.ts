@@ -1,7 +1,4 @@
-/**
- * What commands ask of the simulated Elasticsearch besides: deletions, scans of an index as it was at one moment, the
- * names of the indices there are, and documents of a kind. Each is done in one step, when its request arrives.
- */
+/** Requests of commands to the simulated Elasticsearch. Each is done in one step, when it arrives. */
 import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
 import type { Index, Stored } from './stored.ts'
 
@@ -16,7 +13,7 @@ export class Administration {
     this.#indices = indices
   }
 
-  /** Undefined for a request of another kind. */
+  /** Returns undefined for any other request. */
   answer({ method, path, body, query }: Request): Answer | undefined {
     const [, first = '', second = '', third = ''] = path.split('/').map(decodeURIComponent)
     if (method === 'DELETE' && first === '_pit') return this.#close((body as { id: string }).id)
@@ -29,7 +26,7 @@ export class Administration {
     return second === '_search' && terms !== undefined ? this.#documentsOf(first, terms.kind) : undefined
   }
 
-  /** All of them in one step, or none. */
+  /** Deletes all of the indices, or none. */
   #deleteIndices(names: readonly string[], ignoresMissing: boolean): Answer {
     if (!ignoresMissing && names.some(name => !this.#indices.has(name))) return NO_INDEX
     for (const name of names) this.#indices.delete(name)

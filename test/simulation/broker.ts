@@ -1,7 +1,6 @@
 /**
- * The simulated Kafka as it is on the other side of the wire: partitions that grow, where they end for who reads only
- * what is committed, and consumer groups. Not simulated: several brokers, leaders that change, records that are lost or
- * deleted.
+ * The simulated Kafka: partitions that grow, their last stable offsets, and consumer groups. Not simulated: several
+ * brokers, new leaders, and records that are lost or deleted.
  */
 import type { Clock, Host } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -10,12 +9,12 @@ import type { Entry, Log } from './history.ts'
 
 export class Partition {
   readonly entries: Entry[]
-  /** The last stable offset: what is behind it is not published yet, or may still be aborted. */
+  /** The last stable offset: later entries are not published yet, or may still be aborted. */
   end = 0
   constructor(entries: readonly Entry[]) {
     this.entries = [...entries]
   }
-  /** @returns its offset */
+  /** @returns the offset of the new entry */
   append(entry: (offset: number) => Entry): number {
     const offset = this.entries.length
     this.entries.push(entry(offset))
@@ -36,7 +35,7 @@ export class Broker {
   readonly #groups = new Map<string, Group>()
   readonly #makeGroup: (partitions: number) => Group
 
-  /** Milliseconds after which a silent member is left out of its group. */
+  /** Session timeout of consumer groups in milliseconds. */
   readonly session: number
 
   constructor(log: Log, session: number, clock: Clock, coverage: Coverage, onTaken: (from: Host) => void) {
@@ -59,12 +58,12 @@ export class Broker {
     return group
   }
 
-  /** Those that want to be in a group, or are. */
+  /** Returns the number of members, including those that are joining. */
   membersOf(id: string): number {
     return this.#groups.get(id)?.size ?? 0
   }
 
-  /** The group of a generation, once somebody has joined it. */
+  /** Returns the group of a generation; undefined before its first member. */
   groupOf(generation: string): Group | undefined {
     return [...this.#groups].find(([id]) => id.endsWith(`-${generation}`))?.[1]
   }

@@ -1,14 +1,9 @@
-/**
- * A call of the Kafka client to a broker, over a wire: it takes time, and can fail before or after its effect.
- */
+/** A call of the Kafka client to a broker: it takes time, and can fail before or after its effect. */
 import kafkajs from 'kafkajs'
 import type { Host } from './clock.ts'
 import type { Faults } from './faults.ts'
 
-/**
- * Does something at the broker and gives what it answers: at once, or where the work takes an argument when that is
- * called.
- */
+/** Runs `work` at the broker. `work` returns the answer, or passes it to a callback. */
 export type Call = <Result>(work: ((answer: (result: Result) => void) => void) | (() => Result)) => Promise<Result>
 
 export const createCall =

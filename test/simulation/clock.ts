@@ -1,16 +1,15 @@
 /**
- * Virtual time. Nothing waits: what is due next happens next, and its time is then the present. Two things happen
- * between two events: all code that can run without waiting runs to its end, and nothing else. So a run depends on its
- * seed alone.
+ * Virtual time. The clock jumps to the next event and runs it. Between two events all code that can run without waiting
+ * runs to its end, and nothing else. So a run depends on its seed alone.
  *
- * A `Host` is where a process of ours runs: it can be frozen (what reaches it waits, in order) and killed (nothing
- * reaches it any more, while what it sent goes on). Not simulated: a process that is slow, and code that is cut in the
- * middle.
+ * A `Host` is a simulated process. It can be frozen: everything that reaches it waits, in order. It can be killed:
+ * nothing reaches it, but requests that it sent still have their effects. Not simulated: a slow process, and code that
+ * is interrupted in the middle.
  */
 
 export type Cancel = () => void
 
-/** The first instant of every run, milliseconds. */
+/** First instant of every run, in milliseconds since 1970. */
 export const BEGINNING = Date.UTC(2026, 0, 1)
 
 type Event = { readonly time: number; readonly order: number; run: (() => void) | undefined }
@@ -19,9 +18,9 @@ export class Clock {
   #time = 0
   #order = 0
   readonly #events: Event[] = []
-  /** Whether files are read or written just now: time stands still meanwhile. */
+  /** Whether file I/O is under way. Virtual time stands still meanwhile. */
   isWaitingForFiles = (): boolean => false
-  /** Events that have happened: a run that never comes to rest is cut by them. */
+  /** Number of events so far. It limits a run that never ends. */
   happened = 0
 
   readonly now = (): number => BEGINNING + Math.floor(this.#time)
@@ -39,13 +38,11 @@ export class Clock {
     }
   }
 
-  /**
-   * Lets events happen until something is so, or until so many milliseconds have passed, or nothing is left to happen.
-   */
+  /** Runs events until `reached()`, a timeout, or the last event. Returns whether `reached()` was true. */
   async runUntil(reached: () => boolean, milliseconds = Number.POSITIVE_INFINITY): Promise<boolean> {
     const deadline = this.#time + milliseconds
     for (;;) {
-      // Promises that are settled run what waits for them before this comes back.
+      // `setImmediate` runs after all callbacks of settled promises.
       do await new Promise(resolve => setImmediate(resolve))
       while (this.isWaitingForFiles())
       if (reached()) return true
@@ -74,7 +71,7 @@ export class Clock {
 
 const isBefore = (a: Event, b: Event): boolean => a.time < b.time || (a.time === b.time && a.order < b.order)
 
-/** A binary heap: the first is the next. */
+/** A binary heap: the first item is the next event. */
 const push = (heap: Event[], event: Event): void => {
   let at = heap.length
   heap.push(event)
@@ -112,7 +109,7 @@ export class Host {
   readonly clock: Clock
   readonly name: string
   #state: 'running' | 'frozen' | 'dead' = 'running'
-  /** Told of each request of the process before it is sent. */
+  /** Called before the process sends a request. */
   onStep: () => void = () => undefined
   #waiting: (() => void)[] = []
 
@@ -129,13 +126,12 @@ export class Host {
     return this.#state === 'frozen'
   }
 
-  /** Something reaches the process now. */
+  /** Runs `event` in the process now, after a thaw, or never. */
   deliver(event: () => void): void {
     if (this.#state === 'frozen') this.#waiting.push(event)
     else if (this.#state === 'running') event()
   }
 
-  /** A timer of the process. */
   after(milliseconds: number, event: () => void): Cancel {
     let cancelled = false
     const cancel = this.clock.after(milliseconds, () => this.deliver(() => cancelled || event()))
@@ -168,7 +164,7 @@ export class Host {
     this.#state = 'running'
     const waiting = this.#waiting
     this.#waiting = []
-    // One after the other, as an event loop takes them; a new freeze makes the rest wait again.
+    // One after the other, like an event loop. A new freeze makes the rest wait again.
     for (const event of waiting) this.clock.after(0, () => this.deliver(event))
   }
 

@@ -1,8 +1,11 @@
 /**
- * The Kafka client's consumer, with what `projector/stream/consume.ts` uses of it and with its traps: it stays in the
- * loop fetch, handle, heartbeat; it hears of a rebalance only at a heartbeat; pauses and seeks outlive a rebalance and
- * are lost with a crash; what was fetched before a seek or a pause is thrown away unless it is being handled; out of
- * the group it refuses everything. A fault makes it fetch from elsewhere.
+ * The consumer of the Kafka client, with the behaviour that `projector/stream/consume.ts` depends on:
+ * - it loops: fetch, handle, heartbeat, and learns of a rebalance only from a heartbeat;
+ * - pauses and seeks survive a rebalance, but not a crash;
+ * - a seek or a pause discards fetched batches, except the one that is being handled;
+ * - outside of the group it refuses every call.
+ *
+ * A fault makes it fetch from another offset.
  */
 import kafkajs, { type EachBatchPayload } from 'kafkajs'
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
@@ -14,16 +17,16 @@ import type { Faults } from './faults.ts'
 import { batchOf, type Fetched, fetchFrom } from './fetch.ts'
 import type { Group, Joined } from './group.ts'
 
-/** Heartbeats in a session. */
+/** Heartbeats per session timeout. */
 const HEARTBEATS = 5
 
-/** Failures in a row after which the client gives up and starts again. */
+/** Consecutive failures after which the client crashes and starts again. */
 const RETRIES = 5
 
 type Handlers = Record<string, ((event: { payload: Record<string, unknown> }) => void)[]>
 type EachBatch = (payload: EachBatchPayload) => Promise<void>
 
-/** One stay in the group, from a start to a crash or the end. */
+/** The state of one membership, from a start to a crash or the end. */
 type Stay = {
   isRunning: boolean
   hasJoined: boolean
@@ -106,7 +109,7 @@ export class Consumer {
     if (standing !== 'member') throw new kafkajs.KafkaJSError(standing)
   }
 
-  /** Leaves once the loop is at its end; while the group waits for others it cannot be. */
+  /** Leaves the group after the loop has ended. Does not leave while it is still joining. */
   async disconnect(): Promise<void> {
     this.#isDisconnected = true
     const stay = this.#stay
@@ -118,7 +121,7 @@ export class Consumer {
     if (memberId !== undefined) await this.#call(() => this.#group().leave(memberId)).catch(() => undefined)
   }
 
-  /** Something in it breaks, as when its connections do: it leaves, says so, and starts again. */
+  /** Crashes like the client with lost connections: leaves, emits CRASH and starts again. */
   crash(): void {
     if (this.#stay?.isRunning && this.#stay.hasJoined) this.#crash(this.#stay)
   }
@@ -167,7 +170,7 @@ export class Consumer {
     stay.ended = this.#loop(stay)
   }
 
-  /** @returns whether it is in the group; else it has crashed */
+  /** @returns whether it has joined the group; otherwise it has crashed or was stopped */
   async #join(stay: Stay): Promise<boolean> {
     for (let failures = 0; stay.isRunning; ) {
       try {
@@ -253,12 +256,12 @@ export class Consumer {
     if (batches.length === 0) await this.#heartbeat(stay)
   }
 
-  /** Where a fetch begins: as it should, or elsewhere when the client has lost its place. */
+  /** Returns the offset to fetch from: the expected one, or another one by the fault `misplace`. */
   #placeOf(offset: number, partition: number): number {
     if (!this.#faults.happens('misplace')) return offset
     const { end } = this.#broker.topic(this.#topic).partitions[partition] ?? { end: 0 }
     const place = this.#faults.random.below(end + 1)
-    if (place < offset) this.#coverage.count('batches from before where it was')
+    if (place < offset) this.#coverage.count('batches from before the expected offset')
     if (place > offset) this.#coverage.count('batches with a gap')
     return place
   }
@@ -266,7 +269,7 @@ export class Consumer {
   async #handle(stay: Stay, fetched: Fetched): Promise<void> {
     const { partition, entries } = fetched
     if (entries === undefined) {
-      // Out of range: the client takes the beginning, which is what it was told to do.
+      // Out of range: the client starts from the beginning, as configured.
       stay.next.set(partition, 0)
       return
     }

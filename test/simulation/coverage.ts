@@ -1,4 +1,4 @@
-/** What happened in the schedules that were run: a simulation in which nothing goes wrong shows nothing. */
+/** Counts what happened in the schedules: a simulation without faults proves nothing. */
 
 export const happenings = [
   'schedules',
@@ -56,7 +56,7 @@ export const happenings = [
   'clocks that jumped',
   'committed offsets changed',
   'batches',
-  'batches from before where it was',
+  'batches from before the expected offset',
   'batches with a gap',
   'batches of control or aborted records only',
   'API processes started again',
@@ -71,7 +71,7 @@ export const happenings = [
   'keys looked up',
   'reads answered unavailable',
 ] as const
-/** What happens while clients attack a whole API process. */
+/** Counted while clients attack an API process. */
 export const attacks = [
   'attacks',
   'clients that read slowly',
@@ -89,7 +89,7 @@ export type Happening = (typeof happenings | typeof attacks)[number]
 
 export class Coverage {
   readonly #counts: Map<Happening, number>
-  /** Virtual milliseconds from the end of the faults until everything was caught up: the longest. */
+  /** Longest time from the end of the faults until everything was caught up, in virtual milliseconds. */
   slowestRecovery = 0
 
   constructor(names: readonly Happening[] = happenings) {

@@ -1,7 +1,4 @@
-/**
- * The projectors of a run, and what is done to them: started, killed at a step, frozen, stopped, started again. Also
- * what is done to the services at a moment of the schedule.
- */
+/** Starts, kills, freezes and stops the projectors of a schedule, and disturbs Kafka and Elasticsearch. */
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
@@ -42,7 +39,7 @@ export class Crew {
     for (let number = 0; number < count; number++) this.#startOne()
   }
 
-  /** Starts one under other rules, and keeps one there. */
+  /** Starts a projector with other rules. `heal` then keeps one running. */
   startOther(): void {
     if (this.#others++ === 0) this.#startOne(OTHER_RULES)
   }
@@ -54,7 +51,7 @@ export class Crew {
     }
   }
 
-  /** Lets happen what is to happen. */
+  /** Starts the actions and kills of a schedule. */
   follow({ happens, kills }: Schedule): void {
     this.#kills = kills
     this.#steps.clear()
@@ -63,7 +60,7 @@ export class Crew {
     }
   }
 
-  /** Nothing is done to them any more: who was frozen goes on, and who is missing is started. */
+  /** Ends all disturbances: thaws frozen projectors and starts missing ones. */
   heal(count: number): void {
     this.#isHealed = true
     for (const projector of this.#projectors) {
@@ -75,7 +72,6 @@ export class Crew {
     if (this.#others > 0 && living(OTHER_RULES) === 0) this.#startOne(OTHER_RULES)
   }
 
-  /** A partition has gone from one process to another. */
   onTaken(from: Host): void {
     const writing = this.#projectors.some(({ host, link }) => host === from && link.writing() > 0)
     if (writing) this.#parts.coverage.count('partitions taken over with writes under way')
@@ -156,7 +152,7 @@ export class Crew {
     return this.#parts.broker.groups()
   }
 
-  /** To nothing, to the end, or to anywhere: none of it may matter. */
+  /** Deletes committed offsets, or sets them to the end or anywhere. The projector must ignore them. */
   #changeCommitted(group: Group | undefined): void {
     if (group === undefined) return
     this.#parts.coverage.count('committed offsets changed')

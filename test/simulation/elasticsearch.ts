@@ -1,8 +1,7 @@
 /**
- * The simulated Elasticsearch: what it does with the requests that the projector makes. Nothing is done in one step:
- * the items of a bulk request, the shards of a refresh and the documents of a multi-get each have a moment of their own
- * between the arrival of the request and its answer. What an API asks of it is in `searches.ts`, how requests get here
- * in `link.ts`.
+ * The simulated Elasticsearch for the requests of a projector. Each item of a bulk request, shard of a refresh and
+ * document of a multi-get has its own moment before the answer. `searches.ts` has the reads of an API, `link.ts` the
+ * network.
  */
 
 import { AnswerReader } from '../../projector/elasticsearch/bulk-responses.ts'
@@ -14,13 +13,12 @@ import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
 import { Index, type Stored } from './stored.ts'
 
-/** Told of each change when it happens, whoever asked for it. */
 export type Observer = {
   readonly onStored: (index: Index, before: Stored | undefined, stored: Stored) => void
   readonly onRefreshed: (index: Index) => void
 }
 
-/** As the client reads them. */
+/** Reads responses of bulk requests like the projector's client. */
 const reader = new AnswerReader()
 
 export class Engine {
@@ -39,9 +37,7 @@ export class Engine {
     this.#observer = observer
   }
 
-  /**
-   * Carries a request out, and answers when all of it is done. `onWritten` is told of each document of a bulk request.
-   */
+  /** Answers when all of the request is done. Calls `onWritten` for each document of a bulk request. */
   execute(request: Request, answer: (answer: Answer) => void, onWritten: (id: string) => void): void {
     const [, first = '', second = '', third = ''] = request.path.split('/').map(decodeURIComponent)
     const administered = this.#administration.answer(request)
@@ -69,7 +65,7 @@ export class Engine {
     return { status, body: answer }
   }
 
-  /** Of all indices whose names begin with what stands before the asterisk. */
+  /** Returns settings of all indices whose names match the prefix before the asterisk. */
   #settings(pattern: string): Answer {
     const names = [...this.indices.keys()].filter(name => name.startsWith(pattern.replace('*', '')))
     const body = Object.fromEntries(names.map(name => [name, { settings: { index: { uuid: `uuid-of-${name}` } } }]))
@@ -134,7 +130,7 @@ export class Engine {
     if (!index.takes(fields)) return { status: 400, error: { type: 'strict_dynamic_mapping_exception' } }
     const before = index.documents.get(id)
     if (if_seq_no !== undefined) return this.#replace(index, id, if_seq_no, source)
-    // Without a version of its own, a document is overwritten.
+    // Without an external version, a document is overwritten.
     const status = index.write(id, version ?? (before?.version ?? 0) + 1, source, fields)
     if (status === 409) {
       this.#coverage.count('bulk items of an older or equal version')
@@ -160,7 +156,7 @@ export class Engine {
     this.#coverage.count('refreshes')
     for (const [place, { index, shard }] of shards.entries()) {
       const fails = this.#faults.happens('shardFails')
-      // A shard that is nowhere just now is not counted as failed.
+      // Elasticsearch does not count an unassigned shard as failed.
       if (fails && this.#faults.random.chance(0.5)) failed++
       else if (fails) missing++
       else
@@ -178,7 +174,7 @@ export class Engine {
     })
   }
 
-  /** What was parked between positions, by partition; a shard that fails is told by the status. */
+  /** Finds the parked records between two positions, by partition. A failed shard shows in the status. */
   #searchParked(name: string, { size, query, search_after: [after, from] = [-1, -1] }: SearchParked): Answer {
     const index = this.indices.get(name)
     if (index === undefined) return { status: 404, body: {} }
@@ -193,7 +189,7 @@ export class Engine {
     return { status: 200, body: { timed_out: false, hits: { hits: found.slice(0, size) } } }
   }
 
-  /** Shards that are active now: one that was nowhere a moment ago may be there again, without what it was not told. */
+  /** A shard that was unassigned a moment ago can be active again, without the latest refresh. */
   #health(name: string): Answer {
     const { shards = 0 } = this.indices.get(name) ?? {}
     if (!this.#faults.happens('shardFails')) return { status: 200, body: { status: 'green', active_shards: shards } }
@@ -220,7 +216,7 @@ export class Engine {
     })
   }
 
-  /** A moment for each part of a request, in any order, and one after all of them. */
+  /** Returns a moment for each part of a request, in random order, and `last`, a moment after all of them. */
   #moments(parts: number): number[] & { last: number } {
     const length = this.#faults.delay()
     const moments = Array.from({ length: parts }, () => this.#faults.random.next() * length)

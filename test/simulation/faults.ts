@@ -1,38 +1,33 @@
-/**
- * What can go wrong now, on the way to Elasticsearch and Kafka and in them, and how often: set by the schedule, and all
- * of it taken back when the faults end.
- */
+/** The active faults of Elasticsearch, Kafka and the network. The schedule sets them; `end` clears them. */
 import type { Random } from '../support/random.ts'
 
-/** Probabilities, but for the three that are numbers. */
+/** Probabilities, except `latency`, `bulkDocuments` and `answerDocuments`. */
 export type Knobs = {
-  /** A request never arrives. */
   loseRequest: number
-  /** It has its effect, and the answer never arrives. */
+  /** A request has its effect, but the answer never arrives. */
   loseAnswer: number
-  /** It has its effect a second time, later. */
+  /** A request has its effect a second time, later. */
   twice: number
   /** The connection breaks at once, and the request arrives long after. */
   late: number
-  /** It is answered 429 or 503 without an effect. */
+  /** A request is answered 429, 502 or 503 without an effect. */
   refuse: number
   /** An item of a bulk request is answered 429. */
   itemRefused: number
-  /** A shard fails a refresh, or one of its documents cannot be read. */
+  /** A shard fails in a refresh, a multi-get or the cluster health. */
   shardFails: number
-  /** A bulk request of more than this many documents is answered 413; 0 for never. */
+  /** A bulk request of more documents than this is answered 413; 0 for never. */
   bulkDocuments: number
-  /** The answer to a multi-get of more than this many documents is longer than was asked for; 0 for never. */
+  /** A multi-get of more documents than this fails, because its answer is too long; 0 for never. */
   answerDocuments: number
-  /** A request takes very long. */
   slow: number
-  /** A request to Kafka fails, half of them after the effect. */
+  /** A request to Kafka fails, in half of the cases after its effect. */
   kafkaFails: number
-  /** The consumer fetches from elsewhere than where it was told to. */
+  /** The consumer fetches from another offset than the one it should. */
   misplace: number
-  /** An API process cannot read. */
+  /** A read of an API process fails, or one of its shards does. */
   readFails: number
-  /** Milliseconds that a request or an answer usually takes. */
+  /** Average milliseconds that a request or an answer takes. */
   latency: number
 }
 
@@ -59,7 +54,7 @@ export class Faults {
   elasticsearch: 'well' | 'away' | 'frozen' = 'well'
   isBlocked = false
   kafkaIsAway = false
-  /** Requests that nobody waits for any more, and that are still to arrive. */
+  /** Requests that are still to arrive although nobody waits for them. */
   strays = 0
 
   constructor(random: Random, knobs: Knobs) {
@@ -71,7 +66,7 @@ export class Faults {
     return this.knobs[knob] > 0 && this.random.chance(this.knobs[knob])
   }
 
-  /** Milliseconds until something arrives: mostly short, sometimes much longer. */
+  /** Returns milliseconds until a message arrives: mostly short, sometimes much longer. */
   delay(): number {
     const usual = -Math.log(1 - this.random.next()) * this.knobs.latency
     return this.happens('slow') ? usual + this.random.next() * 4_000 : usual

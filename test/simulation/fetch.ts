@@ -1,7 +1,4 @@
-/**
- * A fetch of several partitions as a broker answers it, and a batch as the Kafka client hands it over. It is answered
- * at once when there is anything, else after a while with what is there then. How much it brings is up to the broker.
- */
+/** Answers a fetch like a broker: at once if there are records, otherwise after FETCH_WAIT_MS. */
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
 import type { Random } from '../support/random.ts'
 import type { Topic } from './broker.ts'

@@ -1,7 +1,7 @@
 /**
- * A consumer group as Kafka's coordinator keeps it: members join, all of them are asked to join again whenever one
- * comes or goes, who is silent for longer than its session is left out. Not simulated: an assignment that is made by a
- * member (here the coordinator deals partitions out), static members, cooperative rebalances.
+ * A consumer group as Kafka's coordinator runs it: members join; when a member comes or goes, all join again; a member
+ * that is silent for longer than the session timeout is removed. Not simulated: assignment by a member (here the
+ * coordinator assigns the partitions), static members, cooperative rebalances.
  */
 import type { Clock, Host } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -14,13 +14,11 @@ type Member = {
   readonly host: Host
   lastSeen: number
   partitions: readonly number[]
-  /** Answers the request to join that is waiting for the others. */
+  /** Answers the pending join request. Set while the member waits for the others. */
   waiting: ((joined: Joined) => void) | undefined
 }
 
-/**
- * How often in a session the coordinator looks for members that are silent, and how many sessions a rebalance may take.
- */
+/** Checks for silent members per session timeout, and session timeouts that a rebalance may take. */
 const LOOKS = 10
 const REBALANCE_SESSIONS = 2
 
@@ -39,8 +37,8 @@ export class Group {
   #rebalancingSince: number | undefined
 
   /**
-   * @param session milliseconds after which a silent member is left out
-   * @param onTaken told when a partition goes from one process to another
+   * @param session session timeout in milliseconds
+   * @param onTaken called when a partition moves from one process to another
    */
   constructor(
     partitions: number,
@@ -65,14 +63,14 @@ export class Group {
     return this.#owners.get(partition)
   }
 
-  /** Who wants to join asks for an id first: whoever never comes back with it has left nothing behind. */
+  /** Returns a member id, which a client needs to join. An id that is never used leaves nothing behind. */
   newMemberId(): string {
     const id = `member-${++this.#ids}`
     this.#expected.add(id)
     return id
   }
 
-  /** `unknown` when it was left out meanwhile; else the answer comes when all members have joined. */
+  /** Answers `unknown` if the member was removed meanwhile; otherwise answers when all members have joined. */
   join(host: Host, id: string, answer: (joined: Joined | 'unknown') => void): void {
     const known = this.#members.get(id)
     if (known === undefined && !this.#expected.delete(id)) {
@@ -106,7 +104,6 @@ export class Group {
     return standing
   }
 
-  /** Every member is asked to join again. */
   rebalance(): void {
     if (this.#rebalancingSince !== undefined) return
     this.#rebalancingSince = this.#clock.elapsed
@@ -136,7 +133,7 @@ export class Group {
     for (const [place, member] of members.entries()) {
       const { id, waiting } = member
       const all = Array.from({ length: this.#partitions }, (_, partition) => partition)
-      // Dealt out anew each time, starting elsewhere, so that partitions move.
+      // Each rebalance assigns from another start, so that partitions move.
       member.partitions = all.filter(partition => (partition + this.#generation) % members.length === place)
       member.lastSeen = this.#clock.elapsed
       member.waiting = undefined

@@ -1,6 +1,6 @@
 /**
- * What is published in a schedule, and what is right at each position of it: records of two topics with control records
- * and aborted ones among them, and the model's word on each. One history serves several schedules; it depends on its
+ * The log that a schedule publishes, and what the model expects at each position of it. The log has two topics, with
+ * control records and aborted records among the records. Several schedules share one history. A history depends on its
  * seed alone.
  */
 
@@ -17,12 +17,12 @@ import { BEGINNING } from './clock.ts'
 export const EVENTS = 'commission.events'
 export const API_KEYS = 'commission.api-keys'
 
-/** One offset of a partition. Only a `record` is for readers of what is committed. */
+/** One offset of a partition. A consumer that reads only committed records gets entries of kind `record`. */
 export type Entry = {
   readonly offset: number
   readonly kind: 'record' | 'aborted' | 'control'
   readonly published: Published
-  /** As the Kafka client hands it over. */
+  /** The form in which the Kafka client delivers it. */
   readonly message: {
     readonly offset: string
     readonly timestamp: string
@@ -34,7 +34,7 @@ export type Entry = {
 export type Log = Readonly<Record<string, readonly (readonly Entry[])[]>>
 
 export type List = 'reps' | 'periods' | 'payouts' | 'payroll_files'
-/** An organization at a position, each item as text that is equal for equal items. */
+/** The state of an organization at a position. Equal items have equal texts. */
 export type Expected = {
   readonly lists: Readonly<Record<List, readonly Expectation[]>>
   readonly payouts: ReadonlyMap<string, Expectation>
@@ -42,7 +42,7 @@ export type Expected = {
 }
 export type Expectation = { readonly id: string; readonly place: number; readonly pair: string; readonly text: string }
 
-/** A key, and the offsets of the events that made and revoked it. */
+/** A key, and the offsets of the events that created and revoked it. */
 export type KeyLife = {
   readonly text: string
   readonly org: string
@@ -56,13 +56,13 @@ export class History {
   readonly partitions: number
   readonly organizations: readonly string[]
   readonly outcomes: ReadonlyMap<Entry, Outcome>
-  /** By the SHA-256 of its text. */
+  /** By the SHA-256 of the key's text. */
   readonly keys = new Map<string, KeyLife>()
   /** The code of each parked record, by its document id. */
   readonly parked = new Map<string, string>()
   readonly #keyTexts = new Map<string, string>()
   readonly #model: Model
-  /** The offset of the event that made a record first, by organization and id. */
+  /** The offset of the first event of each record, by organization and id. */
   readonly #places = new Map<string, number>()
   readonly #organizationsOf: readonly (readonly string[])[]
   readonly #views = new Map<string, Expected>()
@@ -94,7 +94,6 @@ export class History {
     return this.#organizationsOf.findIndex(organizations => organizations.includes(org))
   }
 
-  /** What an organization has at a position. */
   at(org: string, position: number): Expected {
     const key = `${org} ${position}`
     const known = this.#views.get(key) ?? this.#expect(org, this.#model.view(org, position))
@@ -102,7 +101,7 @@ export class History {
     return known
   }
 
-  /** Where a record of an organization stands, at any position; undefined when it never is. */
+  /** Returns the offset that orders a record in its list, at any position; undefined if no event made it. */
   placeOf(org: string, id: string): number | undefined {
     return this.#places.get(`${org} ${id}`)
   }
@@ -156,12 +155,10 @@ export class History {
   }
 }
 
-/**
- * Bytes of the largest value: what is larger is refused for its size or takes its time, neither of which matters here.
- */
+/** Maximum bytes of a value. Larger values cost time, or are refused for their size: neither matters here. */
 const VALUE_BYTES = 20_000
 
-/** JSON with the fields in one order. */
+/** Returns JSON with sorted field names. */
 export const textOf = (json: unknown): string => {
   if (Array.isArray(json)) return `[${json.map(textOf).join()}]`
   if (typeof json !== 'object' || json === null) return JSON.stringify(json)
@@ -171,7 +168,7 @@ export const textOf = (json: unknown): string => {
 
 const seen = new Map<string, string>()
 
-/** The same, of what is looked at again and again. */
+/** The same as `textOf`, with a cache. */
 export const textOfItem = (json: unknown): string => {
   const written = JSON.stringify(json)
   const known = seen.get(written) ?? textOf(json)
@@ -181,10 +178,7 @@ export const textOfItem = (json: unknown): string => {
 }
 const ITEMS_REMEMBERED = 20_000
 
-/**
- * What the builders of events make up at random, replaced by what is counted: the same text by the same. A history must
- * depend on its seed alone.
- */
+/** Replaces random texts of the event builders by numbered ones: the history must depend on its seed alone. */
 const renamed = (keyTexts: Map<string, string>) => {
   const names = new Map<string, string>()
   const name = (found: string): string => {
@@ -219,14 +213,14 @@ const renamed = (keyTexts: Map<string, string>) => {
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** Puts records into their partitions, some of them in transactions that leave control records, some aborted. */
+/** Puts records into their partitions, some in transactions with control records and aborted records. */
 const lay = (records: readonly Placed[], partitions: number, random: Random): Log => {
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: partitions }, () => []), [API_KEYS]: [[]] }
   const transactions = random.chance(0.6)
   let time = BEGINNING
   const add = (record: Placed, kind: Entry['kind']): void => {
     const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[record.partition]
-    // The clock of a broker that takes over may be behind.
+    // A broker that takes over a partition can have a clock that is behind.
     time += random.below(50) - (random.chance(0.05) ? 2_000 : 0)
     entries?.push(toEntry(record, kind, entries.length, time))
   }

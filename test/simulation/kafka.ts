@@ -1,6 +1,4 @@
-/**
- * The Kafka client of one process, as far as the projector uses it: consumers and admin clients.
- */
+/** The Kafka client of one process: the calls that projector and commands use. */
 import type { Kafka } from 'kafkajs'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
@@ -27,7 +25,7 @@ export const createKafka = (
 
   const step: Call = work => {
     host.onStep()
-    // Killed before it could be sent: nobody hears of it.
+    // The host was killed before it sent the request: the promise never settles.
     return host.isDead ? new Promise(() => undefined) : call(work)
   }
   const admin = () => ({
@@ -89,7 +87,7 @@ const entryOf = ({ partition, key, value, headers }: SentMessage, offset: number
   }
 }
 
-/** Says neither whose it is nor what it owns. */
+/** A group member without metadata and without an assignment. */
 const member = { memberMetadata: Buffer.alloc(0), memberAssignment: Buffer.alloc(0) }
 
 const configEntries = Object.entries({

@@ -1,7 +1,7 @@
 /**
- * The way from a projector to Elasticsearch and back, as `projector/elasticsearch/client.ts` has it: a request is tried
- * once, and fails as `Unavailable` when it is lost, refused, given up or not answered in time. What happens to the
- * request and what the projector hears of it are two things here.
+ * The network between a projector and Elasticsearch, with the interface of `projector/elasticsearch/client.ts`. A
+ * request is tried once. It fails as `Unavailable` when it is lost, refused, given up or not answered in time. A
+ * request that fails for the projector can still have its effect.
  */
 import {
   type Answer,
@@ -16,7 +16,7 @@ import type { Coverage } from './coverage.ts'
 import type { Engine } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 
-/** What a request is for, as the flow names its steps. */
+/** The stage of the flow that a request belongs to. */
 export type Step = 'read' | 'write' | 'refresh' | 'publish' | 'prepare'
 
 export const stepOf = ({ method, path, bulk }: Request): Step => {
@@ -26,11 +26,11 @@ export const stepOf = ({ method, path, bulk }: Request): Step => {
   return method === 'PUT' && path.includes('/_doc/position') ? 'publish' : 'prepare'
 }
 
-/** Documents are written at a version of their own, positions as they were last seen. */
+/** Positions are conditional on `if_seq_no`; documents have an external version. */
 const isOfPositions = (bulk: Buffer = Buffer.alloc(0)): boolean =>
   bulk.subarray(0, bulk.indexOf('\n')).includes('"if_seq_no"')
 
-/** Told what a projector does, and when; it may kill it there. */
+/** Called at the steps of a projector. It may kill the projector there. */
 export type Watcher = {
   readonly onSend: (host: Host, step: Step) => void
   readonly onDone: (host: Host, step: Step) => void
@@ -38,7 +38,7 @@ export type Watcher = {
 }
 
 export type Link = Elasticsearch & {
-  /** Bulk requests whose items are not all written yet. */
+  /** Number of bulk requests whose items are not all written yet. */
   readonly writing: () => number
 }
 
@@ -46,7 +46,7 @@ export const createLink = (host: Host, engine: Engine, faults: Faults, coverage:
   let writing = 0
   const { clock } = host
 
-  /** The request reaches Elasticsearch, now or when it is there again. */
+  /** Delivers a request to Elasticsearch, now or after a freeze. */
   const arrive = (request: Request, answer: (answer: Answer | undefined) => void): void => {
     if (faults.elasticsearch === 'frozen') {
       clock.after(250, () => arrive(request, answer))
@@ -83,7 +83,7 @@ export const createLink = (host: Host, engine: Engine, faults: Faults, coverage:
       const step = stepOf(request)
       watcher.onSend(host, step)
       host.onStep()
-      // Killed before it could be sent: nobody hears of it.
+      // The host was killed before it sent the request: the promise never settles.
       if (host.isDead) return
       let isOver = false
       const settle = (after: number, end: () => void): void => {
@@ -111,11 +111,11 @@ export const createLink = (host: Host, engine: Engine, faults: Faults, coverage:
       if (faults.elasticsearch === 'away') return fail(faults.delay(), 0)
       if (faults.happens('loseRequest')) {
         coverage.count('requests lost')
-        // Either the connection breaks, or nobody ever answers.
+        // The connection breaks, or no answer ever comes.
         if (faults.random.chance(0.8)) fail(faults.delay(), 0)
         return
       }
-      // Of a bulk request each item is.
+      // In a bulk request Elasticsearch refuses each item instead.
       const blocked = faults.isBlocked && request.path !== '/_bulk' && (step === 'publish' || step === 'prepare')
       if (blocked || faults.happens('refuse')) {
         coverage.count('requests refused')

@@ -1,7 +1,7 @@
 /**
- * `npm run simulate -- --seeds N [--seed S]`: runs schedules until one fails. A seed alone is that one schedule. With
- * `--pairs all` it runs every two commands at once instead, each killed at each of its requests; `--pairs rebuild,drop
- * --kill first:7` is one of these runs. With `--attacks` clients that misbehave attack whole API processes instead.
+ * `npm run simulate -- --seeds N [--seed S]` runs schedules until one fails. `--seed` alone runs that schedule.
+ * `--pairs all` runs all pairs of commands instead, and kills each command at each of its requests; `--pairs
+ * rebuild,drop --kill first:7` is one of these runs. With `--attacks` hostile clients attack API processes instead.
  */
 import { parseArgs } from 'node:util'
 import { progressBar } from '../../services/progress-bar.ts'
@@ -21,7 +21,7 @@ const first = Number(values.seed ?? 1)
 const count = Number(values.seeds ?? (values.seed === undefined ? 300 : 1))
 if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || count < 1) {
   process.stderr.write(
-    'usage: npm run simulate -- [--seeds how many] [--seed the first] [--attacks] [--pairs all | one,other [--kill first:N]]\n',
+    'usage: npm run simulate -- [--seeds COUNT] [--seed FIRST] [--attacks] [--pairs all | one,other [--kill first:N]]\n',
   )
   process.exit(2)
 }
@@ -41,7 +41,6 @@ const begun = performance.now()
 let seed = first
 process.on('unhandledRejection', error => broke(error, seed))
 
-/** The commands of an operator, two at once. */
 const simulatePairs = async (pairs: string): Promise<void> => {
   for (; seed < first + (values.seeds === undefined ? 1 : count); seed++) {
     const one = values.kill?.split(':') ?? []
@@ -53,7 +52,7 @@ const simulatePairs = async (pairs: string): Promise<void> => {
         : await runPairs({ seed, only, onRun: runs => draw(`seed ${seed}: ${runs} runs`) })
     if (failure !== undefined) return broke(failure, seed)
     say(
-      `seed ${seed}: every promise was kept${'runs' in found ? ` in ${found.runs} runs` : `: ${found.outcomes.join('; ')}`}`,
+      `seed ${seed}: all promises were kept${'runs' in found ? ` in ${found.runs} runs` : `: ${found.outcomes.join('; ')}`}`,
     )
   }
 }

@@ -1,11 +1,11 @@
-/** The schedules of a test file: each in turn, until one fails. */
+/** Runs the schedules of a test file in turn, until one fails. */
 import { Coverage } from './coverage.ts'
 import { runSchedule } from './run.ts'
 
-/** The same in every run unless SIMULATION_SEED says otherwise: what fails in CI fails here. */
+/** Constant unless SIMULATION_SEED sets it: a failure in CI repeats here. */
 export const FIRST_SEED = Number(process.env.SIMULATION_SEED ?? 1)
 
-/** Schedules of each of the two test files, which two workers share. */
+/** Schedules in each of the two test files, which run in two workers. */
 export const SCHEDULES = 1_000
 
 export const repeatWith = (seed: number): string => `npm run simulate -- --seed ${seed}`

@@ -1,7 +1,7 @@
 /**
- * An operator of a run: begins a second generation beside the first, makes it live and goes back, by the commands as
- * they are, at the moments of the schedule. Any of them may be cut short where it is. Not simulated: the process that
- * makes a generation before projectors keep it up, which is the same stream, and the comparison of two generations.
+ * The operator of a run: starts a second generation beside the first, swaps and rolls back, with the real commands, at
+ * the times of the schedule. Each command may be interrupted. Not simulated: the rebuild process, whose stream is the
+ * same as a projector's, and the comparison of two generations.
  */
 import { CommandError } from '../../commands/failures.ts'
 import { rollback, swap } from '../../commands/generations/swap.ts'
@@ -20,7 +20,7 @@ import type { SecondGeneration } from './schedule.ts'
 
 type Parts = Omit<Services, 'watcher'> & {
   readonly promises: Promises
-  /** Called once the generation is there, where it is for projectors of other rules. */
+  /** Called when a generation with other rules exists: it needs projectors of these rules. */
   readonly startOther: () => void
   readonly fail: (reason: string) => void
 }
@@ -41,14 +41,14 @@ export class Operator {
     this.#random = random
   }
 
-  /** Lets happen what is to happen. */
+  /** Starts the actions of the schedule. */
   follow(): void {
     const { clock } = this.#parts
     clock.after(this.#second.begin, () => this.#begin())
     clock.after(this.#second.begin, () => this.#keepSwapping())
   }
 
-  /** Nothing is cut short any more; what was never begun is begun. */
+  /** Ends the interruptions, and starts the second generation if that has not happened yet. */
   heal(): void {
     this.#isHealed = true
     if (!this.#hasBegun) this.#begin()
@@ -110,7 +110,7 @@ export class Operator {
   #carryOut(command: (request: (request: Request) => Promise<Answer>, host: Host) => Promise<void>): void {
     const { clock, engine, faults, coverage, fail, promises } = this.#parts
     const host = new Host(clock, `operator-${++this.#names}`)
-    // Some are cut just where readers already wait for what is to be said next.
+    // Some commands are interrupted after the swap, while readers wait for the floor.
     const isCutAfterSwap = !this.#isHealed && this.#random.chance(0.2)
     const watcher = {
       onSend: () => undefined,
@@ -132,7 +132,7 @@ export class Operator {
     command(request, host)
       .finally(done)
       .catch((error: unknown) => {
-        // What cannot be done now is refused, and said.
+        // A command may refuse, with an error that says why.
         if (!(error instanceof CommandError || error instanceof Unavailable))
           fail(`a command failed: ${error instanceof Error ? error.stack : 'defect'}`)
       })

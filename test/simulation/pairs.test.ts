@@ -1,7 +1,8 @@
 /**
- * The proof that commands do not break each other: every two of them at once, with a projector and new records, and
- * with one of them killed. Afterwards the projectors run, what is live is whole, what was said is true, and what was
- * begun can be dropped. All kills, and other seeds: `npm run simulate -- --pairs all`.
+ * Commands must not break each other. Each test run gives two commands at the same time, with a projector and new
+ * records, and kills one of them. Afterwards the projectors run, live generations are complete, the outputs of the
+ * commands were true, and every unfinished generation can be dropped. For all kills and other seeds: `npm run simulate
+ * -- --pairs all`.
  */
 import { expect, test } from 'vitest'
 import { createRandom } from '../support/random.ts'
@@ -13,16 +14,16 @@ import { pairs, runPair } from './pairs/run.ts'
 import { createBases, World } from './pairs/world.ts'
 import { Index } from './stored.ts'
 
-test('every two commands can be given at once, and either can be killed', async () => {
+test('any two commands can run at the same time, and either can be killed', async () => {
   console.log(`seed ${FIRST_SEED}`)
   const { failure, runs, outcomes } = await runPairs({ seed: FIRST_SEED, kills: 1 })
   expect(failure).toBeUndefined()
-  // An export that another one keeps out asks for nothing, and cannot be killed at a request.
+  // An export that another export blocks makes no request: it cannot be killed at one.
   expect(runs).toBeGreaterThanOrEqual(3 * pairs.length - 2)
   const ends = [...outcomes.keys()]
   for (const name of names) {
     const its = ends.filter(end => end.startsWith(`${name} `) || end.startsWith(`${name} sandbox`))
-    // A kill, and an end: a simulation in which nothing happens shows nothing.
+    // Each command must be killed at least once and end at least once: otherwise the runs prove nothing.
     expect([name, its.some(end => end.includes('killed')), its.some(end => end.endsWith('ended with 0'))]).toEqual([
       name,
       true,
@@ -31,7 +32,7 @@ test('every two commands can be given at once, and either can be killed', async 
   }
 })
 
-test('a rebuild whose generation is dropped meanwhile ends with an error that says so, and puts nothing back', async () => {
+test('a rebuild whose generation is dropped meanwhile ends with an error that says so, and restores nothing', async () => {
   const outcomes: string[] = []
   for (let seed = FIRST_SEED; seed < FIRST_SEED + 30; seed++) {
     const verdict = await runPair(['rebuild', 'drop'], seed, { who: 'first', at: 0 })
@@ -45,7 +46,7 @@ test('a rebuild whose generation is dropped meanwhile ends with an error that sa
   expect(outcomes).toHaveLength(3)
 })
 
-test('projectors that slept while their generation was replaced and dropped go on with the live one', async () => {
+test('projectors that were frozen while their generation was replaced and dropped continue with the live one', async () => {
   const log = createLog(createRandom(FIRST_SEED))
   const { beside } = await createBases(log)
   let sparesFailed = 0
@@ -63,11 +64,11 @@ test('projectors that slept while their generation was replaced and dropped go o
     expect(world.failure, `seed ${seed}`).toBeUndefined()
     sparesFailed += world.sparesFailed
   }
-  // They did write to what was gone.
+  // The projectors did write to the dropped generation.
   expect(sparesFailed).toBeGreaterThan(0)
 })
 
-test('a name of which anything is left is never used again', async () => {
+test('a rebuild never reuses a generation name of which an index is left', async () => {
   const log = createLog(createRandom(FIRST_SEED))
   const { beside } = await createBases(log)
   const [left] = [...beside.values()].filter(({ name }) => name.includes('-g2-')).map(({ definition }) => definition)
@@ -78,7 +79,7 @@ test('a name of which anything is left is never used again', async () => {
   expect(JSON.parse(out[0] ?? '')).toEqual({ generation: 'g8', live: 'g1' })
 })
 
-test('a seed makes the same run again', async () => {
+test('a seed repeats the same run', async () => {
   const run = () => runPair(['rebuild', 'drop'], FIRST_SEED, { who: 'first', at: 20 })
   expect(await run()).toEqual(await run())
 })

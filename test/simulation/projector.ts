@@ -1,11 +1,10 @@
 /**
- * A projector process: the real `prepare` and the real streams, wired as `projector/projector.ts` wires them, on a
- * simulated Kafka and Elasticsearch. Not simulated: the admin port, the report, and how a process ends after what stops
- * it.
+ * A projector process: the real `prepare` and the real streams on a simulated Kafka and Elasticsearch, assembled as in
+ * `projector/projector.ts`. Not simulated: the admin port, the report, and the end of a process after a `StopError`.
  */
 
 import { createClocks } from '../../projector/elasticsearch/clocks.ts'
-import type { Steps } from '../../projector/flow/flow.ts'
+import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { readGenerations } from '../../projector/generations/generations.ts'
 import { createHealth } from '../../projector/health.ts'
 import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
@@ -44,7 +43,7 @@ export const settings: Settings = readSettings(projectorSettings, {
   ELASTICSEARCH_SHARDS: '2',
 })
 
-/** The version of the rules that other projectors decide by: they would apply what these here park. */
+/** The rules version of the other projectors. They would apply records that the usual rules park. */
 export const OTHER_RULES = RULES_VERSION + 1
 
 export class Projector {
@@ -57,12 +56,12 @@ export class Projector {
   readonly #stopping = new AbortController()
   readonly #onSpareFailed: (details: object, message: string) => void
   #keepUp: KeepUp | undefined
-  /** Milliseconds by which the clock of its machine is wrong. */
+  /** Error of the machine's clock in milliseconds. */
   skew = 0
 
   /**
-   * @param onStopped told of what stops it, as nothing in a schedule should
-   * @param onSpareFailed told of a generation that is not live and failed; where none should, this stops it too
+   * @param onStopped called with the error that stops the projector; no schedule should stop one
+   * @param onSpareFailed called when a generation that is not live fails; by default a failure too
    */
   constructor(
     name: string,
@@ -123,10 +122,7 @@ export class Projector {
     }
   }
 
-  /**
-   * Other rules take for a rep whatever was parked before they are asked to decide by themselves: none of these may
-   * ever be seen.
-   */
+  /** Decodes records that were parked before the floor as reps. Nobody may ever see these reps. */
   #rules(): Pick<TestHooks, 'wrapSteps'> {
     if (this.version === RULES_VERSION) return {}
     const { engine, history, coverage } = this.#services
@@ -136,7 +132,7 @@ export class Projector {
         | undefined
       return live?.body.alone?.[SECOND_GENERATION]?.[partition] ?? Number.POSITIVE_INFINITY
     }
-    const wrapSteps = (steps: Steps): Steps => {
+    const wrapSteps = (steps: FlowSteps): FlowSteps => {
       const { stream, topic, partition } = steps.source
       return {
         ...steps,
@@ -152,9 +148,7 @@ export class Projector {
     return { wrapSteps }
   }
 
-  /**
-   * Ends as on SIGTERM: what was read is published, the group is left; after a while the process is gone in any case.
-   */
+  /** Stops as on SIGTERM. After `STOP_TIMEOUT_MS` the process ends in any case. */
   stop(): void {
     if (this.#stopping.signal.aborted) return
     this.#services.coverage.count('projectors stopped')

@@ -1,6 +1,6 @@
 /**
- * What the contract promises, looked at while it happens: whenever a position is published, and whenever a search can
- * see more. It looks into the simulated Elasticsearch itself, and asks the model what is right.
+ * Checks the promises of the contract during a run: whenever a position is published, and whenever a refresh makes
+ * documents searchable. Compares the content of the simulated Elasticsearch with the model.
  */
 import {
   API_KEYS_GENERATION,
@@ -39,10 +39,9 @@ export class Promises {
   readonly #random: Random
   readonly #coverage: Coverage
   readonly #fail: (reason: string) => void
-  /** Where each partition ended, and since when. */
+  /** The ends of each partition, each with the time since when. */
   readonly #ends = new Map<string, { readonly time: number; readonly end: number }[]>()
   #engine: Engine | undefined
-  /** When a position last moved. */
   movedAt = 0
 
   constructor(
@@ -65,31 +64,29 @@ export class Promises {
     this.#engine = engine
   }
 
-  /** The position of a partition as it is published now; undefined before the first start. */
+  /** Returns the published position of a partition; undefined before the first start. */
   published(generation: string, partition: number): Position | undefined {
     const stored = this.#index(controlIndexOf(PREFIX))?.documents.get(positionId(generation, partition))
     return stored && (stored.fields as PositionDocument).body
   }
 
-  /** Whether every partition has one: before that nothing can be read. */
+  /** Whether a generation is live. Before that nothing can be read. */
   hasPosition(): boolean {
     const control = this.#index(controlIndexOf(PREFIX))
     return control?.documents.has(LIVE_ID) === true
   }
 
-  /** What readers read. */
   live(): LiveDocument['body'] | undefined {
     const stored = this.#index(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)
     return stored && (stored.fields as LiveDocument).body
   }
 
-  /** Those there are. */
   generations(): string[] {
     const control = this.#index(controlIndexOf(PREFIX))
     return GENERATIONS.filter(name => name === FIRST_GENERATION || control?.documents.has(generationId(name)))
   }
 
-  /** Everything at these positions is published, and readers are served: nothing is left to be caught up. */
+  /** Whether all generations have published up to the end of the log, and readers can be served. */
   isCaughtUp(): boolean {
     if (this.live()?.floor === null) return false
     const reached = (generation: string, partition: number, end: number): boolean =>
@@ -108,7 +105,7 @@ export class Promises {
     this.#ends.set(`${topic} ${partition}`, ends)
   }
 
-  /** The least that a partition held at an instant: what comes within its millisecond may or may not be meant. */
+  /** Returns the smallest possible end of a partition at an instant, which is only exact to a millisecond. */
   endAt(topic: string, partition: number, time: number): number {
     const ends = this.#ends.get(`${topic} ${partition}`) ?? []
     return ends.findLast(seen => seen.time < time)?.end ?? 0
@@ -139,7 +136,7 @@ export class Promises {
     this.#checkParked(generation, partition, position.position)
   }
 
-  /** A search sees more: what is published must look as it did. */
+  /** A refresh must not change the published lists. */
   onRefreshed(index: Index): void {
     for (const generation of GENERATIONS) {
       const list = listKinds.find(kind => index.name === indexOf(PREFIX, generation, kind))
@@ -167,13 +164,13 @@ export class Promises {
       return
     }
     const lastRecord = log.entries.slice(0, position).findLast(({ kind }) => kind === 'record')
-    if (last?.offset !== lastRecord?.offset) this.#fail(`position ${position} of ${where} names another last record`)
-    if (time > this.#clock.now()) this.#fail(`the time of position ${position} of ${where} is yet to come`)
+    if (last?.offset !== lastRecord?.offset) this.#fail(`position ${position} of ${where} names a wrong last record`)
+    if (time > this.#clock.now()) this.#fail(`the time of position ${position} of ${where} is in the future`)
     const end = this.endAt(topic, partition, time)
-    if (end > position) this.#fail(`the time of position ${position} of ${where} includes what lies before ${end}`)
+    if (end > position) this.#fail(`the time of position ${position} of ${where} includes offsets below ${end}`)
   }
 
-  /** What a search sees at a position, list by list. */
+  /** Compares each list that a search finds at a position with the model. */
   #checkLists(
     generation: string,
     partition: number,
@@ -188,7 +185,7 @@ export class Promises {
         const wanted = expected.lists[list]
         if (found.length === wanted.length && found.every((text, place) => text === wanted[place]?.text)) continue
         this.#fail(
-          `position ${position} of partition ${partition} of ${generation} ${why}, and ${list} are not what they are there: ${found.length} for ${wanted.length}`,
+          `position ${position} of partition ${partition} of ${generation} ${why}, but ${list} differ from the model: ${found.length} found, ${wanted.length} expected`,
         )
       }
     }
@@ -206,19 +203,19 @@ export class Promises {
     return found.sort((a, b) => a.place - b.place).map(({ text }) => text)
   }
 
-  /** What is read by id: every payout, superseded ones too, and its statement. */
+  /** Compares records that are read by id: every payout, superseded ones too, and its statement. */
   #checkRecords(generation: string, partition: number, position: number): void {
     for (const org of this.#history.organizationsOf(partition)) {
       const { payouts, statements } = this.#history.at(org, position)
       for (const [id, { text }] of payouts) {
         const stored = this.#documents(generation, 'payouts')?.documents.get(`${org}:${id}`)
         if (stored === undefined) {
-          this.#fail(`position ${position} was published, and ${id} is not there`)
+          this.#fail(`position ${position} was published, but ${id} is missing`)
           continue
         }
         const { until_seq, superseded_by_id } = stored.fields as { until_seq: number; superseded_by_id: string | null }
         const replacedBy = until_seq < position ? superseded_by_id : null
-        if (bodyText(stored, replacedBy) !== text) this.#fail(`position ${position}: ${id} is not as it is there`)
+        if (bodyText(stored, replacedBy) !== text) this.#fail(`position ${position}: ${id} differs from the model`)
         const trace = this.#documents(generation, 'statements')?.documents.get(`${org}:${id}`)
         if (trace === undefined || statementText(stored, trace, replacedBy) !== statements.get(id))
           this.#fail(`position ${position}: the statement of ${id} is wrong`)
@@ -233,7 +230,7 @@ export class Promises {
       const [of, number, offset] = id.split(':')
       if (of !== topic || Number(number) !== partition || Number(offset) >= position) continue
       const found = index?.documents.get(id)?.fields.code
-      if (found !== code) this.#fail(`position ${position} was published, and ${id} is parked as ${found}, not ${code}`)
+      if (found !== code) this.#fail(`position ${position} was published, but ${id} is parked as ${found}, not ${code}`)
     }
   }
 
@@ -242,7 +239,7 @@ export class Promises {
       if (created >= position) continue
       const fields = this.#index(apiKeysIndexOf(PREFIX))?.documents.get(secret)?.fields
       if (fields?.org_id !== org || fields.key_id !== id || (revoked < position && fields.revoked !== true)) {
-        this.#fail(`position ${position} of the keys was published, and ${id} is not as it is there`)
+        this.#fail(`position ${position} of the keys was published, but ${id} differs from the model`)
       }
     }
   }
@@ -264,7 +261,7 @@ const statementText = (payout: Stored, trace: Stored, replacedBy: string | null)
 
 const texts = new WeakMap<Stored, Map<unknown, string>>()
 
-/** The body as text, of a payout with what has replaced it. Made once for each document. */
+/** Returns the body as text; of a payout with the id of its replacement. Cached for each document. */
 const bodyText = (stored: Stored, replacedBy: string | null | undefined): string => {
   const known = texts.get(stored) ?? new Map()
   texts.set(stored, known)

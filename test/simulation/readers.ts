@@ -1,14 +1,14 @@
 /**
- * Clients that walk the lists all the time, over two API processes in turn: the API's own reading and answering code on
- * the simulated Elasticsearch. Every page is compared with the model at the position it was read at, every walk with
- * what the contract says of walks. Not simulated: HTTP, the limit of the rate, a read that is cut after its time.
+ * Clients that walk the lists all the time, over two API processes in turn. They use the API's own code for reads and
+ * answers on the simulated Elasticsearch. Each page is compared with the model at the position of the page, and each
+ * walk with the contract for walks. Not simulated: HTTP, the rate limit, and the time limit of a read.
  */
 import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { Refusal } from '../../api/failures.ts'
-import type { Context } from '../../api/http/request.ts'
+import type { RequestContext } from '../../api/http/request.ts'
 import { KEY_BELIEVED_FOR } from '../../api/limits.ts'
-import { createKeyLookUp, type Keys } from '../../api/read/api-keys.ts'
-import type { Position } from '../../api/read/position.ts'
+import { type ApiKeyCache, createKeyLookUp } from '../../api/read/api-keys.ts'
+import type { ReadPosition } from '../../api/read/position.ts'
 import type { ReadList } from '../../api/read/read-list.ts'
 import type { ReadRecords } from '../../api/read/read-record.ts'
 import { createReaders } from '../../api/read/readers.ts'
@@ -22,7 +22,7 @@ import { API_KEYS, EVENTS, type Expectation, type History, type List, textOfItem
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
 
-type Api = { readonly readList: ReadList; readonly read: ReadRecords; readonly keys: Keys }
+type Api = { readonly readList: ReadList; readonly read: ReadRecords; readonly keys: ApiKeyCache }
 
 export type World = {
   readonly clock: Clock
@@ -44,19 +44,19 @@ export class Readers {
   #apis: Api[]
   #isOpen = true
   #turn = 0
-  /** Ids that any list has ever returned. */
+  /** Ids that any list has returned. */
   readonly #listed = new Map<string, Set<string>>()
-  /** Since when the position of the keys has been where it is. */
+  /** Each position of the API keys, and when it was first seen. */
   readonly #keysReached: { readonly time: number; readonly position: number }[] = []
 
-  /** @param pause milliseconds between two requests of a walker, on average */
+  /** @param pause average milliseconds between two requests of a walker */
   constructor(world: World, pause: number) {
     this.#world = world
     this.#pause = pause
     this.#apis = [this.#startApi(), this.#startApi()]
   }
 
-  /** Starts walkers that never stop. */
+  /** Starts walkers. They run until `stop`. */
   start(walkers: number): void {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
     this.#keepDoing(async () => {
@@ -65,7 +65,7 @@ export class Readers {
     })
   }
 
-  /** Walks every list of every organization, at a small limit and a large one. */
+  /** Walks every list of every organization, with a small limit and with a large one. */
   async walkAll(): Promise<void> {
     for (const org of this.#world.history.organizations) {
       for (const list of listKinds) {
@@ -102,13 +102,13 @@ export class Readers {
     again()
   }
 
-  /** Where something changes there is more to see. */
+  /** Reads more often just after a position has moved: more can go wrong then. */
   #pauseNow(): number {
     const { clock, promises } = this.#world
     return clock.elapsed - promises.movedAt < 300 ? this.#pause / 3 : this.#pause * 8
   }
 
-  /** The next API process; now and then it is a new one. */
+  /** Returns the next API process, and sometimes restarts it first. */
   #api(): Api {
     const { random, coverage } = this.#world
     const place = this.#turn++ % this.#apis.length
@@ -125,7 +125,7 @@ export class Readers {
     return new Promise(resolve => void this.#world.clock.after(milliseconds, resolve))
   }
 
-  /** Asks until it is answered; undefined when nobody wants to know any more. */
+  /** Retries while the answer is `unavailable`. Returns undefined after `stop` or too many tries. */
   async #ask<Result>(request: (api: Api) => Promise<Result>): Promise<Result | Refusal | undefined> {
     for (let tries = 0; tries < 200; tries++) {
       try {
@@ -182,9 +182,10 @@ export class Readers {
       const parameters = { limit, startingAfter, asOf }
       const page = await this.#ask(({ readList }) => readList(org, list, parameters, signal))
       if (page === undefined) return
-      if (page instanceof Refusal) return this.#fail(`${what}: the cursor ${cursor} is answered ${page.code}`)
+      if (page instanceof Refusal) return this.#fail(`${what}: cursor ${cursor} is refused with ${page.code}`)
       const { publishedTo } = page.position
-      if (moment && publishedTo !== moment.position) return this.#fail(`${what}: was at ${publishedTo}`)
+      if (moment && publishedTo !== moment.position)
+        return this.#fail(`${what}: read at ${publishedTo}, not at its moment`)
       if (!moment && publishedTo < Math.max(least, last))
         return this.#fail(`${what}: the position went back to ${publishedTo}`)
       const { data, has_more, next_cursor } = answered(ctx => answerList(ctx, list, page, startingAfter))
@@ -196,7 +197,7 @@ export class Readers {
       const behind = history.at(org, publishedTo).lists[list].filter(item => item.place > place)
       const wanted = behind.slice(0, limit)
       if (data.length !== wanted.length || !data.every((item, at) => textOfItem(item) === wanted[at]?.text)) {
-        return this.#fail(`${what}: a page at ${publishedTo} after ${cursor} is not what is there`)
+        return this.#fail(`${what}: the page at ${publishedTo} after ${cursor} differs from the model`)
       }
       if (has_more !== behind.length > limit) return this.#fail(`${what}: has_more is ${has_more}`)
       if (next_cursor !== (wanted.at(-1)?.id ?? cursor ?? '')) return this.#fail(`${what}: next_cursor ${next_cursor}`)
@@ -213,7 +214,7 @@ export class Readers {
     this.#checkWalk(walk, walked, first, last, what)
   }
 
-  /** Promise 3, of a whole walk. */
+  /** Checks a whole walk: promise 3 of the contract. */
   #checkWalk(
     { org, list, from }: Walk,
     walked: readonly Expectation[],
@@ -235,7 +236,8 @@ export class Readers {
     if (before.some(({ id }) => after.has(id) && !ids.has(id))) this.#fail(`${what}: a walk skipped a record`)
     if (list !== 'payouts') return
     const pairs = new Set(walked.map(({ pair }) => pair))
-    if (before.some(({ pair }) => !pairs.has(pair))) this.#fail(`${what}: a walk saw neither replaced nor replacement`)
+    if (before.some(({ pair }) => !pairs.has(pair)))
+      this.#fail(`${what}: a walk returned neither a replaced payout nor its replacement`)
   }
 
   #remember(org: string, list: List, items: readonly Expectation[]): void {
@@ -245,36 +247,36 @@ export class Readers {
     this.#listed.set(key, listed)
   }
 
-  /** Everything published up to the time of an answer is in it. */
-  #checkTime(org: string, { publishedTo, time }: Position): void {
+  /** An answer must include everything published up to its time. */
+  #checkTime(org: string, { publishedTo, time }: ReadPosition): void {
     const { promises, history } = this.#world
     const end = promises.endAt(EVENTS, history.partitionOf(org), time)
-    if (publishedTo < end) this.#fail(`an answer at ${publishedTo} has a time that includes what lies before ${end}`)
+    if (publishedTo < end) this.#fail(`an answer at ${publishedTo} has a time that includes offsets below ${end}`)
   }
 
-  /** Promise 6: what was listed can be read, and so can what has replaced it. */
+  /** A listed payout and its replacement must be readable by id: promise 6 of the contract. */
   async #readAgain(org: string, id: string): Promise<void> {
     const { coverage, history } = this.#world
     const found = await this.#ask(({ read }) => read.record({ org, id, asOf: undefined }, 'payouts', signal))
     if (found === undefined) return
-    if (found instanceof Refusal) return this.#fail(`${id} was listed, and is answered ${found.code}`)
+    if (found instanceof Refusal) return this.#fail(`${id} was listed, but a read by id is refused with ${found.code}`)
     coverage.count('reads by id')
     const { data } = answered<{ data: Record<string, unknown> }>(ctx => answerPayout(ctx, found))
     const { publishedTo } = found.position
     if (textOfItem(data) !== history.at(org, publishedTo).payouts.get(id)?.text) {
-      return this.#fail(`${id} read at ${publishedTo} is not as it is there`)
+      return this.#fail(`${id} read at ${publishedTo} differs from the model`)
     }
     const statement = await this.#ask(({ read }) => read.statement({ org, id, asOf: undefined }, signal))
     if (statement === undefined) return
-    if (statement instanceof Refusal) return this.#fail(`the statement of ${id} is answered ${statement.code}`)
+    if (statement instanceof Refusal) return this.#fail(`the statement of ${id} is refused with ${statement.code}`)
     const shown = answered<{ data: unknown }>(ctx => answerStatement(ctx, statement)).data
     if (textOfItem(shown) !== history.at(org, statement.position.publishedTo).statements.get(id)) {
-      return this.#fail(`the statement of ${id} is not as it is at ${statement.position.publishedTo}`)
+      return this.#fail(`the statement of ${id} at ${statement.position.publishedTo} differs from the model`)
     }
     if (data.superseded_by_id !== null) await this.#readAgain(org, String(data.superseded_by_id))
   }
 
-  /** A key is good soon after its position has passed what made it, and no longer soon after what revoked it. */
+  /** A key must be accepted soon after its creation is published, and refused soon after its revocation is. */
   async #lookUpKey(): Promise<void> {
     const { clock, random, history, promises, coverage } = this.#world
     const position = promises.published(API_KEYS_GENERATION, 0)?.position ?? 0
@@ -289,9 +291,9 @@ export class Readers {
     if (found === 'unknown') {
       // A revocation may take effect before the position has reached it.
       const isRevoked = revoked < promises.endAt(API_KEYS, 0, Number.POSITIVE_INFINITY)
-      if (created < believed && !isRevoked) this.#fail(`the key ${id} of ${org} is good, and is not known`)
+      if (created < believed && !isRevoked) this.#fail(`the key ${id} of ${org} is valid, but is unknown`)
     } else if (found.org !== org || found.id !== id || revoked < believed) {
-      this.#fail(`the key ${id} of ${org} is revoked, and is good`)
+      this.#fail(`the key ${id} of ${org} is revoked, but is accepted`)
     }
   }
 
@@ -305,14 +307,14 @@ type Walk = {
   readonly list: List
   readonly limit: number
   readonly from: string | undefined
-  /** Just after this payout, which was listed before. */
+  /** The moment just after this payout, which was listed before. */
   readonly moment?: { readonly id: string; readonly position: number }
 }
 type Page = { readonly data: readonly unknown[]; readonly has_more: boolean; readonly next_cursor: string }
 
-/** What a client gets: the answer as the API makes it, without the headers. */
-const answered = <Body = Page>(answer: (ctx: Context) => void): Body => {
+/** Returns the body that the API answers, without the headers. */
+const answered = <Body = Page>(answer: (ctx: RequestContext) => void): Body => {
   const ctx = { body: Buffer.alloc(0), set: () => undefined, get: () => '', state: {} }
-  answer(ctx as unknown as Context)
+  answer(ctx as unknown as RequestContext)
   return JSON.parse(ctx.body.toString()) as Body
 }

@@ -1,7 +1,7 @@
 /**
- * One schedule from its seed to a verdict: events are published while things go wrong and readers read; then everything
- * heals, all must be caught up within a bounded time, and what is stored must be what a quiet projection of the same
- * log stores.
+ * Runs one schedule and returns a verdict. Events are published while faults happen and clients read. Then all faults
+ * end: everything must catch up within `RECOVERY`, and the stored documents must equal those of a projection of the
+ * same log without faults.
  */
 
 import { StopError } from '../../projector/failures.ts'
@@ -19,23 +19,23 @@ import { PREFIX, Promises } from './promises.ts'
 import { Readers } from './readers.ts'
 import { type Schedule, scheduleOf } from './schedule.ts'
 
-/** Virtual milliseconds after the last fault within which everything must be caught up. */
+/** Virtual milliseconds after the last fault in which everything must catch up. */
 const RECOVERY = 60_000
 const QUIET_SESSION = 15_000
-/** Events after which a run is one that never comes to rest. */
+/** After this many events a run counts as endless. */
 const EVENTS_MAX = 2_000_000
 
 export type Verdict = { readonly failure: string | undefined; readonly coverage: Coverage; readonly trace: string }
 
 export const runSchedule = async (seed: number): Promise<Verdict> => run(scheduleOf(seed))
 
-/** By the seed of a history: the history, and what a quiet projection of it stores. */
+/** Each history by its seed, with the documents that a projection without faults stores. */
 const histories = new Map<number, Promise<{ readonly history: History; readonly quiet: string }>>()
 
 const historyOf = (seed: number) => {
   const known = histories.get(seed)
   if (known !== undefined) return known
-  // Schedules come in order: those before are not asked for again.
+  // Schedules run in order, so that earlier histories are not needed again.
   histories.clear()
   const made = prepareHistory(seed)
   histories.set(seed, made)
@@ -49,7 +49,7 @@ const prepareHistory = async (seed: number) => {
   return { history, quiet: stored }
 }
 
-/** One projector, no faults, everything published before it starts. */
+/** Runs one projector without faults. Everything is published before it starts. */
 const runQuietly = async (
   history: History,
 ): Promise<{ readonly failure: string | undefined; readonly stored: string }> => {
@@ -58,7 +58,7 @@ const runQuietly = async (
   publishAll(world)
   crew.start(1)
   const isDone = await clock.runUntil(() => world.failure() !== undefined || promises.isCaughtUp(), RECOVERY)
-  const failure = world.failure() ?? (isDone ? undefined : 'it is not caught up')
+  const failure = world.failure() ?? (isDone ? undefined : 'it did not catch up')
   for (const topic of broker.topics.values()) if (topic.partitions.length === 0) throw new Error('a topic is empty')
   return { failure, stored: storedIn(engine) }
 }
@@ -76,7 +76,7 @@ const run = async (schedule: Schedule): Promise<Verdict> => {
   const isOver = (): boolean => world.failure() !== undefined || clock.happened > EVENTS_MAX
   countHistory(history, coverage)
 
-  // Mostly faults begin when everything has started: a start that takes all the time shows nothing else.
+  // Most schedules begin their faults after the start: otherwise a long start would hide everything else.
   if (schedule.startsWell) {
     faults.knobs = CALM
     crew.start(schedule.projectors)
@@ -104,10 +104,10 @@ const run = async (schedule: Schedule): Promise<Verdict> => {
   const isCaughtUp = (): boolean => promises.isCaughtUp() && operator?.isDone !== false
   const caughtUp = await clock.runUntil(() => isOver() || isCaughtUp(), RECOVERY)
   if (world.failure() !== undefined) return verdict(world.failure())
-  if (!caughtUp) return verdict(`not caught up ${RECOVERY / 1000} s after the last fault`)
+  if (!caughtUp) return verdict(`it did not catch up in ${RECOVERY / 1000} s after the last fault`)
   coverage.slowestRecovery = clock.elapsed - healed
 
-  // What was sent long ago may still arrive.
+  // Requests that were sent long ago may still arrive.
   await clock.runUntil(() => isOver() || faults.strays === 0)
   readers.stop()
   let walked = false
@@ -116,11 +116,11 @@ const run = async (schedule: Schedule): Promise<Verdict> => {
   })
   await clock.runUntil(() => isOver() || walked, RECOVERY)
   if (world.failure() !== undefined) return verdict(world.failure())
-  if (!walked) return verdict('a walk did not come to its end')
+  if (!walked) return verdict('a walk did not end')
   for (const generation of promises.generations()) {
     const stored = storedIn(engine, generation)
     if (stored === quiet) continue
-    const what = `what is stored of ${generation} is not what a quiet projection stores`
+    const what = `the documents of ${generation} differ from those of a projection without faults`
     return verdict(`${what}: ${differing(stored, quiet)}`)
   }
   return verdict(undefined)
@@ -151,9 +151,7 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? `defect: ${error.stack?.split('\n').slice(0, 3).join(' ')}` : 'defect'
 }
 
-/**
- * In bursts and single records, each partition for itself, over most of the run. A burst can end within a transaction.
- */
+/** Publishes bursts and single records, each partition independently. A burst can end inside a transaction. */
 const publish = ({ broker, clock, random, promises, coverage }: World, { length }: Schedule): void => {
   const span = length * random.pick([0.01, 0.3, 0.9, 0.9, 0.9, 0.9])
   for (const { name, partitions } of broker.topics.values()) {
@@ -186,8 +184,8 @@ const publishAll = ({ broker, promises }: World): void => {
 }
 
 /**
- * Everything that was projected of a generation, and of API keys, as text; positions differ in their time, and the rest
- * of the control index is the same. Of what is parked other rules may read more, or less, than its code.
+ * Returns the documents of a generation and of the API keys as text, without the control index: times differ. Of a
+ * parked record only its code: other rules can store other fields.
  */
 const storedIn = (engine: Engine, generation = FIRST_GENERATION): string =>
   [...engine.indices.values()]

@@ -1,13 +1,12 @@
 /**
- * What happens in a run, made from its seed: how many projectors, how fast everything is, which faults there are and
- * when. Each schedule has some of the faults only, often or seldom: all of them at once would hide what one of them
- * does alone.
+ * Makes the schedule of a run from its seed: number of projectors, latencies, and which faults happen when. Each
+ * schedule has only some of the faults, often or rarely: all together would hide the effect of each one.
  */
 import { createRandom, type Random } from '../support/random.ts'
 import { CALM, type Knobs } from './faults.ts'
 import type { Step } from './link.ts'
 
-/** What is done at a moment to all, or to one of the projectors. */
+/** An action on one projector, on a consumer group, or on a service. */
 export type Action =
   | 'kill'
   | 'freeze'
@@ -21,13 +20,10 @@ export type Action =
   | 'block writing'
   | 'Kafka away'
 
-/** `length` is how long it lasts, or until a projector is started again; milliseconds, like all times here. */
+/** Milliseconds. `length` is the duration, or the pause until the projector starts again. */
 export type Happens = { readonly at: number; readonly action: Action; readonly length: number }
 
-/**
- * A projector is killed when it does a step for the nth time: before it sends it, while it is under way, or when it is
- * done.
- */
+/** Kills a projector at its nth request of a step: before it is sent, while it is under way, or after its answer. */
 export type Kill = {
   readonly step: Step
   readonly nth: number
@@ -37,30 +33,27 @@ export type Kill = {
 
 export type Schedule = {
   readonly seed: number
-  /** Schedules next to each other publish the same. */
+  /** Neighbouring schedules share a history. */
   readonly historySeed: number
   readonly projectors: number
-  /** Whether the faults begin only when everything has started. */
+  /** Whether the faults begin only after everything has started. */
   readonly startsWell: boolean
   readonly knobs: Knobs
-  /** After how long a silent process loses its partitions: shorter than the real one, so that more happens. */
+  /** Session timeout: shorter than the real one, so that more happens. */
   readonly session: number
-  /** How long things go wrong. */
+  /** Duration of the faults. */
   readonly length: number
   readonly happens: readonly Happens[]
   readonly kills: readonly Kill[]
-  /** A second generation beside the first, in some of the schedules. */
+  /** A second generation beside the first; only some schedules have one. */
   readonly second: SecondGeneration | undefined
   readonly walkers: number
   /** Milliseconds between two requests of a walker. */
   readonly readPause: number
-  /** For everything that is decided on the way. */
   readonly random: Random
 }
 
-/**
- * It is begun at a moment; swaps and rollbacks follow, in turn, with pauses; any of these commands may be cut short.
- */
+/** It begins at `begin`. Then swaps and rollbacks alternate, with pauses. Each of these commands may be interrupted. */
 export type SecondGeneration = {
   readonly rules: 'same' | 'other'
   readonly begin: number

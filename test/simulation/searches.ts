@@ -1,7 +1,7 @@
 /**
- * What an API process asks of the simulated Elasticsearch: searches and multi-gets, answered as bytes in the form of
- * the real one. Each shard of a search is looked at when its moment comes, and so is each document of a multi-get. A
- * read can be late, lost, or answered in part.
+ * Searches and multi-gets of an API process on the simulated Elasticsearch, answered as bytes in the format of the real
+ * one. Each shard of a search and each document of a multi-get is read at its own moment. A read can be late, fail, or
+ * be answered partially.
  */
 
 import { batchMultiGets } from '../../api/elasticsearch/batch-multi-gets.ts'
@@ -15,18 +15,17 @@ import type { Index, Stored } from './stored.ts'
 
 type Reads = { readonly search: Search; readonly multiGet: MultiGet }
 
-/** As a whole API process reads: multi-gets of several requests together. */
+/** Creates the reads of an API process, which batches multi-gets of several requests. */
 export const createSearches = (clock: Clock, engine: Searched, faults: Faults): Reads => {
   const { search, multiGet } = createReads(clock, engine, faults)
   return { search, multiGet: batchMultiGets(multiGet, (milliseconds, run) => clock.after(milliseconds, run)) }
 }
 
-/** What is read of an Elasticsearch. */
 export type Searched = Pick<Engine, 'indices'>
 
-/** Each request as it is sent. */
+/** Creates reads without batching. */
 export const createReads = (clock: Clock, engine: Searched, faults: Faults): Reads => {
-  /** Looks at each part at a moment of its own, and answers after all of them. */
+  /** Reads each part at its own moment, and answers after all of them. */
   const ask = (parts: readonly ((fails: boolean) => void)[], answer: () => string): Promise<Buffer> =>
     new Promise((resolve, reject) => {
       if (faults.elasticsearch !== 'well' || faults.happens('readFails')) {
@@ -59,7 +58,7 @@ export const createReads = (clock: Clock, engine: Searched, faults: Faults): Rea
       const found: string[] = []
       const look = (wanted: DocumentName, place: number, fails: boolean): void => {
         found[place] = documentAnswer(engine, wanted, fails)
-        // The control index has one shard: what is asked of it is read in the order of asking, however far apart.
+        // The control index has one shard, which reads its documents in the order of the request.
         const next = names.findIndex(({ form }, at) => at > place && form === 'small' && wanted.form === 'small')
         const name = names[next]
         if (name) found[next] = documentAnswer(engine, name, fails)
@@ -106,7 +105,7 @@ const fits = ({ fields }: Stored, { term, terms, range }: Filter): boolean => {
 const lies = (value: unknown, { gt = -1, gte = -1, lt = Number.POSITIVE_INFINITY }: Range): boolean =>
   typeof value === 'number' && value > gt && value >= gte && value < lt
 
-/** How often each combination of values occurs, all of them in one answer. */
+/** Counts each combination of values, all in one answer. */
 const countsOf = (hits: readonly Hit[], sources: readonly Readonly<Record<string, unknown>>[]): string => {
   const names = sources.flatMap(source => Object.keys(source))
   const counts = Map.groupBy(hits, ({ document: { fields } }) => JSON.stringify(names.map(name => fields[name])))

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { FIRST_SEED, runMany, SCHEDULES } from './many.ts'
 
-test('every promise is kept in every schedule, and every kind of fault occurs', async () => {
+test('every schedule keeps every promise, and every kind of fault occurs', async () => {
   const first = FIRST_SEED + SCHEDULES
   console.log(`seeds ${first} to ${first + SCHEDULES - 1}`)
   const { failure, coverage } = await runMany(first, SCHEDULES)

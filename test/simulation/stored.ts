@@ -1,7 +1,7 @@
 /**
  * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by
- * id see what was written; a search sees of each shard what was there when it was last refreshed. Not simulated:
- * replicas, merges, a restart that loses what was acknowledged.
+ * id return the last write. A search returns the documents of each shard as of its last refresh. Not simulated:
+ * replicas, merges, and restarts that lose acknowledged writes.
  */
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 
@@ -17,7 +17,7 @@ export class Index {
   readonly name: string
   readonly definition: IndexDefinition
   readonly documents = new Map<string, Stored>()
-  /** As a search sees it, by shard. */
+  /** The documents that a search sees, by shard. */
   readonly searchable: readonly Map<string, Stored>[]
   readonly shards: number
   readonly #unrefreshed: Set<string>[]
@@ -31,7 +31,7 @@ export class Index {
     this.#unrefreshed = Array.from({ length: this.shards }, () => new Set())
   }
 
-  /** Writes with an external version: only over an older one. */
+  /** Writes with an external version: only over an older version. */
   write(id: string, version: number, source: string, fields: Stored['fields']): 200 | 201 | 409 {
     const before = this.documents.get(id)
     if (before !== undefined && before.version >= version) return 409
@@ -39,7 +39,7 @@ export class Index {
     return before === undefined ? 201 : 200
   }
 
-  /** Writes over the document as it was last seen, or where there is none. */
+  /** Writes only if the document still has the sequence number `seen`, or does not exist. */
   replace(id: string, seen: number | 'nothing', source: string): Stored | 409 {
     const before = this.documents.get(id)
     if ((before?.seqNo ?? 'nothing') !== seen) return 409
@@ -52,7 +52,6 @@ export class Index {
     return true
   }
 
-  /** The same as it is now: what is done to one is not done to the other. */
   copy(): Index {
     const copy = new Index(this.name, this.definition)
     for (const [id, stored] of this.documents) copy.documents.set(id, stored)
@@ -80,7 +79,7 @@ export class Index {
     return (hash >>> 3) % this.shards
   }
 
-  /** Whether every field is in the mapping, as `dynamic: strict` demands. */
+  /** Whether the mapping has every field: `dynamic: strict`. */
   takes(fields: Stored['fields']): boolean {
     return Object.keys(fields).every(name => name in this.definition.mappings.properties)
   }

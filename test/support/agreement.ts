@@ -1,4 +1,4 @@
-/** The projector and the model, asked the same question: what became of every record that was published. */
+/** Compares projector and model: the outcome of every published record. */
 import { expect } from 'vitest'
 import { parkedId } from '../../schemas/stored/documents.ts'
 import { createModel, type Model, type Outcome } from './model.ts'
@@ -7,7 +7,7 @@ import { allStored, indexNamed, type Stored } from './stored.ts'
 import type { Published, Topics } from './topics.ts'
 import { readWholeState } from './whole-state.ts'
 
-/** What the model says of each published record, in the order of its partition, and the model after all of them. */
+/** Returns the model's outcome of each published record, and the model after all of them. */
 export const foldAll = (
   topics: Topics,
 ): { readonly model: Model; readonly outcomes: ReadonlyMap<Published, Outcome> } => {
@@ -18,12 +18,12 @@ export const foldAll = (
   return { model, outcomes }
 }
 
-/** A place in the log, as text: what the two sides are compared by. */
+/** A place in the log, as text, to compare the two sides. */
 const placeOf = (stream: string, partition: number, offset: number): string => `${stream}:${partition}:${offset}`
 
 /**
- * Every record is applied (there is a document with its offset), a duplicate (there is none) or parked with its code,
- * as the model says; every document has what the model has; and nothing else is there.
+ * Expects the model's outcome of every record (a document, a parked document or neither has its offset) and exactly the
+ * model's documents.
  */
 export const expectProjectedAsModelled = async (prefix: string, topics: Topics): Promise<Model> => {
   const { model, outcomes } = foldAll(topics)
@@ -43,7 +43,7 @@ export const expectProjectedAsModelled = async (prefix: string, topics: Topics):
 
 const withCode = ([id, code]: [string, string]): string => `${id} ${code}`
 
-/** Only what differs is compared as values: of many thousands that is shown, and quickly. */
+/** Compares only the differences: this is fast and readable with thousands of lines. */
 const expectSame = (got: ReadonlySet<string>, wanted: ReadonlySet<string>): void => {
   expect({ missing: [...wanted.difference(got)], tooMany: [...got.difference(wanted)] }).toEqual({
     missing: [],
@@ -51,7 +51,7 @@ const expectSame = (got: ReadonlySet<string>, wanted: ReadonlySet<string>): void
   })
 }
 
-/** The code of every parked record of both topics, by document id. */
+/** Returns the code of every parked record of both topics, by document id. */
 export const parkedCodes = async (prefix: string): Promise<Map<string, string>> => {
   const documents = [
     ...(await allStored(indexNamed(prefix, 'parked'))),
@@ -60,7 +60,7 @@ export const parkedCodes = async (prefix: string): Promise<Map<string, string>> 
   return new Map(documents.map(({ id, source }) => [id, String(source.code)]))
 }
 
-/** The place of every record that made a document. Without a refresh, of those that a search finds by itself. */
+/** Returns the place of every record that made a document. Without a refresh, only those that are searchable. */
 export const appliedPlaces = async (
   prefix: string,
   topics: Topics,

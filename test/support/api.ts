@@ -1,4 +1,4 @@
-/** Serves an API on a free port of this process, on a real Elasticsearch, and asks it. */
+/** Serves an API in this process, on a free port and a real Elasticsearch, and sends requests to it. */
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { Client } from '@elastic/elasticsearch'
@@ -8,7 +8,7 @@ import { countAlone, type Rate, type RequestCounter } from '../../api/access/rat
 import { createApi } from '../../api/app.ts'
 import { createAnswerBudget } from '../../api/capacity/answer-budget.ts'
 import { type ShareLimits, usualShares } from '../../api/capacity/shares.ts'
-import { createElasticsearch, type Elasticsearch, type Transport } from '../../api/elasticsearch/client.ts'
+import { createSearchClient, type SearchClient, type Transport } from '../../api/elasticsearch/client.ts'
 import { clientOptions } from '../../api/elasticsearch/client-options.ts'
 import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
@@ -30,16 +30,15 @@ type Options = {
   counter?: RequestCounter
   failuresPerAddress?: number
   trustedProxies?: readonly string[]
-  /** Other limits than the usual ones. */
   shares?: Partial<ShareLimits>
-  /** Stands between the API and Elasticsearch: to count, to delay, to spoil. */
-  between?: (elasticsearch: Elasticsearch) => Elasticsearch
+  /** Wraps the Elasticsearch client, to count, delay or change reads. */
+  between?: (elasticsearch: SearchClient) => SearchClient
   now?: () => number
-  /** Of Elasticsearch; the one of this run where nothing is said. */
+  /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
 }
 
-/** Documents in indices of their own, gone when the test ends. */
+/** Creates a store with its own indices, deleted when the test ends. */
 export const useStore = async (scope: Scope, options?: Parameters<typeof createStore>[1]): Promise<Store> => {
   const store = await createStore(inject('elasticsearchUrl'), options)
   scope.onTestFinished(async () => void (await store.remove()))
@@ -51,7 +50,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   const now = options.now ?? (() => performance.now())
   const logged: string[] = []
   const budget = createAnswerBudget({ refused: () => undefined })
-  const elasticsearch = createElasticsearch({
+  const elasticsearch = createSearchClient({
     budget,
     transport: client.transport.request.bind(client.transport) as Transport,
     answered: () => undefined,
@@ -88,7 +87,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     expectNoContent(logged.join(''))
   })
 
-  /** Asks for a path under /api/v1, or for any other that begins with `//`. */
+  /** Requests a path under /api/v1; a path that begins with `//` is used from its second slash. */
   const ask: Ask = async (path, key, more = {}) => {
     const target = path.startsWith('//') ? path.slice(1) : `/api/v1${path}`
     const headers = { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...more.headers }
@@ -108,7 +107,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   }
 }
 
-/** Sends bytes over a connection of their own, and gives all that comes back until it is closed by the other side. */
+/** Sends bytes over a new connection. Returns all bytes that come back until the other side closes it. */
 export const sendBytes = (port: number, bytes: string | Buffer): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
@@ -118,14 +117,13 @@ export const sendBytes = (port: number, bytes: string | Buffer): Promise<string>
     socket.on('error', error => (text === '' ? reject(error) : resolve(text)))
   })
 
-/** The JSON of a list, as far as a test looks at it. */
 export type Listed = { data: Record<string, unknown>[]; has_more: boolean; next_cursor: string }
 export const listed = ({ json }: Answer): Listed => json as Listed
 export const recorded = ({ json }: Answer): Record<string, unknown> => (json as { data: Record<string, unknown> }).data
 export const refusedWith = ({ json }: Answer): { code: string; message: string } =>
   (json as { error: { code: string; message: string } }).error
 
-/** Every record of a list, page by page, and how many pages it took. */
+/** Reads all pages of a list. Returns the records, the number of pages and the last cursor. */
 export const walk = async (ask: Ask, path: string, key: string, limit?: number) => {
   const records: Record<string, unknown>[] = []
   let cursor = ''

@@ -1,7 +1,4 @@
-/**
- * What is refused for itself, whatever was before it, by the code it is refused with: each would be applied but for one
- * thing.
- */
+/** Records that are refused whatever came before them, by code. Each would be applied but for one error. */
 import type { ParkCode } from '../../schemas/errors.ts'
 import {
   type Make,

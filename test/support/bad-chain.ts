@@ -1,4 +1,4 @@
-/** The longest chain there may be, and what is one too many: the only code that takes 20,000 records. */
+/** The longest allowed chain, and records that exceed it. The only code that needs 20,000 records. */
 import {
   type Outgoing,
   payoutCalculated,
@@ -9,16 +9,13 @@ import {
   repRecorded,
 } from './events.ts'
 
-/**
- * As many payouts and payroll records of one (rep, period) as there may be, and what is one too many. A void never is:
- * a chain of 10,000 ends with one, and there is nothing left to void.
- */
+/** A void cannot exceed the maximum: a chain of 10,000 ends with a void, and no payment is left to void. */
 export const tooLongChain = (org: string): { readonly before: Outgoing[]; readonly bad: Outgoing[] } => ({
   before: [
     repRecorded({ org_id: org }),
     periodRecorded({ org_id: org }),
     ...upTo(LONGEST).flatMap(place => [payoutAt(org, place), payrollAt(org, place)]),
-    // `supersedes_mismatch` comes before `chain_too_long`.
+    // `supersedes_mismatch` is checked before `chain_too_long`.
     payoutCalculated({ org_id: org, id: 'payout_x', supersedes_id: 'payout_1' }),
   ],
   bad: [

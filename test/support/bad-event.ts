@@ -1,7 +1,7 @@
-/** What a refused event is made of: good ones, and ways to spoil them. */
+/** Builds refused events: good events, and ways to break them. */
 import { dataOf, type Outgoing, payoutCalculated, repRecorded, withData } from './events.ts'
 
-/** What is sent before, and then the one that is refused. */
+/** The events that are sent before, and the one that is refused. */
 export type BadEvent = { readonly before?: readonly Outgoing[]; readonly bad: Outgoing }
 export type Make = (org: string, partitions: number) => BadEvent | Outgoing
 
@@ -15,10 +15,10 @@ export const payout = (org: string): Outgoing => payoutCalculated({ org_id: org 
 export const withText = (record: Outgoing, value: string | Buffer | null): Outgoing => ({ ...record, value })
 export const textOf = ({ value }: Outgoing): string => String(value)
 
-/** Another organization, the same at each call: what is made for one seed is made again for it. */
+/** Returns another organization, always the same one: a seed must repeat its events. */
 export const neighbourOf = (org: string): string => `${org}n`
 
-/** Adds bytes to the end of the name of a rep. */
+/** Returns a rep whose name ends with these bytes. */
 export const named = (org: string, bytes: number[]): Outgoing => {
   const text = textOf(withData(rep(org), { name: 'NAME' }))
   const at = text.indexOf('NAME') + 4
@@ -28,7 +28,7 @@ export const named = (org: string, bytes: number[]): Outgoing => {
   )
 }
 
-/** The same event in structured mode; the envelope's attributes can be changed, or taken away with undefined. */
+/** Returns the event in structured mode. `changes` sets attributes of the envelope; undefined removes one. */
 export const structured = (record: Outgoing, changes: Record<string, unknown> = {}): Outgoing => {
   const { ce_type, ce_id, ce_source } = record.headers
   const event = { specversion: '1.0', type: ce_type, id: ce_id, source: ce_source, data: dataOf(record), ...changes }
@@ -36,14 +36,14 @@ export const structured = (record: Outgoing, changes: Record<string, unknown> = 
   return { ...record, headers, value: JSON.stringify(event) }
 }
 
-/** Objects inside each other; `levels` counts the outermost too. */
+/** Returns nested objects; `levels` counts the outermost too. */
 export const nested = (levels: number): object => {
   let inner = {}
   for (let level = 1; level < levels; level++) inner = { inner }
   return inner
 }
 
-/** A payout whose `earned_amount` is these characters, without quotes unless they have some. */
+/** Returns a payout whose `earned_amount` is exactly these characters, without quotes unless they have some. */
 export const withAmount = (org: string, characters: string): Outgoing =>
   withText(
     payout(org),

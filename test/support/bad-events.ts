@@ -1,7 +1,4 @@
-/**
- * What is refused, by the code it is refused with: real inputs, each an event that would be applied but for one thing.
- * Every one is sent for an organization of its own that has `rep_1` and `period_1`.
- */
+/** Refused events by code, each with one error. Sent for an organization of its own with `rep_1` and `period_1`. */
 import type { ParkCode } from '../../schemas/errors.ts'
 import { refusedAlone } from './bad-alone.ts'
 import { type Make, neighbourOf, payout, rep } from './bad-event.ts'

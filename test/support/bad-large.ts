@@ -1,7 +1,4 @@
-/**
- * What is refused, and what is applied, of a size that is meant to hurt. Kept apart from the rest: sent by the test of
- * bad events, and not over and over in random streams.
- */
+/** Records of harmful size, refused and applied. They are too slow for random streams. */
 import type { ParkCode } from '../../schemas/errors.ts'
 import { type Make, payout, rep, textOf, withAmount, withText } from './bad-event.ts'
 import { line, type Outgoing, withData, withHeaders } from './events.ts'
@@ -10,7 +7,7 @@ const DEEP = 100_000
 const MANY = 10_000
 const MILLION = 1_000_000
 
-/** A rep with a field that nobody knows, written as these characters. */
+/** Returns a rep with an unknown field of exactly these characters. */
 const withExtra = (org: string, characters: string): Outgoing =>
   withText(
     rep(org),
@@ -47,7 +44,7 @@ export const refusedLarge = {
   },
 } as const satisfies Partial<Record<ParkCode, Readonly<Record<string, Make>>>>
 
-/** Each is applied, for an organization that has `rep_1` and `period_1`. */
+/** Applied for an organization that has `rep_1` and `period_1`. */
 export const appliedLarge: Readonly<Record<string, (org: string) => Outgoing>> = {
   '10,000 headers that nobody knows': org => withHeaders(rep(org), unknownHeaders),
   'a header that stands 10,000 times, of no concern': org =>

@@ -1,6 +1,4 @@
-/**
- * What is refused for one field that breaks a rule of its value or of the schema: each would be applied but for that.
- */
+/** Events that are refused for one field that breaks a rule of its value or of the schema. */
 import { type Make, payout, rep, textOf, withAmount, withText } from './bad-event.ts'
 import { envelope, keyCreated, line, payrollRecorded, payrollVoided, periodRecorded, withData } from './events.ts'
 
@@ -17,18 +15,18 @@ const inPeriod =
   org =>
     withData(periodRecorded({ org_id: org, id: 'period_2' }), changes)
 
-/** Amounts as texts that are none, by what they look like. */
+/** Texts that are not valid amounts. */
 const amounts = [
   ...['1e5', '1E5', '1e-7', '0x10', '0b1', 'NaN', 'Infinity', '+1', '++1', '--1', '01', '-01', '00', '00.5'],
   ...['5.', '.5', '.', '-', '-.5', '-0', '-0.00', '', ' 1', '1 ', '1\n', '\t1', '1\u00a0', '1\u0000', '1,5', '1_000'],
-  // A minus sign, digits of Arabic, of Devanagari, full-width, a decimal point of Arabic, a digit among others.
+  // A Unicode minus sign; Arabic, Devanagari and full-width digits; an Arabic decimal point; one Arabic digit; others.
   ...['−1', '١', '१', '１', '1٫5', '1٢', '1.2.3', '½', '€1', '100.00 EUR'],
 ]
 
-/** The same as bare JSON. Outside a text most of them are no JSON at all; these are. */
+/** The same without quotes. Most of the texts above are then not JSON at all; these are. */
 const numbers = ['100', '100.00', '-0.00', '1e5', '1E+5', '0', '1e400', 'true', '{}', '["1"]']
 
-/** Ids whose letters, length or slashes name something else, or nothing, where they are put into a path. */
+/** Ids whose letters, length or slashes would name another resource, or none, in a path. */
 const ids = {
   'with a slash': 'rep_a/b',
   'that climbs out of its path': 'rep_../../_search',

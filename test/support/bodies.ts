@@ -1,9 +1,9 @@
-/** The texts of stored documents, as the projector writes them. */
+/** Texts of stored documents in the form that the projector writes. */
 import { createHash } from 'node:crypto'
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A document with its body last, as the projector writes it: the fields, `body_bytes`, `body`. */
+/** Returns a document: the fields, `body_bytes`, and `body` last. */
 export const documentText = (fields: object, body: string): string =>
   `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(body)},"body":${body}}`
 
@@ -15,14 +15,13 @@ export type Payout = {
   amount?: string
   supersedes?: string | null
   lines?: readonly Line[]
-  /** The trace, of a payout that was calculated. */
   trace?: readonly { name: string; output_amount: string }[]
 }
 
-/** What is written with one offset; `until` and `by` say that something later replaced it. */
+/** The replacement of a payout: its offset and its id. */
 export type Replaced = { until: number; by: string }
 
-/** The bodies of a payout and of its statement, as the projector builds them. */
+/** Returns the bodies of a payout and of its statement, as the projector builds them. */
 export const payoutBodies = (payout: Payout): { body: string; statement: string } => {
   const { lines = [{ id: 'line_1', amount: payout.amount ?? '0' }], trace } = payout
   const body = JSON.stringify({

@@ -1,4 +1,4 @@
-/** Other rules, as an analyst writes them: every calculated payout in EUR gets a line of 10.00 more. */
+/** Rules as an analyst writes them: every calculated payout in EUR gets a bonus line of 10.00. */
 import { total } from '../../commands/documents/sums.ts'
 import { JsonText } from '../../projector/event/raw-json.ts'
 import type { AnyRules, RulesTable } from '../../projector/rules/rules.ts'

@@ -13,4 +13,6 @@ test.each([
   ['{"path":"payouts%2Forg_1"}', ['id: org_1']],
   ['GET /api/v1/payouts?limit=3', ['address: /api/v1/payouts?']],
   ['{"email":"a@example.com"}', ['name: @example']],
-] as const)('in the log %s there is %j that must not be', (log, expected) => expect(contentIn(log)).toEqual(expected))
+] as const)('finds the forbidden content of the log %s: %j', (log, expected) =>
+  expect(contentIn(log)).toEqual(expected),
+)

@@ -1,7 +1,4 @@
-/**
- * A client of the API as anyone could write one: it reads records by id and walks lists, over one address or several in
- * turn.
- */
+/** An ordinary client of the API: reads records by id and walks lists, over one address or several in turn. */
 import { expect } from 'vitest'
 import { requireDescribed } from './described.ts'
 import type { Item } from './model.ts'
@@ -14,20 +11,17 @@ export type Page = { readonly data: readonly Item[]; readonly has_more: boolean;
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
 
 export type Client = {
-  /** Asks the next address in turn. */
+  /** Requests a path from the next address in turn. */
   readonly ask: (path: string, headers?: Record<string, string>) => Promise<Answer>
   readonly page: (list: List, query?: { limit?: number; starting_after?: string }) => Promise<Page>
-  /** One record, which must be there. */
+  /** Returns one record, which must exist. */
   readonly read: (path: string) => Promise<Item>
-  /** The pages of a list from a cursor, or from the beginning, up to where there is no more. */
+  /** Yields the pages of a list to its end, from a cursor or from the beginning. */
   readonly walk: (list: List, limit: number, startingAfter?: string) => AsyncGenerator<Page>
-  /** All records of a list, walked at a limit. */
   readonly all: (list: List, limit?: number) => Promise<readonly Item[]>
 }
 
-/**
- * @param patience milliseconds for which it asks again what was answered 503, as that answer says; not at all without
- */
+/** @param patience milliseconds during which 503 answers are retried; 0 for no retry */
 export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, patience = 0): Client => {
   let turn = 0
   const ask: Client['ask'] = async (path, headers = {}) => {

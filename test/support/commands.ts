@@ -1,4 +1,4 @@
-/** The commands as an operator runs them: `commands/main.ts` on this Node, settings by environment. */
+/** Runs commands like an operator: `commands/main.ts` on this Node, with settings in the environment. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { CommandContext } from '../../commands/context.ts'
 import { listKeys } from '../../commands/keys/keys.ts'
 import { readLive } from '../../commands/live.ts'
 import { readParked } from '../../commands/parked/find.ts'
-import { count, list, show } from '../../commands/parked/parked.ts'
+import { count, listParked, showParked } from '../../commands/parked/parked.ts'
 import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
 import { runProgram } from '../../commands/program.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
@@ -21,11 +21,10 @@ const project = join(import.meta.dirname, '..', '..')
 export type Ran = {
   readonly code: number | null
   readonly out: Buffer
-  /** What is for the eyes of the operator, beside the result. */
+  /** Messages for the operator: stderr. */
   readonly said: string
 }
 
-/** Runs a command to its end. */
 export const runCommand = async (
   args: readonly string[],
   settings: Readonly<Record<string, string | undefined>>,
@@ -43,7 +42,7 @@ export const runCommand = async (
   return { code, out: Buffer.concat(out), said }
 }
 
-/** Carries out a command that only reads within this process: of many, each would start a Node of its own. */
+/** Runs a read-only command in this process: a Node process for each of many commands would be slow. */
 export const readHere = async (args: readonly string[], prefix: string): Promise<Ran> => {
   const out: Buffer[] = []
   let said = ''
@@ -59,9 +58,9 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
   const code = await runProgram(
     args,
     {
-      list: options => list(options, context),
+      list: options => listParked(options, context),
       count: options => count(options, context),
-      show: options => show(options, context),
+      show: options => showParked(options, context),
       again: () => Promise.reject(new Error('needs Kafka')),
       createKey: () => Promise.reject(new Error('needs Kafka')),
       listKeys: options => listKeys(options, context),
@@ -101,7 +100,7 @@ export const commandSettings = (topics: Topics, prefix: string): Record<string, 
   ELASTICSEARCH_INDEX_PREFIX: prefix,
 })
 
-/** What a command wrote as lines of JSON. */
+/** Parses the output of a command as lines of JSON. */
 export const jsonLines = ({ out }: Ran): Record<string, unknown>[] =>
   out
     .toString('utf8')
@@ -109,7 +108,7 @@ export const jsonLines = ({ out }: Ran): Record<string, unknown>[] =>
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
 
-/** Publishes records again, and others just before them: after it was foreseen what would become of the first. */
+/** Publishes records again, and others just before them, after the forecast of the first. */
 export const publishAgainAfter = async (
   { topics, prefix }: { readonly topics: Topics; readonly prefix: string },
   others: readonly Outgoing[],

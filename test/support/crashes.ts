@@ -1,4 +1,4 @@
-/** Where a projector can be ended, frozen or held for ever in a test, and how one is started that will be. */
+/** Points at which a test can kill, freeze or block a projector, and the start of such a projector. */
 import { expect } from 'vitest'
 import { type Projector, type ProjectorOptions, projectorSettings, startProcess, withAdminPort } from './processes.ts'
 import { eventually, type Scope } from './scope.ts'
@@ -7,20 +7,20 @@ export const steps = ['decode', 'load', 'write', 'refresh', 'publish', 'commit']
 
 export type Point =
   | `${'before' | 'after'} ${(typeof steps)[number]}`
-  /** Some of the documents of a batch are written, and others are not. */
+  /** Only some documents of a batch are written. */
   | 'amid write'
-  /** A request to write is sent and not yet answered. */
+  /** A bulk request is sent and not yet answered. */
   | 'amid bulk request'
-  /** Of two batches under way in one partition the later is written, and the earlier not at all. */
+  /** Of two batches under way in one partition only the later one is written. */
   | 'a later write first'
 
 export type Plan = {
   readonly point: Point
-  /** The first, second, … time that it is reached, over all partitions. */
+  /** Acts when the point is reached for the nth time, over all partitions. */
   readonly time: number
   readonly fate: 'killed' | 'frozen' | 'stuck'
   readonly seed: number
-  /** In place of the minute after which a stuck projector ends. */
+  /** Replaces the minute after which a stuck projector ends. */
   readonly stuckMs?: number
 }
 
@@ -31,7 +31,6 @@ export const startCrashing = async (scope: Scope, options: ProjectorOptions, pla
     }),
   )
 
-/** Waits until it has come to its point. */
 export const reached = (projector: Projector): Promise<void> =>
   eventually(
     () =>

@@ -1,8 +1,8 @@
 /**
- * A projector that ends, freezes or gets stuck at a point of the flow that is chosen beforehand. It is wired like
- * `projector/main.ts`, from the same parts, and only here are the steps wrapped: the product has no way to ask for it.
+ * A projector that is killed, frozen or blocked at a chosen point of the flow. It is assembled like
+ * `projector/main.ts`; only here are the steps wrapped. The product has no option for this.
  *
- * Its one argument is a `Plan` as JSON; its settings are the projector's.
+ * Its one argument is a `Plan` as JSON; its settings are those of the projector.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
@@ -11,7 +11,7 @@ import { pino } from 'pino'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options.ts'
 import { createElasticsearch, type Elasticsearch } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
-import type { Steps } from '../../projector/flow/flow.ts'
+import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import { hearConnections } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
@@ -23,7 +23,7 @@ const plan: Plan = JSON.parse(process.argv[2] ?? '')
 const random = createRandom(plan.seed)
 let reached = 0
 
-/** Comes back only where the point is not the one, or once a frozen process goes on; a stuck one never does. */
+/** Returns if this is not the chosen point, or when a frozen process is thawed. Never returns in a blocked process. */
 const reach = async (point: Point): Promise<void> => {
   if (isHere(point)) await end()
 }
@@ -31,27 +31,27 @@ const reach = async (point: Point): Promise<void> => {
 const isHere = (point: Point): boolean => point === plan.point && ++reached === plan.time
 
 const end = async (): Promise<void> => {
-  // The log is written at once; the signal must not come before it.
+  // This write is synchronous: the line must be out before the signal.
   process.stdout.write(`${JSON.stringify({ msg: 'the point is reached', ...plan })}\n`)
   if (plan.fate === 'stuck') return new Promise(() => undefined)
   process.kill(process.pid, plan.fate === 'killed' ? 'SIGKILL' : 'SIGSTOP')
 }
 
-/** Synchronous: where a step is, nothing else can come in between. */
+/** For synchronous steps: nothing else can run in between. */
 const endNow = (point: Point): void => {
   if (isHere(point)) void end()
 }
 
-const wrapSteps = (steps: Steps): Steps => {
+const wrapSteps = (steps: FlowSteps): FlowSteps => {
   let writes = 0
 
-  const write: Steps['write'] = changes => async () => {
+  const write: FlowSteps['write'] = changes => async () => {
     if (changes.length > 0) writes++
-    // The first of the partition waits for the second, with which all ends.
+    // The first write of the partition never starts; the projector ends at the second.
     if (plan.point === 'a later write first' && writes === 1) return new Promise(() => undefined)
     await reach('before write')
     if (isHere('amid write')) {
-      // Elasticsearch writes shard by shard: any of the items can be there, and any of them missing.
+      // Elasticsearch writes shard by shard, so any subset of the items can be written.
       await steps.write(changes.filter(() => random.chance(0.5)))()
       await end()
     }
@@ -98,7 +98,7 @@ const wrapSteps = (steps: Steps): Steps => {
   }
 }
 
-/** The request is under way when the point is reached: sent, and not yet answered. */
+/** Ends the projector after the bulk request is sent and before it is answered. */
 const wrapSend =
   ({ send }: Elasticsearch): Elasticsearch['send'] =>
   async (request, signal) => {

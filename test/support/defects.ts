@@ -1,12 +1,9 @@
-/**
- * Defects that a test plants in a real process: on SIGUSR2 a promise is rejected, or an exception thrown, and nothing
- * listens.
- */
+/** Preloads a defect into a process: on SIGUSR2 an unhandled rejection or an uncaught exception. */
 
 const message = 'CANARY org_secret\\n    at CANARY (payout_1)'
 
 const preload = (defect: string): Readonly<Record<string, string>> => {
-  // The frames of an error name its file: it must not have the message in its name.
+  // Stack frames contain the module URL. Base64 hides the message there.
   const module = Buffer.from(`process.on("SIGUSR2", () => { ${defect} })`).toString('base64')
   return { NODE_OPTIONS: `--import=data:text/javascript;base64,${module}` }
 }

@@ -1,4 +1,4 @@
-/** Holds answers against the API's own description, by a library that knows nothing of how the API is made. */
+/** Checks answers against the OpenAPI document of the API, with an independent library. */
 import { type Document, OpenAPIBackend, SetMatchType } from 'openapi-backend'
 import { refusals } from '../../schemas/errors.ts'
 import { openapi } from '../../schemas/reference/openapi.ts'
@@ -7,16 +7,16 @@ import { formats } from '../../schemas/values.ts'
 export type Asked = { readonly method: string; readonly path: string; readonly headers: Record<string, string> }
 export type Answered = { readonly status: number; readonly headers: Headers; readonly text: string }
 export type Judgement = {
-  /** Operation and status; undefined where nothing of that method and path is described. */
+  /** Operation and status; undefined if the OpenAPI document has no such method and path. */
   readonly what: string | undefined
-  /** What does not keep the description, in words. */
+  /** How request and answer violate the OpenAPI document, in words. */
   readonly violations: readonly string[]
 }
 
-/** `path` is with /api/v1. */
+/** `path` includes /api/v1. */
 export type Describe = (asked: Asked, answered: Answered) => Judgement
 
-/** @param definition as it is served: the library loses what stands in more than one place as one object */
+/** @param definition parsed from the served JSON: the library fails on an object that occurs in several places */
 export const createDescription = async (definition: object): Promise<Describe> => {
   const described = new OpenAPIBackend({
     definition: definition as Document,
@@ -27,7 +27,7 @@ export const createDescription = async (definition: object): Promise<Describe> =
   })
   await described.init()
   return (given, { status, headers, text }) => {
-    // HEAD is answered like GET, without the body.
+    // A HEAD answer is a GET answer without the body.
     const asked = given.method === 'HEAD' ? { ...given, method: 'GET' } : given
     const operation = described.matchOperation(asked)
     if (operation?.operationId === undefined) return { what: undefined, violations: [] }
@@ -39,7 +39,7 @@ export const createDescription = async (definition: object): Promise<Describe> =
       body !== undefined && described.validateResponse(body, operation, status),
       described.validateResponseHeaders(Object.fromEntries(headers), operation, {
         statusCode: status,
-        // That of an address is without what the others tell of the key.
+        // A 429 for an address lacks the headers about the key.
         setMatchType: status === 429 ? SetMatchType.Any : SetMatchType.Superset,
       }),
     ]
@@ -50,7 +50,7 @@ export const createDescription = async (definition: object): Promise<Describe> =
         ...(errors.length > 0 ? [`${what}: ${JSON.stringify(errors)}`] : []),
         ...(isEmpty === (text === '') ? [] : [`${what} ${isEmpty ? 'has a' : 'has no'} body`]),
         ...(isEmpty || isJson(headers) ? [] : [`${what} is ${headers.get('content-type')}`]),
-        ...(status !== 429 || headers.has('retry-after') ? [] : [`${what} does not say when to come again`]),
+        ...(status !== 429 || headers.has('retry-after') ? [] : [`${what} has no retry-after header`]),
         ...(String(status) in (operation.responses ?? {}) ? [] : [`${what} is not described`]),
       ],
     }
@@ -59,10 +59,7 @@ export const createDescription = async (definition: object): Promise<Describe> =
 
 let ours: Promise<Describe> | undefined
 
-/**
- * @throws Error when an answer of the API is none that is described; what no operation is described for must be
- * refused.
- */
+/** @throws Error if an answer violates the OpenAPI document, or an unknown request is not refused */
 export const requireDescribed = async (asked: Asked, answered: Answered): Promise<void> => {
   ours ??= createDescription(JSON.parse(JSON.stringify(openapi)))
   const { what, violations } = (await ours)(asked, answered)
@@ -72,7 +69,7 @@ export const requireDescribed = async (asked: Asked, answered: Answered): Promis
 
 const isJson = (headers: Headers): boolean => headers.get('content-type') === 'application/json; charset=utf-8'
 
-/** Why it is not a refusal in the one shape: what nothing is described for must be one. */
+/** Returns why an answer is not a refusal in the usual form; empty if it is one. */
 const notRefused = ({ method }: Asked, { status, headers, text }: Answered): string[] => {
   const { error, ...others } = text === '' ? { error: {} } : JSON.parse(text)
   const { code, message, ...more } = error ?? {}

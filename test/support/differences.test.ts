@@ -12,7 +12,7 @@ const payout = (net_amount: string, line_items: ReturnType<typeof line>[], curre
 })
 
 describe('the difference of two payouts', () => {
-  test('has what was added to the amounts, and the lines by their ids', () => {
+  test('has the differences of the amounts, and the lines by their ids', () => {
     const before = payout('10.00', [line('line_1'), line('line_2', '2.00'), line('line_3')])
     const after = payout('12.5', [line('line_4'), line('line_3'), line('line_2', '2.0')])
     expect(differenceBetween(before, after)).toEqual({
@@ -24,7 +24,7 @@ describe('the difference of two payouts', () => {
     })
   })
 
-  test('has no amounts where the currency is another: nothing can be subtracted', () => {
+  test('has no amounts if the currencies differ', () => {
     expect(differenceBetween(payout('1', []), payout('2', [], 'USD'))).toMatchObject({
       net_amount: null,
       earned_amount: null,
@@ -43,6 +43,6 @@ test.each([
     '0.00000000000000000001',
     '-12345678901234567890123456789012345677.99999999999999999999',
   ],
-])('from %s to %s it is %s, exactly', (before, after, difference) => {
+])('from %s to %s is exactly %s', (before, after, difference) => {
   expect(differenceOf(before, after)).toBe(difference)
 })

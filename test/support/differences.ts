@@ -1,7 +1,4 @@
-/**
- * The model of the API's comparison: what changed from a payout to the one that replaced it: amounts, and lines by
- * their ids.
- */
+/** The model of the API's comparison of a payout with its replacement: differences of amounts, and lines by id. */
 import type { Static } from 'typebox'
 import { differenceOf } from '../../schemas/money.ts'
 import type { Difference, Payout } from '../../schemas/resources.ts'
@@ -29,6 +26,6 @@ export const differenceBetween = (before: Compared, after: Compared): Static<typ
   }
 }
 
-/** To the letter: 10.0 in place of 10.00 is another line. */
+/** Compares texts: 10.0 and 10.00 differ. */
 const isEqual = (a: Line, b: Line): boolean =>
   a.category === b.category && a.description === b.description && a.amount === b.amount && a.deal_id === b.deal_id

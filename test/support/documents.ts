@@ -1,7 +1,4 @@
-/**
- * Writes documents into Elasticsearch in exactly the shape of schemas/stored/documents.ts, without a projector: what
- * the API is tested on. Every store has a prefix of its own, removed when the test ends.
- */
+/** Writes stored documents without a projector, for tests of the API. Every store has its own prefix. */
 import { randomBytes } from 'node:crypto'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -27,12 +24,11 @@ export type Store = Awaited<ReturnType<typeof createStore>>
 type Options = {
   partitions?: number
   shards?: number
-  /** Of a store that is there: this one is another generation in it. */
+  /** The prefix of an existing store, to add another generation to it. */
   prefix?: string
   generation?: string
 }
 
-/** @param url of Elasticsearch */
 export const createStore = async (url: string, options: Options = {}) => {
   const prefix = options.prefix ?? `test-${randomBytes(6).toString('hex')}`
   const partitions = options.partitions ?? 6
@@ -58,7 +54,7 @@ export const createStore = async (url: string, options: Options = {}) => {
   const putIn = (kind: Kind, id: string, fields: object, body: string) =>
     put(indexOf(prefix, generation, kind), id, documentText(fields, body))
 
-  /** Writes what was put and makes it searchable. */
+  /** Writes the documents that were put, and refreshes their indices. */
   const flush = async () => {
     while (lines.length > 0) {
       const text = await call(
@@ -105,7 +101,7 @@ export const createStore = async (url: string, options: Options = {}) => {
     put(control, LIVE_ID, JSON.stringify({ kind: 'live', body: { generation } }))
     await flush()
   }
-  /** Which indices there are, as a projector records it: again where a test has made one anew. */
+  /** Records the ids of the indices, like a projector. Call it again after a test has created an index again. */
   const recordIndices = async () => {
     const ids = indexIdsIn(JSON.parse(await call('GET', `/${prefix}-*/_settings?filter_path=${INDEX_ID_FILTER}`)))
     put(control, generationId(generation), generationBody(generation, partitions, ids))
@@ -140,8 +136,8 @@ export const createStore = async (url: string, options: Options = {}) => {
     makeLive,
 
     /**
-     * Writes what was put where it can be written, and gives how many payouts were. Searchable or not: a missing shard
-     * would hold up the refresh.
+     * Writes the documents whose shard is available, without a refresh, which a missing shard would block. Returns how
+     * many payouts were written.
      */
     writable: async (): Promise<number> => {
       const answer = await call('POST', '/_bulk?timeout=100ms', lines.splice(0).join(''), 'application/x-ndjson')
@@ -150,7 +146,7 @@ export const createStore = async (url: string, options: Options = {}) => {
       return items.filter(({ index }) => index.status < 300 && index._index.endsWith('-payouts')).length
     },
 
-    /** An organization alone in its partition, so that tests of one store do not move each other's position. */
+    /** Returns an organization alone in its partition: tests must not move each other's position. */
     newOrg: (): string => {
       for (let n = 0; ; n++) {
         const org = `org_${n}`
@@ -162,7 +158,7 @@ export const createStore = async (url: string, options: Options = {}) => {
       }
     },
 
-    /** A key of an organization; gives the text that a client sends. */
+    /** Creates an API key. Returns the text that a client sends. */
     key: async (
       org: string,
       more: { permissions?: string[]; revoked?: boolean; text?: string } = {},
@@ -179,7 +175,7 @@ export const createStore = async (url: string, options: Options = {}) => {
       return text
     },
 
-    /** The versions of a rep, each with its offset; the last is current. */
+    /** Puts the versions of a rep, each with its offset. The last one is current. */
     rep: (org: string, id: string, versions: readonly { seq: number; name: string; status?: string }[]) => {
       const bodies = versions.map(({ name, status }) =>
         JSON.stringify({ id, name, email: null, status: status ?? 'active', started_on: null, departed_on: null }),

@@ -1,7 +1,4 @@
-/**
- * Events as publishers send them: one builder for each type, with defaults for what a test does not speak of, and the
- * record that carries one in CloudEvents binary mode.
- */
+/** Builders of events with defaults, one per type. Each returns a record in CloudEvents binary mode. */
 import { createHash, randomBytes } from 'node:crypto'
 import type {
   ApiKeyCreatedData,
@@ -18,7 +15,7 @@ import type {
   TraceStep,
 } from '../../schemas/events.ts'
 
-/** A record to publish. Without a partition it goes where its key belongs. */
+/** A record to publish. Without `partition` its key decides the partition. */
 export type Outgoing = {
   readonly stream: Stream
   readonly key: Buffer | string | null
@@ -28,7 +25,7 @@ export type Outgoing = {
 }
 type Header = string | Buffer | (string | Buffer)[]
 
-/** An id that no other test has: `org_…`, `rep_…`. */
+/** Returns an id that no other test uses: `org_…`, `rep_…`. */
 export const newId = (prefix: string): string => `${prefix}_${randomBytes(8).toString('hex')}`
 
 type Given<Data extends { org_id: string }> = Partial<Data> & Pick<Data, 'org_id'>
@@ -75,7 +72,7 @@ export const step = (data: Partial<TraceStep> = {}): TraceStep => ({
   ...data,
 })
 
-/** One line over the whole amount, and one step that gave it, unless others are given. */
+/** By default one line over the whole amount. */
 const payout = <Data extends Given<Omit<PayoutRecordedData, 'recorded_at'>>>({
   net_amount = '100.00',
   ...data
@@ -129,7 +126,7 @@ export const payrollVoided = (data: Given<PayrollVoidedData>): Outgoing =>
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A key text as it is given to a client. Only its hash is ever published. */
+/** Returns the text of an API key. Only its hash is ever published. */
 export const newKeyText = (): string => `ck_${randomBytes(24).toString('base64url')}`
 
 export const keyCreated = ({ text = newKeyText(), ...data }: Given<ApiKeyCreatedData> & { text?: string }): Outgoing =>
@@ -157,7 +154,6 @@ const event = (type: EventType, data: { org_id: string }): Outgoing => ({
   value: JSON.stringify(data),
 })
 
-/** The headers of binary mode. */
 export const envelope = (type: string): Record<string, string> => ({
   ce_specversion: '1.0',
   ce_id: randomBytes(8).toString('hex'),
@@ -166,16 +162,15 @@ export const envelope = (type: string): Record<string, string> => ({
   'content-type': 'application/json',
 })
 
-/** The data of a record built above, to be changed and put back. */
 export const dataOf = ({ value }: Outgoing): Record<string, unknown> => JSON.parse(String(value))
 
-/** The same record with other fields in its data: changed, added, or taken away with `undefined`. */
+/** Returns the record with changed or added fields in its data; undefined removes a field. */
 export const withData = (record: Outgoing, changes: Record<string, unknown>): Outgoing => ({
   ...record,
   value: JSON.stringify({ ...dataOf(record), ...changes }),
 })
 
-/** The same record with other headers: changed, added, or taken away with `undefined`. */
+/** Returns the record with changed or added headers; undefined removes a header. */
 export const withHeaders = (record: Outgoing, changes: Record<string, Header | undefined>): Outgoing => {
   const all = Object.entries({ ...record.headers, ...changes })
   return {

@@ -1,15 +1,11 @@
-/**
- * An HTTP gate before Elasticsearch. It holds each multi-get until the test passes it on, or answers in place of
- * Elasticsearch. Everything else goes through at once.
- */
+/** An HTTP proxy for Elasticsearch that holds each multi-get until the test passes it on or answers it. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen, stop } from '../../api/http/server.ts'
 import type { Scope } from './scope.ts'
 
 export type HeldMultiGet = {
-  /** How many documents it asks for. */
   readonly documents: number
-  /** Lets it go to Elasticsearch; `change` may spoil the answer. */
+  /** Sends it to Elasticsearch. `change` may modify the answer. */
   readonly pass: (change?: (answer: string) => string) => Promise<void>
   /** Answers in place of Elasticsearch. */
   readonly answer: (status: number, body: string) => void
@@ -17,11 +13,9 @@ export type HeldMultiGet = {
 
 export type Gate = {
   readonly url: string
-  /** The multi-gets that wait, oldest first. Whoever takes one answers it. */
+  /** The held multi-gets, oldest first. A test that takes one must answer it. */
   readonly held: HeldMultiGet[]
-  /** How many multi-gets have come. */
   readonly count: () => number
-  /** From now on multi-gets are held, or are not. */
   readonly hold: (holds: boolean) => void
 }
 
@@ -34,7 +28,6 @@ export const startGate = async (scope: Scope, elasticsearch: string): Promise<Ga
     const body = await textOf(req)
     const send = (status: number, text: string): void => {
       const headers = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' }
-      // Who asked may have gone.
       if (!res.destroyed) res.writeHead(status, headers).end(text)
     }
     const pass: HeldMultiGet['pass'] = async (change = answer => answer) => {

@@ -1,7 +1,4 @@
-/**
- * Runs before the tests of the project `flow`: real Kafka and Elasticsearch, once for the whole run.
- * A test gets their addresses by `inject('kafkaBrokers')` and `inject('elasticsearchUrl')`.
- */
+/** Starts Kafka and Elasticsearch once for all tests of the project `flow`, which get the addresses with `inject`. */
 import type { TestProject } from 'vitest/node'
 import { progressBar } from '../../services/progress-bar.ts'
 import { shortLived } from '../../services/service.ts'

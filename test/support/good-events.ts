@@ -1,4 +1,4 @@
-/** What is not refused though it looks odd, and what is the same event again though it looks different. */
+/** Odd events that are applied, and duplicates that look different. */
 import { isDeepStrictEqual } from 'node:util'
 import { nested, structured } from './bad-event.ts'
 import {
@@ -26,7 +26,7 @@ const withInputs = (org: string, inputs: string): Outgoing => {
   return { ...record, value: String(record.value).replace(/"inputs":\{[^}]*\}/, () => `"inputs":${inputs}`) }
 }
 
-/** Each is applied, for an organization that has `rep_1` and `period_1`. */
+/** Applied for an organization that has `rep_1` and `period_1`. */
 export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
   'fields that nobody knows': org => withData(rep(org), { extra: [1.5, { nested: true }], gross_amount: '1' }),
   'fields named __proto__, constructor and prototype': org => ({
@@ -120,7 +120,7 @@ export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
   'a key with one permission twice': org => keyCreated({ org_id: org, permissions: ['read', 'read'] }),
 }
 
-/** An event, and the same again in another form. Both for an organization that has `rep_1` and `period_1`. */
+/** An event, and the same event in another form, for an organization that has `rep_1` and `period_1`. */
 export const duplicates: Readonly<Record<string, (org: string) => readonly [...before: Outgoing[], again: Outgoing]>> =
   {
     'the very same bytes': org => [payout(org), payout(org)],

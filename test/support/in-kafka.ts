@@ -1,9 +1,8 @@
-/** What lies in Kafka, asked without the projector. */
+/** Reads Kafka without the projector. */
 import { randomBytes } from 'node:crypto'
 import type { KafkaMessage } from 'kafkajs'
 import type { Topics } from './topics.ts'
 
-/** One record of the events topic: read by a consumer of its own. */
 export const readFromKafka = async (
   { kafka, events }: Pick<Topics, 'kafka' | 'events'>,
   partition: number,
@@ -25,7 +24,7 @@ export const readFromKafka = async (
   }
 }
 
-/** The time that Kafka gave each record of the events topic: by partition, in order, the highest so far. */
+/** Returns the timestamps of the records of the events topic: by partition and in order, each the highest so far. */
 export const timesInKafka = async ({ kafka, events, admin }: Topics): Promise<ReadonlyMap<number, number[]>> => {
   const wanted = (await admin.fetchTopicOffsets(events)).reduce((sum, { high }) => sum + Number(high), 0)
   const consumer = kafka.consumer({ groupId: `reader-${randomBytes(6).toString('hex')}`, maxWaitTimeInMs: 100 })
@@ -49,7 +48,6 @@ export const timesInKafka = async ({ kafka, events, admin }: Topics): Promise<Re
   }
 }
 
-/** How many records there are in both topics. */
 export const countInKafka = async ({ admin, events, apiKeys }: Topics): Promise<number> => {
   const offsets = await Promise.all([events, apiKeys].map(topic => admin.fetchTopicOffsets(topic)))
   return offsets.flat().reduce((sum, { high }) => sum + Number(high), 0)

@@ -1,7 +1,6 @@
 /**
- * A whole installation on services of a test's own: topics, a projector, an API and walkers, all of which reach
- * Elasticsearch through a proxy; the test itself looks past the proxy. And what must hold of it, whatever was done to
- * it.
+ * A complete installation on a test's own services, and the checks that must hold after any fault. Its processes reach
+ * Elasticsearch through a proxy, the test directly.
  */
 import { expect } from 'vitest'
 import { expectProjectedAsModelled } from './agreement.ts'
@@ -18,40 +17,36 @@ import { createStream, organizationsIn } from './streams.ts'
 import { createTopics, type Topics } from './topics.ts'
 import { expectWalkedAsModelled, startWalkers, type Walkers } from './walkers.ts'
 
-/** What operators are promised: everything goes on so many milliseconds after what was sick is well again. */
+/** Milliseconds in which everything recovers after a fault ends, as promised to operators. */
 export const GOES_ON_WITHIN_MS = 30_000
 
 export type Installation = {
   readonly topics: Topics
   readonly prefix: string
   readonly proxy: FaultProxy
-  /** Settings of processes that reach Elasticsearch through the proxy. */
+  /** Settings for processes that use the proxy. */
   readonly settings: Readonly<Record<string, string>>
   readonly projector: Projector
   readonly api: Api
   readonly walkers: Walkers
   readonly positions: Positions
   readonly keys: ReadonlyMap<string, string>
-  /** The next records of the stream, to be published. */
   readonly next: (records: number) => Outgoing[]
-  /** Publishes them. */
   readonly publish: (records: number) => Promise<void>
 }
 
 type Options = {
-  /** Addresses of the services. */
   readonly kafka: string
   readonly elasticsearch: string
-  /** More nodes of the same Elasticsearch, which are reached without the proxy. */
+  /** More nodes of the same Elasticsearch, reached without the proxy. */
   readonly others?: readonly string[]
-  /** More settings of the projector. */
   readonly settings?: Readonly<Record<string, string>>
   readonly random: Random
 }
 
 const PARTITIONS = 3
 
-/** Starts everything, with some records that are projected. */
+/** Starts everything, and projects some records. */
 export const startInstallation = async (scope: Scope, options: Options): Promise<Installation> => {
   const { kafka, elasticsearch, others = [], random } = options
   const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
@@ -71,12 +66,12 @@ export const startInstallation = async (scope: Scope, options: Options): Promise
   const api = await startApi(scope, prefix, { settings })
   const positions = watchPositions(prefix, PARTITIONS, 250)
   const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 1, every: 100 })
-  // A test that fails before must not leave them walking.
+  // The walkers must also stop when a test fails early.
   scope.onTestFinished(async () => void Promise.allSettled([walkers.stop(), positions.stop()]))
   return { topics, prefix, proxy, settings, projector, api, walkers, positions, keys, next, publish }
 }
 
-/** Alive, not ready, and why. */
+/** Expects the projector to be alive and not ready, for a reason that matches `why`. */
 export const expectSick = (projector: Projector, why: RegExp, part = /^elasticsearch/): Promise<void> =>
   eventually(async () => {
     const { status, text } = await projector.ask('/readyz')
@@ -86,10 +81,7 @@ export const expectSick = (projector: Projector, why: RegExp, part = /^elasticse
     expect((await projector.ask('/livez')).status).toBe(200)
   })
 
-/**
- * Everything that is in Kafka is readable, and the projector ready, so soon after what was sick is well again. @returns
- * milliseconds
- */
+/** Expects everything in Kafka to be readable within GOES_ON_WITHIN_MS. Returns milliseconds. */
 export const expectGoesOn = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
   const healed = performance.now()
   const whole = { within: GOES_ON_WITHIN_MS }
@@ -100,11 +92,11 @@ export const expectGoesOn = async ({ projector }: Pick<Installation, 'projector'
   return took
 }
 
-/** Nothing was lost, doubled or torn, and nobody was ever shown anything else. */
+/** Expects that nothing was lost, duplicated or partially written, and that no client ever saw anything else. */
 export const expectNothingHappened = async (installation: Installation): Promise<void> => {
   const { topics, prefix, projector, api, walkers, positions, keys } = installation
   await caughtUp(projector)
-  // The walk that was under way has come to its end, and one more.
+  // Waits for the end of the walk under way and of one more.
   const { length } = walkers.soFar().walks
   await eventually(() => expect(walkers.soFar().walks.length).toBeGreaterThan(length + 1))
   const walked = walkers.soFar()
@@ -115,7 +107,7 @@ export const expectNothingHappened = async (installation: Installation): Promise
   expectWalkedAsModelled(walked, model)
 }
 
-/** Every list as the model has it, and every payout and every statement, or so many of them of each organization. */
+/** Expects every list as in the model, and payouts and statements by id: at most `most` of each organization. */
 export const expectServedAsModelled = async (
   apis: readonly Api[],
   keys: ReadonlyMap<string, string>,

@@ -1,4 +1,4 @@
-/** A Kafka client with the projector's own configuration, all of whose connections go through a proxy. */
+/** Creates a Kafka client with the projector's configuration. All its connections go through a proxy. */
 import kafkajs, { type ISocketFactoryArgs, type Kafka } from 'kafkajs'
 import { kafkaConfig } from '../../projector/client-options.ts'
 import { hearConnections } from '../../projector/kafka/patch-connections.ts'
@@ -11,7 +11,7 @@ export const kafkaThrough = (proxy: FaultProxy, clientId: string): Kafka => {
     ELASTICSEARCH_URL: 'http://localhost:1',
   })
   const connect = hearConnections(() => undefined)
-  // Kafka names itself to its clients: wherever they are sent, they come here.
+  // Kafka tells clients its own address. This sends all connections to the proxy instead.
   const socketFactory = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
   return new kafkajs.Kafka({ ...kafkaConfig(settings, clientId, () => Buffer.alloc(0)), socketFactory })
 }

@@ -1,13 +1,13 @@
-/** Records that keep coming while something else happens to who must take them. */
+/** Publishes records continuously while a fault happens. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Outgoing } from './events.ts'
 import type { Scope } from './scope.ts'
 import type { Topics } from './topics.ts'
 
-/** Between two parts: a load, and not all that this machine can publish, which it would have to project as well. */
+/** Pause between two parts. Without it, the projector would get more records than it can project in time. */
 const PAUSE_MS = 100
 
-/** Publishes part after part until it is stopped, or the scope ends. */
+/** Publishes part after part until `stop` or the end of the scope. */
 export const keepPublishing = (scope: Scope, topics: Topics, next: () => readonly Outgoing[]) => {
   let going = true
   const publishing = (async (): Promise<void> => {
@@ -16,7 +16,7 @@ export const keepPublishing = (scope: Scope, topics: Topics, next: () => readonl
       await pause(PAUSE_MS)
     }
   })()
-  // Who stops it hears of a failure; a test that failed before has its own.
+  // `stop` rejects after a failure. A test that failed before has its own error.
   publishing.catch(() => undefined)
   const stop = async (): Promise<void> => {
     going = false

@@ -1,12 +1,12 @@
-/** What lies in the topics, read by a client of the test's own: the truth, where sending was disturbed as well. */
+/** Reads the topics with the test's own client: what they really hold, even if publishing was disturbed. */
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import type { Published, Topics } from './topics.ts'
 
-/** Every record of both topics, partition by partition in order. */
+/** Returns every record of both topics, in order within each partition. */
 export const readLog = async (topics: Topics): Promise<Published[]> => {
   registerCodecs()
   const { kafka } = topics
-  // A new one: the topics' own may have lived through troubles.
+  // A new admin client: faults may have broken the one of the topics.
   const admin = kafka.admin()
   const found: Published[] = []
   const missing = new Set<string>()

@@ -1,14 +1,8 @@
-/**
- * Strict JSON by recursive descent, for the model: an object is a Map, so that every key is like any other, and a key
- * that stands twice in one object is seen where it stands.
- */
+/** Strict JSON parser of the model. Objects become Maps: no key is special, and a duplicate key is an error. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = ReadonlyMap<string, Json>
 
-/**
- * @returns undefined for what is not JSON, has a key twice, or has more than `levels` objects and arrays inside each
- * other
- */
+/** @returns undefined for invalid JSON, a duplicate key, or more than `levels` nested objects and arrays */
 export const parseJson = (text: string, levels: number): { json: Json } | undefined => {
   const reader = new Reader(text)
   try {
@@ -77,7 +71,7 @@ class Reader {
     return items
   }
 
-  /** What follows the opening quote, up to the closing one. */
+  /** Reads a string after its opening quote. */
   #string(): string {
     let text = ''
     for (;;) {
@@ -117,7 +111,7 @@ const words = [
   ['null', null],
 ] as const
 
-/** No quote, no backslash, no control character. */
+/** Characters other than quotes, backslashes and control characters. */
 const plain = /[ !#-[\]-\uffff]*/y
 
 const escapes = new Map([

@@ -1,7 +1,4 @@
-/**
- * What the contract says of one record by itself, without any other: its envelope, and the rules of its data. Written
- * from the page; shares nothing with the projector but the list of time zones.
- */
+/** The contract for a single record, written from the documents. Shares only the time zones with the projector. */
 import kafkajs from 'kafkajs'
 import { type Json, type JsonObject, parseJson } from './model-json.ts'
 import {
@@ -23,7 +20,6 @@ import {
 
 export type ModelStream = 'events' | 'api-keys'
 
-/** A record as it lies in Kafka. */
 export type ModelRecord = {
   readonly offset: number
   readonly key: Buffer | null
@@ -31,11 +27,9 @@ export type ModelRecord = {
   readonly value: Buffer | null
 }
 
-/**
- * An event that keeps every rule that needs no other record. `text` is equal for the same event, however it is written.
- */
+/** An event that keeps all rules for a single record. `text` is equal for equal events, whatever their format. */
 export type ModelEvent = { readonly type: string; readonly org: string; readonly data: Data; readonly text: string }
-/** The known fields, all that is kept. Amounts, ids and texts are strings, what may be absent is null. */
+/** The known fields. Amounts, ids and texts are strings; absent optional fields are null. */
 export type Data = Readonly<Record<string, Plain>>
 export type Plain = null | string | number | readonly Plain[] | { readonly [name: string]: Plain }
 
@@ -47,7 +41,7 @@ export type Refused =
   | 'partition_mismatch'
   | 'lines_do_not_sum'
 
-/** The event, or the first code of the contract's table that fits. */
+/** Returns the event, or the first matching code of the contract's table. */
 export const readRecord = (
   record: ModelRecord,
   stream: ModelStream,
@@ -73,7 +67,7 @@ export const readRecord = (
 
 const partitioner = kafkajs.Partitioners.DefaultPartitioner()
 
-/** The partition that a default publisher puts an organization's events in. */
+/** Returns the partition of an organization by Kafka's default partitioner. */
 export const partitionOf = (org: string, partitions: number): number =>
   partitioner({
     topic: '',
@@ -155,7 +149,7 @@ const utf8 = (bytes: Buffer | null): string | undefined => {
 
 // --- the data
 
-/** A field is checked, or it is a list of objects, an object, or a map of texts. */
+/** A field has a check, or is a list of objects, an object, or a map of texts. */
 type Field = Check | { readonly rows: Fields; readonly most: number } | { readonly object: Fields } | 'texts'
 type Fields = Readonly<Record<string, Field>>
 
@@ -253,7 +247,7 @@ const types: Readonly<Record<ModelStream, ReadonlyMap<string, Fields>>> = {
   'api-keys': new Map(Object.entries(ofApiKeys)),
 }
 
-/** The known fields in the contract's order; undefined when one is missing or breaks its rule. */
+/** Returns the known fields in the contract's order; undefined if one is missing or invalid. */
 const pick = (json: Json | undefined, fields: Fields): Data | undefined => {
   if (!(json instanceof Map)) return undefined
   const picked: [string, Plain][] = []
@@ -274,7 +268,7 @@ const pickField = (json: Json | undefined, field: Field): Plain | undefined => {
   return items.every(item => item !== undefined) ? items : undefined
 }
 
-/** Every key is kept, the empty one and `__proto__` too; their order is nothing. */
+/** Keeps every key, also the empty one and `__proto__`, sorted. */
 const pickTexts = (json: Json | undefined): Plain | undefined => {
   if (!(json instanceof Map)) return undefined
   const entries = [...(json as JsonObject)].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -282,7 +276,7 @@ const pickTexts = (json: Json | undefined): Plain | undefined => {
   return Object.fromEntries(entries.map(([name, text]) => [name, String(text)]))
 }
 
-/** A list of objects, as `pick` left it. */
+/** Casts a list of objects that `pick` returned. */
 export const rows = (plain: Plain | undefined): readonly Data[] => (Array.isArray(plain) ? plain : [])
 
 const keepsRules = (data: Data): boolean => {

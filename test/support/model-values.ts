@@ -1,4 +1,4 @@
-/** The values of the contract's section 1, read from the page: what each accepts. Sums are exact, of whole numbers. */
+/** Checks of the values in section 1 of the contract. Sums are exact: they use integers. */
 import { timezones } from '../../schemas/timezones.ts'
 import type { Json } from './model-json.ts'
 
@@ -22,7 +22,7 @@ export const isMoney: Check = json => {
   return !(json.startsWith('-') && unscaled(json) === 0n)
 }
 
-/** Digits that every amount is brought to behind the point, so that amounts add up as whole numbers. */
+/** Decimal places of every amount as an integer. */
 const SCALE = 40
 
 const unscaled = (money: string): bigint => {
@@ -31,7 +31,6 @@ const unscaled = (money: string): bigint => {
   return money.startsWith('-') ? -digits : digits
 }
 
-/** Whether the amounts add up to the total exactly. */
 export const sumsTo = (amounts: readonly string[], total: string): boolean =>
   amounts.reduce((sum, amount) => sum + unscaled(amount), 0n) === unscaled(total)
 
@@ -64,7 +63,7 @@ const isDay = (year: number, month: number, day: number): boolean => {
 
 export const isInstant: Check = json => typeof json === 'string' && nanoseconds(json) !== undefined
 
-/** Where an instant lies in time, exactly; undefined when the text is none. */
+/** Returns an instant in nanoseconds; undefined for an invalid text. */
 export const nanoseconds = (text: string): bigint | undefined => {
   const parts = /^(.{10})T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|([+-])(\d\d):(\d\d))$/.exec(text)
   if (!parts) return undefined
@@ -77,7 +76,6 @@ export const nanoseconds = (text: string): bigint | undefined => {
   return BigInt(seconds) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'))
 }
 
-/** Days from the year 0 to the first of a month. */
 const daysBefore = (year: number, month: number): number => {
   const past = year - 1
   let days = year * 365 + (year > 0 ? Math.floor(past / 4) - Math.floor(past / 100) + Math.floor(past / 400) + 1 : 0)

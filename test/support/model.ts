@@ -1,9 +1,8 @@
 /**
- * The contract as a fold over records: for each one whether it is applied, a duplicate or parked and why, and what the
- * lists then hold. Written from the page alone, so that the projector has something independent to agree with.
+ * The contract as a fold over records: the outcome of each record (applied, duplicate or parked with a code) and the
+ * resulting lists. Written from the documents alone, as an independent check of the projector.
  *
- * A partition's records are given in order, without gaps in what they hold; positions are offsets, and every view is as
- * of one: the next offset, up to which a reader may see.
+ * Records of a partition must come in order. A position is an offset: a view at a position shows everything before it.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import {
@@ -23,19 +22,17 @@ export type Outcome =
   | { readonly outcome: 'parked'; readonly code: ParkCode }
 
 export type Model = {
-  /** What becomes of the next record of a partition. */
   readonly take: (stream: ModelStream, partition: number, record: ModelRecord) => Outcome
-  /** What an organization has at a position; without one, after everything taken. */
+  /** Returns the state of an organization at a position; without a position, after everything taken. */
   readonly view: (org: string, position?: number) => View
-  /** Everything that was applied of an organization, in order. */
   readonly changes: (org: string) => ModelChange[]
   readonly organizations: () => string[]
-  /** Whose each key is, by the SHA-256 of its text. A revoked one stays. */
+  /** Returns the holder of each key, by the SHA-256 of the key's text. Includes revoked keys. */
   readonly keys: () => ReadonlyMap<string, ModelKey>
 }
 
 export type Item = Readonly<Record<string, Plain | boolean>>
-/** The lists as they are walked, and every payout that can be read by id, with its statement. */
+/** The lists, and every payout with its statement: superseded ones too. */
 export type View = {
   readonly reps: readonly Item[]
   readonly periods: readonly Item[]
@@ -44,7 +41,7 @@ export type View = {
   readonly everyPayout: readonly Item[]
   readonly statements: readonly Item[]
 }
-/** `seq` is the offset; the record is as it was just after it. */
+/** `seq` is the offset of the event. `record` is the state just after it. */
 export type ModelChange = {
   readonly seq: number
   readonly id: string
@@ -93,7 +90,7 @@ type Payout = {
   readonly event: ModelEvent
   replaced?: { readonly seq: number; readonly id: string }
 }
-/** A payment or a void; a void has the rep, period, payout and destination of what it reverses. */
+/** A payment or a void. A void has the rep, period, payout and destination of the payment that it reverses. */
 type Payroll = { readonly seq: number; readonly event: ModelEvent; readonly fields: Data; voided: boolean }
 type Chain = { readonly payouts: Payout[]; readonly payroll: Payroll[] }
 
@@ -242,7 +239,7 @@ class Organization {
   }
 }
 
-/** Each as it was last recorded before the position, in the order they were first recorded. */
+/** Returns the latest version of each record before the position, in the order of their first versions. */
 const versionsAt = (versions: ReadonlyMap<string, Version[]>, position: number): Item[] =>
   [...versions.values()].flatMap(all => {
     const last = all.findLast(({ seq }) => seq < position)

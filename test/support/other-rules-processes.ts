@@ -1,4 +1,4 @@
-/** How a projector or a rebuild of another version of the rules is started. */
+/** Starts a projector or a rebuild with another version of the rules. */
 import {
   type Exit,
   type Projector,
@@ -13,7 +13,7 @@ import type { Scope } from './scope.ts'
 export type OtherRules = {
   readonly runs: 'projector' | 'rebuild'
   readonly version: number
-  /** Records whose value fits this expression are parked as `record_undecodable`. */
+  /** Parks records whose value matches this expression as `record_undecodable`. */
   readonly parks?: string
   readonly maxRate?: number
 }
@@ -24,7 +24,7 @@ const start = (scope: Scope, options: ProjectorOptions, rules: OtherRules): Runn
     parameters: [JSON.stringify(rules)],
   })
 
-/** Starts a projector of these rules and waits until its admin port answers. */
+/** Starts a projector with these rules and waits for its admin port. */
 export const startProjectorOf = (scope: Scope, options: ProjectorOptions, rules: Rules): Promise<Projector> =>
   withAdminPort(start(scope, options, { runs: 'projector', ...rules }))
 
@@ -34,7 +34,7 @@ export const startRebuildOf = (
   rules: Omit<OtherRules, 'runs'>,
 ): RunningProcess => start(scope, options, { runs: 'rebuild', ...rules })
 
-/** Runs one to its end. */
+/** Runs a rebuild to its end. */
 export const rebuildUnder = async (
   scope: Scope,
   options: ProjectorOptions,

@@ -1,8 +1,8 @@
 /**
- * A projector, or a rebuild, of another version of the rules: one that cannot decode what names certain ids. It is
- * wired like `projector/main.ts` and `commands/main.ts`, from the same parts; the product has no way to ask for it.
+ * A projector, or a rebuild, with other rules: it cannot decode records that match `parks`. It is assembled like
+ * `projector/main.ts` and `commands/main.ts`. The product has no option for this.
  *
- * Its one argument are `OtherRules` as JSON; its settings are the projector's.
+ * Its one argument is `OtherRules` as JSON; its settings are those of the projector.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
@@ -12,7 +12,7 @@ import { rebuild } from '../../commands/generations/rebuild.ts'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
-import type { Steps } from '../../projector/flow/flow.ts'
+import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import { hearConnections } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
@@ -33,7 +33,7 @@ const options = kafkaConfig(settings, 'commission-projector', noFiles)
 const kafka = new kafkajs.Kafka(options)
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
-const wrapSteps = (steps: Steps): Steps => ({
+const wrapSteps = (steps: FlowSteps): FlowSteps => ({
   ...steps,
   decode: record => (parked?.test(String(record.value)) ? 'undecodable' : steps.decode(record)),
 })

@@ -1,6 +1,6 @@
 /**
- * Kafka and Elasticsearch of a test's own, which it may kill, freeze, stop and start again. Their addresses are given
- * to `createTopics` and `createPrefix`; everything else in this folder finds them by those topics and that prefix.
+ * A test's own Kafka and Elasticsearch, which it may kill, freeze, stop and restart. Pass their addresses to
+ * `createTopics` and `createPrefix`.
  */
 import { type Service, type ServiceOptions, shortLived } from '../../services/service.ts'
 import { type StartOptions, startServer } from '../../services/services.ts'
@@ -10,9 +10,7 @@ export type OwnServices = { readonly kafka: Service; readonly elasticsearch: Ser
 
 type Options = { readonly kafka?: ServiceOptions; readonly elasticsearch?: ServiceOptions }
 
-/**
- * Starts both at once, with small heaps; they and their data are gone when the scope ends, in whatever state they are.
- */
+/** Starts both with small heaps. They are removed with their data when the scope ends. */
 export const startOwnServices = async (scope: Scope, options: Options = {}): Promise<OwnServices> => {
   const [kafka, elasticsearch] = await Promise.all([
     startOwnServer(scope, 'kafka', options.kafka),
@@ -21,7 +19,6 @@ export const startOwnServices = async (scope: Scope, options: Options = {}): Pro
   return { kafka, elasticsearch }
 }
 
-/** One of them alone. */
 export const startOwnServer = async (
   scope: Scope,
   which: keyof OwnServices,
@@ -29,7 +26,7 @@ export const startOwnServer = async (
 ): Promise<Service> => {
   const all: StartOptions = {
     say: () => undefined,
-    // Servers that are given are not ours to kill.
+    // Ignore servers from the environment: a test must not kill those.
     environment: { ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined },
     [which]: { ...small[which], ...options },
   }

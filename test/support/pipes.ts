@@ -1,4 +1,4 @@
-/** A pipe as a shell makes it, whose reader does what a test says. */
+/** A pipe like one of a shell. The test controls its reader. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,15 +6,13 @@ import { join } from 'node:path'
 import type { Scope } from './scope.ts'
 
 export type Pipe = {
-  /** The end that a process writes to. Blocking, as that of a shell. */
+  /** The end that a process writes to: blocking, as in a shell. */
   readonly writeEnd: number
-  /** The same end, as Node makes it. Whoever takes it closes it. */
+  /** Opens another write end, non-blocking as Node opens it. The caller closes it. */
   readonly nonBlockingEnd: () => number
-  /** Writes until not a byte more fits. */
+  /** Fills the pipe to the last byte. */
   readonly fill: () => void
-  /** All that is in it. */
   readonly read: () => string
-  /** The reader leaves. */
   readonly closeReader: () => void
 }
 
@@ -60,7 +58,7 @@ export const createPipe = (scope: Scope): Pipe => {
   }
 }
 
-/** Whether a call would have to wait. */
+/** Whether a call would block. */
 const isFull = (call: () => void): boolean => {
   try {
     call()

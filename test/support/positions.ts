@@ -1,14 +1,14 @@
-/** Looks again and again how far each partition is published and up to which time: neither may ever go back. */
+/** Watches the published position and time of each partition: neither may ever go back. */
 import { type Position, readPosition } from './stored.ts'
 
 export type Positions = {
-  /** The position of each partition as it was seen last; 0 before the first start. */
+  /** The last seen position of each partition; 0 before the first start. */
   readonly latest: () => readonly number[]
   readonly wentBack: () => readonly string[]
   readonly stop: () => Promise<void>
 }
 
-/** What cannot be read now, as while Elasticsearch is away, is looked at again later. @param every milliseconds */
+/** @param every milliseconds between two looks; a failed read is tried again */
 export const watchPositions = (prefix: string, partitions: number, every: number): Positions => {
   const latest: Pick<Position, 'position' | 'time'>[] = Array.from({ length: partitions }, () => ({
     position: 0,

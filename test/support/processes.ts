@@ -1,7 +1,4 @@
-/**
- * The processes as an operator runs them: `projector/main.ts` and `api/main.ts` on this Node, settings by environment,
- * on ports that nobody uses. What is started here ends with its test, and with this process.
- */
+/** Starts the real processes, set by environment, on free ports. They end with the test or with this process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -19,19 +16,16 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly level?: num
 
 export type RunningProcess = {
   readonly pid: number
-  /** Everything it has written to both its outputs. */
+  /** Everything that it has written to stdout and stderr. */
   readonly log: () => string
-  /** What it has logged, parsed. */
   readonly lines: () => LogLine[]
-  /** Settles when it has ended, by itself or not. */
   readonly exited: Promise<Exit>
-  /** How it has ended; undefined while it runs. */
+  /** How it ended; undefined while it runs. */
   readonly exit: () => Exit | undefined
-  /** SIGTERM, as an operator stops it; waits until it has ended. */
+  /** Sends SIGTERM and waits until it has ended. */
   readonly stop: () => Promise<Exit>
-  /** SIGKILL: no last word. */
   readonly kill: () => Promise<Exit>
-  /** SIGSTOP: it lives and does nothing, until `thaw`. */
+  /** Sends SIGSTOP: the process stands still until `thaw`. */
   readonly freeze: () => void
   readonly thaw: () => void
 }
@@ -56,7 +50,7 @@ export const startProcess = (
   const [program = '', ...others] = descriptors === 'unlimited' ? command : limited
   const child = spawn(program, others, {
     cwd: project,
-    // Each start would strip the types and compile again: half of what it costs.
+    // Without a compile cache each start would compile again: half of its time.
     env: { NODE_COMPILE_CACHE: join(project, 'node_modules', '.cache', 'node'), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -100,12 +94,12 @@ const linesOf = (log: string): LogLine[] =>
     try {
       return line.startsWith('{') ? [JSON.parse(line)] : []
     } catch {
-      // The end of a line is still to come.
+      // The rest of the line has not arrived yet.
       return []
     }
   })
 
-/** Waits for a process that refuses to go on. Gives what it said last. */
+/** Waits until a process has stopped with this code. Returns the message of its fatal log line. */
 export const expectRefused = async (child: RunningProcess, code: string): Promise<string> => {
   await eventually(() => expect(child.exit(), child.log()).toEqual({ code: 1, signal: null }))
   const fatal = child.lines().filter(({ level }) => level === 60)
@@ -118,13 +112,12 @@ export const expectRefused = async (child: RunningProcess, code: string): Promis
 export type ProjectorOptions = {
   readonly topics: Topics
   readonly prefix: string
-  /** A name of its own for each prefix, unless given. */
+  /** By default the prefix. */
   readonly groupId?: string
   readonly settings?: Readonly<Record<string, string>>
 }
 
 export type Projector = RunningProcess & {
-  /** An answer of its admin port. */
   readonly ask: (
     path: '/livez' | '/readyz' | '/metrics' | '/status' | `/receipts/${string}`,
   ) => Promise<{ status: number; text: string }>
@@ -138,7 +131,7 @@ export type PartitionStatus = Readonly<Record<'partition' | 'searchable_to' | 'e
 export const startProjector = (scope: Scope, options: ProjectorOptions): Promise<Projector> =>
   withAdminPort(startProcess(scope, 'projector/main.ts', projectorSettings(options)))
 
-/** One that was started, once its admin port answers. */
+/** Waits until the admin port of a started process answers. */
 export const withAdminPort = async (child: RunningProcess): Promise<Projector> => {
   const port = await eventually(() => {
     const address = child.lines().find(({ msg }) => msg === 'admin port')?.address
@@ -169,7 +162,7 @@ export const projectorSettings = ({ topics, prefix, groupId, settings }: Project
   ...settings,
 })
 
-/** Waits until everything that is in Kafka now is published to readers. */
+/** Waits until everything in Kafka is published to readers. */
 export const caughtUp = async (
   projector: Projector,
   { within = 60_000 }: { readonly within?: number } = {},

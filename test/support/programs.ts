@@ -1,7 +1,4 @@
-/**
- * Programs that some tests need and not every machine has: with each, its package in Debian, and what is left out
- * without it.
- */
+/** Programs that some machines lack (`name` is the Debian package), and the tests that are skipped without them. */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
@@ -20,7 +17,6 @@ const find = (...names: readonly string[]): string | undefined =>
     .flatMap(folder => names.map(name => join(folder, name)))
     .find(canRun)
 
-/** Where each of them is; undefined where the machine has none. */
 export const redisProgram = find('redis-server')
 export const pythonProgram = find('python3')
 export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
@@ -31,7 +27,7 @@ const needed = [
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
 ]
 
-/** What is left out on this machine, in one line; undefined where that is nothing. */
+/** Returns in one line which tests this machine skips; undefined if none. */
 export const leftOut = (): string | undefined => {
   const missing = needed.filter(({ program }) => program === undefined)
   if (missing.length === 0) return undefined

@@ -1,4 +1,4 @@
-/** That the proxy does what a test asks of it; else a fault that was never there is survived. */
+/** The proxy must really cause the faults that tests ask for: otherwise their assertions prove nothing. */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,7 +27,7 @@ beforeEach(() => {
   effects = []
 })
 
-/** What comes back, and how it ends. A connection of its own each time. */
+/** Returns what comes back and how the exchange ends. Uses a new connection each time. */
 const ask = async ({ port }: FaultProxy, body = 'effect', path = '/'): Promise<{ text: string; ended: string }> => {
   let text = ''
   const asking = request({ port, path, method: 'POST', agent: false, headers: { 'content-length': body.length } })
@@ -41,7 +41,7 @@ const ask = async ({ port }: FaultProxy, body = 'effect', path = '/'): Promise<{
   }
 }
 
-test('a healthy proxy passes everything on, and knows what was asked', async t => {
+test('a healthy proxy passes everything on and records each request', async t => {
   const proxy = await startProxy(t, target)
   const body = 'b'.repeat(300_000)
   expect(await ask(proxy, body, '/large')).toEqual({ text: answer, ended: 'whole' })
@@ -52,7 +52,7 @@ test('a healthy proxy passes everything on, and knows what was asked', async t =
   expect(proxy.asked()[0]?.bytes).toBeGreaterThan(body.length)
 })
 
-test('late: what was asked arrives when it is healed, though who asked has given up and was answered another time', async t => {
+test('late: a request arrives when the proxy is healed, although its client has given up and was answered by a second request', async t => {
   const proxy = await startProxy(t, target)
   await proxy.suffer({ kind: 'late' }, line => line.includes('/concerned'), 1)
   const first = 'f'.repeat(300_000)
@@ -68,7 +68,7 @@ test('late: what was asked arrives when it is healed, though who asked has given
   await eventually(() => expect(proxy.asked()[0]?.answered).toBeGreaterThan(0))
 })
 
-test('latency: every piece comes later', async t => {
+test('latency: every chunk arrives later', async t => {
   const proxy = await startProxy(t, target)
   await proxy.suffer({ kind: 'latency', milliseconds: 50 })
   const began = performance.now()
@@ -76,7 +76,7 @@ test('latency: every piece comes later', async t => {
   expect(performance.now() - began).toBeGreaterThan(95)
 })
 
-test('slices: everything comes, in pieces', async t => {
+test('slices: everything arrives, in small chunks', async t => {
   const proxy = await startProxy(t, target)
   await proxy.suffer({ kind: 'slices', bytes: 3 })
   expect(await ask(proxy)).toEqual({ text: answer, ended: 'whole' })
@@ -107,14 +107,14 @@ test('cut answer: the effect, a part of the answer', async t => {
   expect(effects).toEqual(['effect'])
 })
 
-test('another answer: no effect, and what the test says', async t => {
+test('other answer: no effect, and the answer that the test chose', async t => {
   const proxy = await startProxy(t, target)
   await proxy.suffer({ kind: 'other-answer', answer: 'HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\nno' })
   expect(await ask(proxy, '')).toEqual({ text: 'no', ended: 'whole' })
   expect(effects).toEqual([])
 })
 
-test('away: refused, until it is healed at the same port', async t => {
+test('away: connections are refused until the proxy is healed, on the same port', async t => {
   const proxy = await startProxy(t, target)
   await proxy.suffer({ kind: 'away' })
   expect((await ask(proxy)).ended).toBe('ECONNREFUSED')
@@ -123,7 +123,7 @@ test('away: refused, until it is healed at the same port', async t => {
 })
 
 describe('a black hole', () => {
-  test('lets nothing through until it is healed, and then all of it', async t => {
+  test('passes nothing on until it is healed, and then everything', async t => {
     const proxy = await startProxy(t, target)
     await proxy.suffer({ kind: 'black-hole' })
     const asked = ask(proxy)
@@ -133,7 +133,7 @@ describe('a black hole', () => {
     expect(await asked).toEqual({ text: answer, ended: 'whole' })
   })
 
-  test('lets through late what nobody waits for any more', async t => {
+  test('passes a request on late although its client has given up', async t => {
     const proxy = await startProxy(t, target)
     await proxy.suffer({ kind: 'black-hole' })
     const given = new AbortController()
@@ -150,7 +150,7 @@ describe('a black hole', () => {
 const quietFor = (milliseconds: number): Promise<'quiet'> =>
   new Promise(resolve => setTimeout(() => resolve('quiet'), milliseconds))
 
-test('a fault strikes what it concerns, so many times, and tells how often; what passes can be waited for', async t => {
+test('a fault strikes matching requests a given number of times and counts them; a test can wait for a request that passes', async t => {
   const proxy = await startProxy(t, target)
   await proxy.suffer({ kind: 'reset' }, line => line.startsWith('POST /struck'), 2)
   const passed = proxy.passes(line => line.includes('/struck'))

@@ -1,7 +1,4 @@
-/**
- * A TCP proxy of our own: a port that passes every connection on to a service, and that a test can make sick and heal
- * while it runs. It knows of no protocol, only of exchanges: something is asked, then something is answered.
- */
+/** A TCP proxy with faults that a test starts and heals. It knows no protocol, only request and answer. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,45 +6,40 @@ import { freePort } from '../../services/ports.ts'
 import type { Scope } from './scope.ts'
 
 export type Fault =
-  /** Every piece, either way, comes so much later. */
+  /** Every chunk, in both directions, arrives later. */
   | { readonly kind: 'latency'; readonly milliseconds: number }
-  /** Everything comes in pieces of so many bytes. */
+  /** Everything arrives in chunks of this many bytes. */
   | { readonly kind: 'slices'; readonly bytes: number }
-  /**
-   * Nothing comes through, either way, until it is healed. Then all of it does, also from who has given up meanwhile.
-   */
+  /** Nothing passes until it is healed. Then everything does, also from clients that have given up. */
   | { readonly kind: 'black-hole' }
-  /**
-   * What is asked waits until it is healed, and then arrives, though who asked may have given up and asked again
-   * meanwhile.
-   */
+  /** Requests wait until it is healed. Their client may have given up and retried meanwhile. */
   | { readonly kind: 'late' }
-  /** What is asked does not arrive: the connection is reset. */
+  /** The request does not arrive: the connection is reset. */
   | { readonly kind: 'reset' }
-  /** What is asked arrives and has its effect. In place of the answer the connection is reset. */
+  /** The request has its effect. Then the connection is reset instead of an answer. */
   | { readonly kind: 'lost-answer' }
-  /** So many bytes of the answer come, then the connection ends. */
+  /** The connection ends after this many bytes of the answer. */
   | { readonly kind: 'cut-answer'; readonly bytes: number }
-  /** What is asked, in one piece, does not arrive: this is the answer. */
+  /** The request, in one chunk, does not arrive: the proxy sends this answer. */
   | { readonly kind: 'other-answer'; readonly answer: string }
-  /** Nothing listens, and the connections that were there are reset. */
+  /** Nothing listens, and open connections are reset. */
   | { readonly kind: 'away' }
 
-/** Whether a fault concerns what is asked, by its first bytes. */
+/** Whether a fault concerns a request, by its first line. */
 export type Concerns = (asked: string) => boolean
 
 export type FaultProxy = {
   readonly port: number
   /** As `host:port`. */
   readonly address: string
-  /** From now on, in place of the fault before, and so many times. */
+  /** Starts a fault, which replaces the previous one, for this many exchanges. */
   readonly suffer: (fault: Fault, concerns?: Concerns, times?: number) => Promise<void>
   readonly heal: () => Promise<void>
-  /** How many exchanges the present or last fault has struck. */
+  /** Number of exchanges that the current or last fault has struck. */
   readonly struck: () => number
-  /** Settles when something that is concerned has been asked and begun to be passed on, after now. */
+  /** Resolves when the next matching request begins to pass. */
   readonly passes: (concerns: Concerns) => Promise<void>
-  /** Of each thing asked: its first line, as text, all its bytes, and those of the answer so far. */
+  /** All requests: first line, bytes, and bytes of the answer so far. */
   readonly asked: () => readonly Asked[]
 }
 export type Asked = { readonly line: string; bytes: number; answered: number }
@@ -55,7 +47,7 @@ export type Asked = { readonly line: string; bytes: number; answered: number }
 type Sick = { readonly fault: Fault; readonly concerns: Concerns; times: number; struck: number }
 type Exchange = { readonly asked: Asked; readonly sick: Sick | undefined }
 
-/** Listens from now until the scope ends. @param target as `host:port` */
+/** @param target as `host:port` */
 export const startProxy = async (
   scope: Scope,
   target: string,
@@ -70,7 +62,7 @@ export const startProxy = async (
   let last: Sick | undefined
   let healing = Promise.withResolvers<void>()
 
-  /** The fault that this piece meets now, if it is one of pieces rather than of exchanges. */
+  /** Passes a chunk on, under the faults that act on chunks. */
   const heldUp = async (to: Socket, piece: Buffer, exchange: Exchange | undefined): Promise<void> => {
     while (sick?.fault.kind === 'black-hole' && sick.concerns(exchange?.asked.line ?? '')) await healing.promise
     const fault = sick?.concerns(exchange?.asked.line ?? '') ? sick.fault : undefined
@@ -97,7 +89,7 @@ export const startProxy = async (
     for (const socket of [incoming, outgoing]) {
       open.add(socket)
       socket.setNoDelay(true)
-      // Either side may end the connection in any way; what comes of it is seen where it is read.
+      // Either side may end the connection in any way; the reader sees the result.
       socket.on('error', () => undefined).on('close', () => open.delete(socket))
     }
     const resetBoth = (): void => {
@@ -125,7 +117,7 @@ export const startProxy = async (
           held.push(piece)
           late ??= healing.promise.then(async () => {
             await write(outgoing, Buffer.concat(held))
-            // Whoever sees that nothing more is asked may end the connection and not answer.
+            // Keep the connection open until the answer: a service may close a half-closed connection without one.
             await answering.promise
           })
           continue
@@ -154,7 +146,7 @@ export const startProxy = async (
       incoming.end()
       outgoing.destroy()
     }
-    // Of a connection that broke, what was taken from it is still passed on.
+    // Pass on what was received before the connection broke.
     passQuestions().catch(async () => {
       await late
       outgoing.end()
@@ -201,7 +193,7 @@ export const startProxy = async (
   }
 }
 
-/** Waits until there is room again for more. */
+/** Writes a chunk and waits until the socket accepts more. */
 const write = async (to: Socket, piece: Buffer): Promise<void> => {
   if (piece.length === 0 || to.write(piece)) return
   const waited = new AbortController()

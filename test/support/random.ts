@@ -1,9 +1,9 @@
-/** Random choices that can be made again: the seed is printed, and FLOW_SEED sets it. */
+/** Repeatable random numbers. Tests print the seed; FLOW_SEED sets it. */
 
 export type Random = {
-  /** From 0 up to, not including, 1. */
+  /** Returns a number from 0 to below 1. */
   readonly next: () => number
-  /** A whole number from 0 up to, not including, `end`. */
+  /** Returns an integer from 0 to below `end`. */
   readonly below: (end: number) => number
   readonly pick: <Item>(items: readonly Item[]) => Item
   readonly chance: (probability: number) => boolean

@@ -1,4 +1,4 @@
-/** A real Redis of a test's own, where the machine has one (Debian: redis-server). */
+/** A test's own Redis, if the machine has one (Debian: redis-server). */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -10,15 +10,15 @@ import { eventually, type Scope } from './scope.ts'
 
 export type Redis = {
   readonly url: string
-  /** Runs, empty, at the same address as before; waits until it answers. */
+  /** Starts an empty Redis at the same address, and waits until it answers. */
   readonly start: () => Promise<void>
   readonly kill: () => Promise<void>
-  /** It keeps its connections and answers nothing. */
+  /** It keeps its connections but does not answer. */
   readonly freeze: () => void
   readonly thaw: () => void
 }
 
-/** One that is yet to be started. It ends with the scope, and with this process. */
+/** Returns a Redis that is not started yet. It ends with the scope, and with this process. */
 export const createRedis = async (scope: Scope): Promise<Redis> => {
   const port = await freePort()
   let child: ChildProcess | undefined

@@ -1,10 +1,10 @@
-/** What a test needs is let go of when the test ends, or, where tests of a file share it, when the file does. */
+/** Releases the resources of a test when the test ends, or when its file ends if its tests share them. */
 import { afterAll, vi } from 'vitest'
 
-/** A test's context is one of these. */
+/** The context of a Vitest test is a `Scope`. */
 export type Scope = { readonly onTestFinished: (release: () => Promise<void>, timeout?: number) => void }
 
-/** Must be called where tests are declared. What was taken last is released first. */
+/** Must be called where tests are declared. Releases in reverse order. */
 export const fileScope = (): Scope => {
   const taken = new AsyncDisposableStack()
   afterAll(() => taken.disposeAsync(), RELEASE_TIMEOUT_MS)
@@ -13,7 +13,7 @@ export const fileScope = (): Scope => {
 
 export const RELEASE_TIMEOUT_MS = 60_000
 
-/** Tries an assertion until it holds: the only waiting there is. Fails as the assertion last failed. */
+/** Retries an assertion until it holds: the only way to wait in tests. Times in milliseconds. */
 export const eventually = <Result>(
   assertion: () => Result | Promise<Result>,
   { within = 90_000, every = 50 } = {},

@@ -1,4 +1,4 @@
-/** How a projector bears it that a service is sick: what its admin port says, what it takes, how far it comes. */
+/** Observes a projector while a service is faulty: its readiness, its memory and its progress. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
@@ -11,7 +11,7 @@ export type Readiness = { readonly ready: boolean; readonly reasons: Readonly<Re
 export const readiness = async (projector: Projector): Promise<Readiness> =>
   JSON.parse((await projector.ask('/readyz')).text)
 
-/** Looks for so long that the process lives and is not ready. Gives the most memory it took meanwhile, in MiB. */
+/** Expects the process to be alive and not ready for this time. Returns its maximum memory in MiB. */
 export const expectAliveAndNotReady = async (projector: Projector, seconds: number): Promise<number> => {
   const began = performance.now()
   let most = 0
@@ -29,19 +29,19 @@ export const expectAliveAndNotReady = async (projector: Projector, seconds: numb
   return most
 }
 
-/** What a process has of the machine's memory now, in MiB. */
+/** Returns the resident memory of a process in MiB. */
 export const memoryOf = async (pid: number): Promise<number> => {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
   return Math.round(Number(stdout) / 1024)
 }
 
-/** Where each partition of the events is published to, all together. */
+/** Returns the sum of `searchable_to` over the events partitions. */
 export const searchableInAll = async (projector: Projector, { events }: Topics): Promise<number> =>
   (await projector.status())
     .filter(({ topic }) => topic === events)
     .reduce((sum, { searchable_to }) => sum + searchable_to, 0)
 
-/** Kafka took every record once: what is compared with the model is what lies in the log. */
+/** Expects that Kafka has every published record exactly once: the model relies on that. */
 export const expectLogHoldsWhatWasPublished = async ({ admin, events, apiKeys, published }: Topics): Promise<void> => {
   const ends = [...(await admin.fetchTopicOffsets(events)), ...(await admin.fetchTopicOffsets(apiKeys))]
   expect(ends.reduce((sum, { high }) => sum + Number(high), 0)).toBe(published().length)

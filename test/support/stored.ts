@@ -1,6 +1,4 @@
-/**
- * What lies in Elasticsearch under a prefix of a test's own: read as it is stored, without the projector or the API.
- */
+/** Reads the stored documents of a test's prefix, without the projector or the API. */
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import type { Stream } from '../../schemas/events.ts'
@@ -19,10 +17,7 @@ import {
 } from '../../schemas/stored/documents.ts'
 import type { Scope } from './scope.ts'
 
-/**
- * A prefix that nobody has. Its indices and its template are deleted with the scope; on an Elasticsearch of the test's
- * own, which is given by its address, they go with that.
- */
+/** Returns a new prefix. Its indices are deleted with the scope, except on a test's own Elasticsearch. */
 export const createPrefix = (scope: Scope, elasticsearch?: string): string => {
   const prefix = `test-${randomBytes(6).toString('hex')}`
   if (elasticsearch !== undefined) {
@@ -37,7 +32,7 @@ export const createPrefix = (scope: Scope, elasticsearch?: string): string => {
   return prefix
 }
 
-/** Where the indices of a prefix lie, also when a prefix is only part of what is given. */
+/** Returns the address of the Elasticsearch that holds a prefix. `prefix` may be any text that contains one. */
 export const elasticsearchOf = (prefix: string): string => {
   const [created = ''] = /test-[0-9a-f]{12}/.exec(prefix) ?? []
   return ownAddresses.get(created) ?? inject('elasticsearchUrl')
@@ -49,7 +44,7 @@ export const indicesOf = async (prefix: string): Promise<string[]> =>
     ({ index }) => index,
   )
 
-/** The name of the index of a kind, or of the API keys or what was parked of them. */
+/** Returns the index name of a kind, of API keys, or of parked records of API keys. */
 export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-parked' | 'control'): string => {
   switch (kind) {
     case 'api-keys':
@@ -66,15 +61,14 @@ export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-p
 
 export type Stored = { readonly id: string; readonly version: number; readonly source: Record<string, unknown> }
 
-/** Every document of an index, in the order of their ids. Without a refresh, those that a search finds by itself. */
+/** Returns every document of an index, sorted by id. Without a refresh, only those that are searchable. */
 export const allStored = async (
   index: string,
   { refresh = true }: { readonly refresh?: boolean } = {},
 ): Promise<Stored[]> => {
   if (refresh) await call('POST', `/${index}/_refresh`)
   const found: Stored[] = []
-  // Of the same copies from the first page to the last: in each shard, and in each copy of it, documents are numbered
-  // by themselves.
+  // A point in time keeps to the same shard copies: each copy numbers its documents (`_shard_doc`) itself.
   const address = elasticsearchOf(index)
   const { id } = json(await call('POST', `/${index}/_pit?keep_alive=1m`)) as { id: string }
   const all = { size: 2_000, version: true, pit: { id, keep_alive: '1m' }, sort: ['_shard_doc'] }
@@ -93,7 +87,7 @@ type Search = {
   hits: { hits: { _id: string; _version: number; _source: Record<string, unknown>; sort: unknown[] }[] }
 }
 
-/** One document as it was last written, searchable or not; undefined when there is none. */
+/** Returns the latest version of a document, searchable or not; undefined if it does not exist. */
 export const storedById = async (index: string, id: string): Promise<Record<string, unknown> | undefined> => {
   const answer = await call('GET', `/${index}/_doc/${encodeURIComponent(id)}`)
   return answer.status === 404
@@ -101,7 +95,7 @@ export const storedById = async (index: string, id: string): Promise<Record<stri
     : ((json(answer) as { _source: Record<string, unknown> })._source ?? undefined)
 }
 
-/** What is written in place of a document of the control index, or of any other that a test damages. */
+/** Overwrites a document, to damage it. */
 export const store = async (index: string, id: string, document: object): Promise<void> => {
   json(await call('PUT', `/${index}/_doc/${encodeURIComponent(id)}?refresh=true`, document))
 }
@@ -110,7 +104,6 @@ export const deleteStored = async (index: string, id: string): Promise<void> => 
   json(await call('DELETE', `/${index}/_doc/${encodeURIComponent(id)}?refresh=true`))
 }
 
-/** A parked record: its code and the bytes it had. */
 export type Parked = {
   readonly code: string
   readonly org_id?: string
@@ -139,10 +132,7 @@ export const toParked = (document: Record<string, unknown>): Parked => {
 }
 type ParkedBody = { key: string | null; headers: [string, string | null][]; value: string | null }
 
-/**
- * Everything that was projected: each document as the bytes it has, by index (without the prefix) and id, with its
- * version.
- */
+/** Returns every projected document with its version as text, by index (without the prefix) and id. */
 export const everythingProjected = async (prefix: string): Promise<Record<string, string[]>> => {
   const names = [...kinds, 'api-keys', 'api-keys-parked'] as const
   const all = await Promise.all(names.map(async kind => [kind, await allStored(indexNamed(prefix, kind))] as const))
@@ -165,11 +155,10 @@ export const readPosition = async (prefix: string, generation: string, partition
 export const storePosition = (prefix: string, generation: string, partition: number, body: Position): Promise<void> =>
   store(controlIndexOf(prefix), positionId(generation, partition), { kind: 'position', body })
 
-/** One request to Elasticsearch. */
 export const call = (method: string, path: string, body?: object): Promise<Called> =>
   callAt(elasticsearchOf(path), method, path, body)
 
-/** Of several addresses, the first. */
+/** Uses the first of several addresses. */
 const callAt = async (addresses: string, method: string, path: string, body?: object): Promise<Called> => {
   const answer = await fetch(`${addresses.split(',')[0]}${path}`, {
     method,

@@ -1,7 +1,6 @@
 /**
- * Random streams of events as calculation systems send them, over several organizations at once: reps and periods that
- * change, payouts and their recalculations, payments and voids, keys; and among them the same events again, and bad
- * ones. The model is asked what is there, so that most of it is applied.
+ * Random streams of events of several organizations, with duplicates and bad events. The model tells what exists, so
+ * that most events are applied.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { makeBad } from './bad-event.ts'
@@ -25,7 +24,7 @@ import { partitionOf } from './model-record.ts'
 import type { Random } from './random.ts'
 import { place, toPublished } from './topics.ts'
 
-/** Ids of organizations that lie in these partitions, in this order. */
+/** Returns ids of organizations in these partitions, in this order. */
 export const organizationsIn = (random: Random, wanted: readonly number[], partitions: number): string[] => {
   const found: string[] = []
   for (const partition of wanted) {
@@ -37,10 +36,7 @@ export const organizationsIn = (random: Random, wanted: readonly number[], parti
   return found
 }
 
-/**
- * The next records of an endless stream. Each organization has `rep_1` and `period_1` first, or as many more as are
- * wanted.
- */
+/** Creates an endless stream. It begins with `reps` reps and `periods` periods of each organization. */
 export const createStream = (
   random: Random,
   organizations: readonly string[],
@@ -70,7 +66,7 @@ export const createStream = (
   const start = sent.length
 
   return {
-    /** What every organization begins with, and then `count` more, or a few more where some belong together. */
+    /** Returns at least `count` records. The first call also returns the initial records of each organization. */
     take: (count: number): Outgoing[] => {
       const from = sent.length === start ? 0 : sent.length
       const until = sent.length + count
@@ -166,7 +162,7 @@ const keyOf = (org: string, random: Random, newId: NewId): Outgoing =>
     ? keyCreated({ org_id: org, id: newId('key') })
     : keyRevoked({ org_id: org, id: `key_${1 + random.below(30)}x` })
 
-/** The same event, written otherwise. */
+/** Returns the same event, sometimes in another format. */
 const again = (record: Outgoing, random: Random): Outgoing => {
   if (random.chance(0.5) || !isPlain(record)) return record
   return { ...record, value: JSON.stringify(dataOf(record), null, 2) }
@@ -191,7 +187,7 @@ const bad = (org: string, random: Random): Outgoing[] => {
 
 // --- money, as text
 
-/** Amounts whose characters are easily lost on the way. */
+/** Amounts whose exact characters are easily lost. */
 const amount = (random: Random): string => {
   const cents = random.below(1_000_000)
   const text = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`
@@ -207,7 +203,7 @@ const negated = (amount: string): string => {
 
 const PLACES = 20
 
-/** Exactly, with 20 places behind the point. */
+/** Returns the exact sum with 20 decimal places. */
 export const sumOf = (amounts: readonly string[]): string => {
   let sum = 0n
   for (const amount of amounts) {

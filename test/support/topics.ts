@@ -1,4 +1,4 @@
-/** Topics of a test's own on the real Kafka, made as `npm run topics` makes them, and what is published to them. */
+/** A test's own topics on a real Kafka, created like `npm run topics` does, and the records published to them. */
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type IHeaders, type ProducerBatch, type RecordMetadata } from 'kafkajs'
 import { expect, inject } from 'vitest'
@@ -16,23 +16,22 @@ export type Topics = {
   readonly admin: Admin
   readonly kafka: kafkajs.Kafka
   readonly name: (stream: Stream) => string
-  /** Sends records in order and waits until Kafka has them all. Gives each with the place it got. */
+  /** Sends records in order and waits until Kafka has them. Returns each with its offset. */
   readonly publish: (records: readonly Outgoing[], compression?: kafkajs.CompressionTypes) => Promise<Published[]>
   /** Everything published so far, in order. */
   readonly published: () => readonly Published[]
 }
 
-/** A record with its place in the log. */
 export type Published = ModelRecord & { readonly stream: Stream; readonly partition: number }
 
 type Options = {
   readonly partitions?: number
   readonly keyPartitions?: number
-  /** Over the configuration that `npm run topics` gives a topic. */
+  /** Overrides the configuration that `npm run topics` gives a topic. */
   readonly configuration?: Readonly<Record<string, string>>
-  /** Takes these names; what is there under one of them stays. */
+  /** Uses these names; an existing topic stays. */
   readonly named?: Pick<Topics, 'events' | 'apiKeys'>
-  /** The address of a Kafka of the test's own, with which the topics go; else they are deleted with the scope. */
+  /** Address of the test's own Kafka. Otherwise the topics are deleted with the scope. */
   readonly kafka?: string
 }
 
@@ -42,8 +41,7 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   const kafka = new kafkajs.Kafka({
     brokers: brokers.split(','),
     logLevel: kafkajs.logLevel.NOTHING,
-    // What is published to a Kafka that a test makes sick is sent until it is there: then it is known what is in the
-    // log.
+    // To a faulty Kafka, retry until a record is there: then the test knows the content of the log.
     retry: { initialRetryTime: 50, maxRetryTime: 500, retries: options.kafka === undefined ? 10 : 1_000 },
   })
   const { events, apiKeys } = options.named ?? newNames()
@@ -65,7 +63,7 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
     name,
     value,
   }))
-  // The client's own waiting now and then fails when the broker has not heard of a topic yet.
+  // The client's own wait sometimes fails while the broker does not know the topic yet.
   await admin.createTopics({ waitForLeaders: false, topics: wanted.map(topic => ({ ...topic, configEntries })) })
   await eventually(async () => {
     const { topics } = await admin.fetchTopicMetadata({ topics: [events, apiKeys] })
@@ -112,14 +110,14 @@ const keepsEverything = {
 
 export type Placed = Outgoing & { readonly partition: number }
 
-/** Where a default publisher would put it: by its key, as text. */
+/** Sets the partition like Kafka's default partitioner: by the key as text. */
 export const place = (record: Outgoing, partitions: number): Placed => {
   if (record.stream === 'api-keys') return { ...record, partition: 0 }
   const { partition = record.key === null ? 0 : partitionOf(String(record.key), partitions) } = record
   return { ...record, partition }
 }
 
-/** Bytes of values sent together: a topic takes 9 MiB for one partition. */
+/** Bytes of values per request: a topic accepts 9 MiB per partition. */
 const SEND_BYTES = 4 * 1024 * 1024
 
 const send = async (
@@ -131,7 +129,7 @@ const send = async (
   for (const part of split(records)) {
     const topicMessages = (['events', 'api-keys'] as const).flatMap(stream => {
       const messages = part.filter(record => record.stream === stream)
-      // The client's encoder takes null for a value; its types do not know of a header that is a list of bytes.
+      // The client's encoder accepts a null value and lists of bytes as headers; its types do not.
       return messages.length === 0 ? [] : [{ topic: name(stream), messages: messages.map(toMessage) }]
     })
     const answers = await sendBatch({ topicMessages })

@@ -1,7 +1,4 @@
-/**
- * What records add up to, reckoned with whole numbers of the smallest unit there is: independent of the library that
- * the product uses.
- */
+/** Sums of records, computed with integers of the smallest unit: independent of the product's library. */
 import type { Item } from './model.ts'
 
 const PLACES = 40
@@ -10,7 +7,7 @@ const units = (amount: string): bigint => {
   const digits = BigInt(whole + fraction.padEnd(PLACES, '0'))
   return amount.startsWith('-') ? -digits : digits
 }
-/** Exact, with nothing behind the last digit that counts. */
+/** Returns the exact amount without trailing zeros. */
 const amountOf = (sum: bigint): string => {
   const digits = String(sum < 0n ? -sum : sum).padStart(PLACES + 1, '0')
   const fraction = digits.slice(-PLACES).replace(/0+$/, '')

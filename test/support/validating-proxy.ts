@@ -1,6 +1,4 @@
-/**
- * Stands between a client and the API, and holds each request and answer against the API's own description.
- */
+/** A proxy between a client and the API that checks each request and answer against the OpenAPI document. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createDescription } from './described.ts'
@@ -8,9 +6,9 @@ import type { Scope } from './scope.ts'
 
 export type ValidatingProxy = {
   readonly port: number
-  /** What did not keep the description, in words. */
+  /** Violations of the OpenAPI document, in words. */
   readonly violations: readonly string[]
-  /** Answers that were held against it, by operation and status. */
+  /** Number of checked answers, by operation and status. */
   readonly seen: ReadonlyMap<string, number>
 }
 

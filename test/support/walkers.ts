@@ -1,6 +1,6 @@
 /**
- * Clients that walk lists all the while, whatever happens to what they walk on: an answer of 503, or none at all, is
- * asked again, from the same cursor. What they saw is looked at afterwards, with what the model says.
+ * Clients that walk lists continuously during faults, retry after a 503 or no answer, and are compared with the model
+ * afterwards.
  */
 import { expect } from 'vitest'
 import type { List, Page } from './client.ts'
@@ -8,7 +8,7 @@ import { requireDescribed } from './described.ts'
 import type { Item, Model } from './model.ts'
 import type { Random } from './random.ts'
 
-/** A walk: what was there just before its first page and just after its last (of payouts), and its pages. */
+/** A walk: its pages, and of payouts the whole list just before and just after it. */
 type Walk = {
   readonly org: string
   readonly list: List
@@ -19,24 +19,22 @@ type Walk = {
 
 export type Walked = {
   readonly walks: readonly Walk[]
-  /** Pages that came, and answers 503. */
   readonly pages: number
   readonly unavailable: number
-  /** What no client may ever be given: another status, a body that breaks off with 200, a time that goes back. */
+  /** Answers that no client may ever get: another status, an incomplete body with 200, a time that goes back. */
   readonly wrong: readonly string[]
 }
 
 export type Walkers = {
-  /** Lets the walks under way come to their end. */
   readonly stop: () => Promise<Walked>
-  /** The walks that have come to their end, and all the rest. */
+  /** Returns the results so far, with the walks that have ended. */
   readonly soFar: () => Walked
 }
 
 type Options = {
-  /** Where the API is now; a walker asks these in turn, and another one when a process was replaced. */
+  /** Returns the current API processes. Walkers use them in turn. */
   readonly apis: () => readonly { readonly url: string }[]
-  /** The text of a key of each organization. */
+  /** The text of an API key of each organization. */
   readonly keys: ReadonlyMap<string, string>
   readonly random: Random
   readonly walkers?: number
@@ -57,7 +55,7 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
     wrong.push(`${((performance.now() - began) / 1_000).toFixed(1)} s: ${what}`)
   }
 
-  /** Asks until a page comes. */
+  /** Retries until it gets a page. */
   const read = async (org: string, path: string, times: Map<string, string>): Promise<Page> => {
     for (;;) {
       const all = apis()
@@ -86,7 +84,7 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
     }
   }
   const walk = async (org: string, list: List, limit: number, times: Map<string, string>): Promise<void> => {
-    // Only payouts are taken off their list again; there are few enough of them for one page.
+    // Only payouts can leave their list. They are few enough for one page.
     const whole = async () => (list === 'payouts' ? (await read(org, `/payouts?limit=${WHOLE}`, times)).data : [])
     const before = await whole()
     const seen: Page[] = []
@@ -114,7 +112,7 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
   }
 }
 
-/** Nothing, where the process went away meanwhile. */
+/** Returns undefined if the connection fails. */
 const ask = async (url: string, key: string) => {
   try {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
@@ -126,14 +124,13 @@ const ask = async (url: string, key: string) => {
   }
 }
 
-/** As a client does that is told to come back later. */
 const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds))
 
 const idsOf = (items: readonly Item[]): string[] => items.map(({ id }) => String(id))
 
 /**
- * Every walk held what the model has: nothing skipped, nothing twice, nothing backwards, nothing torn, and no pair with
- * two payouts or none on one page.
+ * Expects every walk to agree with the model: no record skipped, repeated, out of order or incomplete, and one payout
+ * of each rep and period.
  */
 export const expectWalkedAsModelled = ({ walks, wrong }: Walked, model: Model): void => {
   expect(wrong).toEqual([])
@@ -144,7 +141,7 @@ export const expectWalkedAsModelled = ({ walks, wrong }: Walked, model: Model): 
     const walked = pages.flatMap(({ data }) => data)
     const ids = idsOf(walked)
     if (list !== 'payouts') {
-      // Nothing is ever taken off these lists: what was walked is how they begin.
+      // No record ever leaves these lists, so a walk is a prefix of the list.
       expect(ids).toEqual(idsOf(view?.[list] ?? []).slice(0, ids.length))
       if (list === 'payroll_files') expect(walked).toEqual(view?.payroll_files.slice(0, ids.length))
       continue

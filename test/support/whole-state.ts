@@ -1,8 +1,4 @@
-/**
- * Everything that lies in Elasticsearch for every organization, beside what the model has: content, what was replaced
- * by what, and the documents that nobody reads but the projector. Read as it is stored, without the projector or the
- * API.
- */
+/** Compares every stored document with the model, also those that only the projector reads. */
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Model } from './model.ts'
 import { allStored, indexNamed, type Stored } from './stored.ts'
@@ -11,7 +7,7 @@ const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'cha
 type StoredKind = (typeof kinds)[number]
 type Of = Readonly<Record<StoredKind, readonly Stored[]>>
 
-/** Lines of text, one for each thing that must be so. */
+/** Both sides as lines of text, one per fact. */
 export type WholeState = { readonly stored: ReadonlySet<string>; readonly modelled: ReadonlySet<string> }
 
 export const readWholeState = async (prefix: string, model: Model): Promise<WholeState> => {
@@ -51,7 +47,7 @@ type Served = Readonly<
   >
 >
 
-/** What clients can read, each with its place in the order of its list. */
+/** Everything that clients can read, each record with its place in its list. */
 const served = ({ reps, periods, everyPayout, statements, payroll_files }: Served): string[] =>
   Object.entries({ reps, periods, everyPayout, statements, payroll_files }).flatMap(([what, items]) =>
     items.map((item, place) => `${what} ${place} ${text(item)}`),
@@ -77,7 +73,7 @@ const storedView = (of: Of): Served => {
   }
 }
 
-/** What stands beside the bodies, by the id of each document. */
+/** The fields beside the bodies, by document id. */
 const kept = (of: Of): string[] => [
   ...of.payouts.map(({ id, version, source: { body: _, hash: __, at: ___, body_bytes: ____, ...rest } }) =>
     line('payout', id, { version, ...rest }),
@@ -98,7 +94,7 @@ const kept = (of: Of): string[] => [
     .map(({ id, source }) => line('bytes', id, { bytes: source.body_bytes })),
 ]
 
-/** The same, worked out from the bodies and the offsets alone. */
+/** The expected fields, derived from the bodies and the offsets only. */
 const keptAsItMustBe = (org: string, of: Of): string[] => {
   const payouts = inOrder(of.payouts)
   const payroll = inOrder(of.payroll_files)
@@ -157,7 +153,7 @@ const versionsAsTheyMustBe = (org: string, kind: 'reps' | 'periods', documents: 
 
 const inOrder = (documents: readonly Stored[]): Stored[] =>
   documents.toSorted((a, b) => Number(a.source.seq) - Number(b.source.seq))
-/** Of reps or periods: what is listed has an offset, and what tells of all versions has none. */
+/** Documents of versions have an offset; the head, which lists all versions, has none. */
 const versionsOf = (documents: readonly Stored[]): Stored[] =>
   inOrder(documents.filter(({ source }) => 'seq' in source))
 const headsOf = (documents: readonly Stored[]): Stored[] => documents.filter(({ source }) => !('seq' in source))
@@ -165,7 +161,7 @@ const headsOf = (documents: readonly Stored[]): Stored[] => documents.filter(({ 
 const body = (source: Stored['source']): Record<string, unknown> => source.body as Record<string, unknown>
 const line = (what: string, id: string, values: object): string => `${what} ${id} ${text(values)}`
 
-/** JSON whose members are in the order of their names. */
+/** Returns JSON with sorted field names. */
 const text = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

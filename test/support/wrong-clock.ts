@@ -1,4 +1,4 @@
-/** Preloaded by a process of ours: its clock is wrong by the milliseconds that a file says, as of when it says so. */
+/** Preloaded into a process: shifts its clock by the milliseconds in a file, which a test may change at any time. */
 import { readFileSync } from 'node:fs'
 
 const right = Date.now

@@ -1,5 +1,5 @@
-// A plain pipe to compare with, not to copy: franz-go and esutil, as most would write it. One document an event, nothing
-// decided. What Elasticsearch refuses is dropped, and the offset committed past it.
+// A plain pipe for comparison, not to copy: franz-go and esutil. One document for each event, no decisions. Documents
+// that Elasticsearch refuses are dropped, and their offsets committed.
 package main
 
 import (

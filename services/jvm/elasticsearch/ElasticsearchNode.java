@@ -24,12 +24,12 @@ public final class ElasticsearchNode {
         Node node = assemble(home, Path.of(args[2]), settings.build());
         Runtime.getRuntime().addShutdownHook(new Thread(() -> close(node), "close"));
         node.start();
-        // Its own threads are daemons: without this one the process would end here.
+        // The threads of the node are daemons: without this line the process would end.
         Thread.currentThread().join();
     }
 
     private static Node assemble(Path home, Path config, Settings settings) throws Exception {
-        // Before anything else: other classes ask for their loggers as they are loaded.
+        // Must be first: other classes get their loggers while they are loaded.
         LogConfigurator.configureESLogging();
         LogConfigurator.registerErrorListener();
         Environment environment = InternalSettingsPreparer.prepareEnvironment(settings, Map.of(), config, () -> "node");

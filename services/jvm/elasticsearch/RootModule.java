@@ -19,7 +19,7 @@ import org.elasticsearch.rest.RestResponse;
 import org.elasticsearch.rest.RestStatus;
 import org.elasticsearch.xcontent.XContentBuilder;
 
-/** Answers GET / and HEAD /, which clients ask first: the stock module for it is not published as a package. */
+/** Answers GET / and HEAD /, the first requests of clients. The stock module for them is not published as a package. */
 public final class RootModule extends Plugin implements ActionPlugin {
     private volatile ClusterService cluster;
 

@@ -1,9 +1,9 @@
 import kafka.Kafka;
 import kafka.tools.StorageTool;
 
-/** Formats the storage where it is new and runs one Kafka node: KafkaNode FOLDER PROPERTIES_FILE. */
+/** Formats the storage if it is new, and runs one Kafka node: KafkaNode FOLDER PROPERTIES_FILE. */
 public final class KafkaNode {
-    /** Any 16 bytes in base64url, but not beginning with '-', which the tool would read as an option. */
+    /** Any 16 bytes in base64url. Must not begin with '-', which the tool would read as an option. */
     private static final String CLUSTER_ID = System.getProperty("cluster.id", "Y29tbWlzc2lvbi1ub2RlMQ");
 
     public static void main(String[] args) {

@@ -3,7 +3,7 @@ import { createAdmitKey } from '../../../api/access/admit-keys.ts'
 import { createFailures } from '../../../api/access/failed-logins.ts'
 import { createSemaphore } from '../../../api/capacity/semaphore.ts'
 import { unavailable } from '../../../api/failures.ts'
-import type { KeyHolder, Keys } from '../../../api/read/api-keys.ts'
+import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
 import { endingBecause } from '../../../api/time-limits.ts'
 
 const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', mayRead: true }
@@ -12,7 +12,7 @@ const noTimer = () => () => undefined
 const turn = () => new Promise(resolve => setImmediate(resolve))
 const ADDRESS = '192.0.2.1'
 
-/** Look-ups that end when the test says so. */
+/** Key look-ups that end only when the test answers them. */
 const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } = {}) => {
   const asked: {
     key: string
@@ -21,7 +21,7 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
     fail: () => void
   }[] = []
   const valid = new Set<string>()
-  const keys: Pick<Keys, 'lookUp' | 'wasValid'> = {
+  const keys: Pick<ApiKeyCache, 'lookUp' | 'wasValid'> = {
     wasValid: key => valid.has(key),
     lookUp: (key, signal) =>
       new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
   const lane = (permits: number) => createSemaphore({ permits, queue: 1, waitMax: 1_000 }, noTimer)
   const lanes = { keyLookUps: lane(options.ordinary ?? 100), keyLookUpsExhausted: lane(options.exhausted ?? 2) }
   const failures = createFailures(() => 0, options.tries ?? 3)
-  const admit = createAdmitKey(keys as Keys, failures, lanes, noTimer)
+  const admit = createAdmitKey(keys as ApiKeyCache, failures, lanes, noTimer)
   const ask = (key: string, { address = ADDRESS, signal = never } = {}) => admit(key, address, signal)
   const answerAll = async (answer: KeyHolder | 'unknown') => {
     for (const one of asked.splice(0)) one.answer(answer)
@@ -40,8 +40,8 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
   return { asked, valid, lanes, ask, answerAll }
 }
 
-describe('a key that is not remembered', () => {
-  test('is counted before it is looked up: keys that are tried at once are not all looked up', async () => {
+describe('a key that is not cached', () => {
+  test('counts as a failed login before its look-up: of 100 keys tried at once, only a few are looked up', async () => {
     const { asked, lanes, ask } = rig({ tries: 3, exhausted: 2 })
     const answers = Array.from({ length: 100 }, (_, n) => ask(`key${n}`))
     await turn()
@@ -56,7 +56,7 @@ describe('a key that is not remembered', () => {
     expect(refused.length).toBe(94)
   })
 
-  test('is looked up, and answered, also where its address has no try left', async () => {
+  test('is looked up and answered even if its address has no login attempt left', async () => {
     const { ask, answerAll } = rig({ tries: 1 })
     const wrong = ask('wrong')
     await turn()
@@ -68,7 +68,7 @@ describe('a key that is not remembered', () => {
     expect(await good).toBe(holder)
   })
 
-  test('counts nothing where it is one, or could not be looked up', async () => {
+  test('does not count as a failed login if it is valid or its look-up failed', async () => {
     const { asked, lanes, ask, answerAll } = rig({ tries: 1 })
     for (const key of ['a', 'b']) {
       const good = ask(key)
@@ -86,7 +86,7 @@ describe('a key that is not remembered', () => {
     expect([lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([1, 0])
   })
 
-  test('that was valid here before needs no lane', async () => {
+  test('that was valid in this process before needs no permit for its look-up', async () => {
     const { asked, valid, lanes, ask } = rig({ tries: 0, exhausted: 0 })
     valid.add('known')
     void ask('known')
@@ -94,7 +94,7 @@ describe('a key that is not remembered', () => {
     expect([asked.length, lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([1, 0, 0])
   })
 
-  test('is looked up once for all who carry it at the same time', async () => {
+  test('is looked up once for all requests that carry it at the same time', async () => {
     const { asked, ask, answerAll } = rig({ tries: 1 })
     const answers = Array.from({ length: 100 }, () => ask('busy'))
     await turn()
@@ -106,7 +106,7 @@ describe('a key that is not remembered', () => {
     expect(asked.length).toBe(1)
   })
 
-  test('is counted although its client hangs up: its look-up goes on', async () => {
+  test('still counts as a failed login if its client hangs up: the look-up continues', async () => {
     const { asked, lanes, ask, answerAll } = rig({ tries: 1 })
     const gone = new AbortController()
     const left = ask('wrong', { signal: gone.signal })
@@ -120,7 +120,7 @@ describe('a key that is not remembered', () => {
     expect([lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([0, 1])
   })
 
-  test('is answered 503, and counted by nobody, where too many clients come with new keys', async () => {
+  test('gets a 503 and counts for no address if too many clients send new keys', async () => {
     const { ask } = rig({ tries: 100, ordinary: 1 })
     const [, , third] = ['a', 'b', 'c'].map(key => ask(key))
     await expect(third).rejects.toMatchObject({ code: 'unavailable', because: 'key_look_ups' })

@@ -4,7 +4,7 @@ import { ADDRESSES_REMEMBERED, FAILURES_WINDOW_SECONDS } from '../../../api/limi
 
 const WINDOW = FAILURES_WINDOW_SECONDS * 1_000
 
-test('an address may try so many keys that are none in a window, and then again in the next', () => {
+test('limits the failed logins of an address per window, and starts again in the next window', () => {
   let time = 5
   const { reserve } = createFailures(() => time, 3)
   for (let count = 0; count < 3; count++) {
@@ -13,14 +13,14 @@ test('an address may try so many keys that are none in a window, and then again 
   }
   expect(reserve('192.0.2.1')).toBeUndefined()
   expect(reserve('192.0.2.2')).toBeDefined()
-  // More of them do not make it longer.
+  // More failures do not extend the window.
   time = 5 + WINDOW - 1
   expect(reserve('192.0.2.1')).toBeUndefined()
   time += 1
   expect(reserve('192.0.2.1')).toBeDefined()
 })
 
-test('a try is counted when it begins, and taken back once where it was no failure', () => {
+test('counts a login as failed when it begins, and takes that back once if the login succeeds', () => {
   const { reserve } = createFailures(() => 0, 2)
   const [first, second] = [reserve('192.0.2.1'), reserve('192.0.2.1')]
   expect([first, second, reserve('192.0.2.1')]).toEqual([expect.any(Function), expect.any(Function), undefined])
@@ -29,7 +29,7 @@ test('a try is counted when it begins, and taken back once where it was no failu
   expect([reserve('192.0.2.1'), reserve('192.0.2.1')]).toEqual([expect.any(Function), undefined])
 })
 
-test('a try of a window that has ended gives nothing back in the next one', () => {
+test('a login that began in an earlier window takes nothing back in the current window', () => {
   let time = 0
   const { reserve } = createFailures(() => time, 1)
   const before = reserve('192.0.2.1')
@@ -39,7 +39,7 @@ test('a try of a window that has ended gives nothing back in the next one', () =
   expect(reserve('192.0.2.1')).toBeUndefined()
 })
 
-test('whoever comes from many addresses takes bounded memory, and those that came last are known', () => {
+test('a client with many addresses takes bounded memory: only the latest addresses are remembered', () => {
   const { reserve } = createFailures(() => 0, 1)
   const addressOf = (place: number) => `10.${place >> 16}.${(place >> 8) & 255}.${place & 255}`
   for (let place = 0; place < 2 * ADDRESSES_REMEMBERED; place++) reserve(addressOf(place))

@@ -1,10 +1,10 @@
-/** The status page as text; how it looks is seen in a browser (test/flow/admin-pages.test.ts). */
+/** The status page as text. test/flow/admin-pages.test.ts shows it in a browser. */
 import { expect, test } from 'vitest'
 import { statusPage } from '../../../api/admin/status-page.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 2, rules: 1 }
 
-test('a partition of which nothing was published yet has neither an instant nor an age', () => {
+test('a partition with nothing published shows neither an instant nor an age', () => {
   const partitions = [
     { publishedTo: 12, time: Date.UTC(2026, 1, 3, 4, 5, 6, 7), takenBack: 0 },
     { publishedTo: 0, time: 0, takenBack: 0 },
@@ -14,12 +14,12 @@ test('a partition of which nothing was published yet has neither an instant nor 
   expect(page).toContain('<td>1</td><td>0</td><td>nothing yet</td><td></td>')
 })
 
-test('a projector whose clock is ahead makes no age below nothing', () => {
+test('an age is never negative, even if the clock of the projector is ahead', () => {
   const partitions = [{ publishedTo: 1, time: 2_000, takenBack: 0 }]
   expect(statusPage({ notReady: [], positions: { generation, partitions } }, 1_000)).toContain('<td>0.0 s</td>')
 })
 
-test('whatever a reason or a generation is called, it is text on the page', () => {
+test('reasons and names of generations are escaped: they are text on the page', () => {
   const named = { ...generation, name: '<b>' }
   const page = statusPage({ notReady: ['<script>', '"&'], positions: { generation: named, partitions: [] } }, 0)
   expect(page).toContain('not ready: &#60;script&#62;, &#34;&#38;')

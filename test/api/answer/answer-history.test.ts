@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { unitsOf } from '../../../api/access/limit-rate.ts'
 import { answerHistory } from '../../../api/answer/answer-changes.ts'
 import { sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
-import type { Context } from '../../../api/http/request.ts'
+import type { RequestContext } from '../../../api/http/request.ts'
 import { usualPace } from '../../../api/pace.ts'
 import { PAGE_BYTES_MAX, RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
 import { payoutBodies } from '../../support/bodies.ts'
@@ -16,7 +16,7 @@ const position = {
 }
 const pace = usualPace(new AbortController().signal)
 
-/** So many payouts of one chain, with all lines changed each time. */
+/** A chain of payouts. Each payout changes all lines of the one before. */
 const chain = (payouts: number, lines: number) =>
   Array.from({ length: payouts }, (_, place) => {
     const all = Array.from({ length: lines }, (_, n) => ({
@@ -31,7 +31,12 @@ const chain = (payouts: number, lines: number) =>
 const historyOf = async (payouts: number, lines: number) => {
   const hits = sliceSearch(searchAnswer('i', chain(payouts, lines)), ['i'], 'org_a')
   const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
-  await answerHistory(ctx as unknown as Context, { position, hits, hasMore: false, before: undefined }, undefined, pace)
+  await answerHistory(
+    ctx as unknown as RequestContext,
+    { position, hits, hasMore: false, before: undefined },
+    undefined,
+    pace,
+  )
   return {
     bytes: ctx.body.length,
     page: JSON.parse(ctx.body.toString()) as { data: { id: string }[]; has_more: boolean; next_cursor: string },
@@ -39,12 +44,12 @@ const historyOf = async (payouts: number, lines: number) => {
 }
 
 describe('a page of history', () => {
-  test('ends with its last payout where all fit', async () => {
+  test('ends with the last payout of the chain if all fit', async () => {
     const { page } = await historyOf(5, 10)
     expect([page.data.length, page.has_more, page.next_cursor]).toEqual([5, false, 'payout_4'])
   })
 
-  test('ends early, with more to come, where its differences are large: it has no more bytes than any page', async () => {
+  test('ends early, and says that more follows, if its differences would exceed the bytes of a page', async () => {
     const { bytes, page } = await historyOf(30, 1_000)
     expect(bytes).toBeLessThan(PAGE_BYTES_MAX + 1_000)
     expect(page.data.length).toBeGreaterThan(3)
@@ -52,7 +57,7 @@ describe('a page of history', () => {
   })
 })
 
-test('an answer costs one unit, and one more for each further unit of bytes that was begun', () => {
+test('an answer costs one unit, plus one unit for each further RATE_UNIT_BYTES that it begins', () => {
   const bytes = [0, 1, RATE_UNIT_BYTES, RATE_UNIT_BYTES + 1, PAGE_BYTES_MAX]
   expect(bytes.map(unitsOf)).toEqual([1, 1, 1, 2, 16])
 })

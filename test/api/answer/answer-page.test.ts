@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { answerList, isNotModified } from '../../../api/answer/answer-page.ts'
 import { sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
-import type { Context } from '../../../api/http/request.ts'
+import type { RequestContext } from '../../../api/http/request.ts'
 import { recordText, searchAnswer } from '../answers.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 
-/** The bytes that a list is answered with, of records that came in so many answers of Elasticsearch. */
+/** The bytes of a list answer, for records that came in the given number of Elasticsearch responses. */
 const answered = (bodies: readonly string[], answers: number): string => {
   const records = bodies.map((body, place) => ({ id: `org_a:payout_${place}`, text: recordText(place, body), place }))
   const size = Math.ceil(records.length / answers) || 1
   const pieces = Array.from({ length: answers }, (_, piece) => records.slice(piece * size, (piece + 1) * size))
   const hits = pieces.flatMap(piece => sliceSearch(searchAnswer('i', piece), ['i'], 'org_a'))
   const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
-  answerList(ctx as unknown as Context, 'payouts', { position, hits, hasMore: false }, undefined)
+  answerList(ctx as unknown as RequestContext, 'payouts', { position, hits, hasMore: false }, undefined)
   return ctx.body.toString()
 }
 
@@ -28,7 +28,7 @@ describe('the bytes of a page', () => {
     [5, 5],
     [200, 1],
     [200, 3],
-  ])('of %i records that came in %i answers are the bodies, whole and in order', (count, answers) => {
+  ])('of %i records from %i responses are the stored bodies, complete and in order', (count, answers) => {
     const page = Array.from({ length: count }, (_, n) => bodies[n % bodies.length] ?? '')
     const data = page.map(body => `${body.slice(0, -1)},"superseded_by_id":null}`).join()
     const cursor = count === 0 ? '' : `payout_${count - 1}`
@@ -38,13 +38,16 @@ describe('the bytes of a page', () => {
 
 describe('If-None-Match', () => {
   test.each(['"a"', '*', ' * ', 'W/"a"', '"b", "a"', '"b","a"', '"b" , W/"a"', '"x, y", "a"'])(
-    '%s names "a"',
+    '%s matches "a"',
     header => {
       expect(isNotModified(header, '"a"')).toBe(true)
     },
   )
 
-  test.each(['', '"b"', 'a', '"A"', '"a', '"*"', '"aa"', '*, "b"', 'W/"b"', '"b", "c"'])('%s does not', header => {
-    expect(isNotModified(header, '"a"')).toBe(false)
-  })
+  test.each(['', '"b"', 'a', '"A"', '"a', '"*"', '"aa"', '*, "b"', 'W/"b"', '"b", "c"'])(
+    '%s does not match "a"',
+    header => {
+      expect(isNotModified(header, '"a"')).toBe(false)
+    },
+  )
 })

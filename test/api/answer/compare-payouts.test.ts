@@ -11,7 +11,7 @@ const never = new AbortController().signal
 type Line = { id: string; category: 'earned'; description: string; amount: string; deal_id: string | null }
 type Payout = { net_amount: string; earned_amount: string; currency: string; supersedes_id: null; line_items: Line[] }
 
-/** As it lies in an answer, with other bytes around it. */
+/** A payout as a slice of a response, with other bytes around it. */
 const cutOf = (payout: Payout): DocumentSlice => {
   const body = Buffer.from(JSON.stringify({ id: 'payout_1', ...payout }))
   const before = Buffer.from(',"line_items":[')
@@ -25,7 +25,7 @@ const compared = async (before: Payout, after: Payout, pace = free): Promise<str
   return (await joinParts(parts, pace)).toString()
 }
 
-/** Texts that look like what lies between lines. */
+/** Texts that look like the bytes between two lines. */
 const hostile = fc.constantFrom(
   '},{"id":"line_1"',
   '},{',
@@ -52,8 +52,8 @@ const payout: fc.Arbitrary<Payout> = fc.record({
   line_items: fc.uniqueArray(line, { selector: ({ id }) => id, maxLength: 7 }),
 })
 
-describe('two payouts that are compared as bytes', () => {
-  test('differ as they do when they are compared as values, to the letter', async () => {
+describe('two payouts compared as bytes', () => {
+  test('have exactly the difference that a comparison of their values gives', async () => {
     await fc.assert(
       fc.asyncProperty(payout, payout, async (before, after) => {
         expect(await compared(before, after)).toBe(JSON.stringify(differenceBetween(before, after)))
@@ -62,7 +62,7 @@ describe('two payouts that are compared as bytes', () => {
     )
   })
 
-  test('of the largest size are compared in slices, none of which has more lines or bytes than it may', async () => {
+  test('of the largest size are compared in slices, each within its limits of lines and bytes', async () => {
     const lines = (amount: string): Line[] =>
       Array.from({ length: 10_000 }, (_, n) => ({
         id: `line_${n}`,
@@ -95,7 +95,7 @@ describe('two payouts that are compared as bytes', () => {
     }
     const text = await compared(large('1'), large('2'), counted)
     expect(JSON.parse(text).line_items_changed.length).toBe(10_000)
-    // One step more than is due: a line, or a copy of 256 KiB.
+    // A slice can exceed its limit of bytes by its last step: a copy of 256 KiB.
     for (const { items, bytes } of slices) {
       expect(items).toBeLessThanOrEqual(SLICE.items)
       expect(bytes).toBeLessThanOrEqual(SLICE.bytes + 256 * 1024)
@@ -103,7 +103,7 @@ describe('two payouts that are compared as bytes', () => {
     expect(turns).toBeGreaterThan(40)
   })
 
-  test('are compared no further once their request is over', async () => {
+  test('are compared no further once their request has ended', async () => {
     const over = new AbortController()
     const pace = createPace({ items: 1, bytes: 1 }, async () => over.abort(endingBecause('client_gone')))(over.signal)
     const one: Payout = {
@@ -121,7 +121,7 @@ describe('two payouts that are compared as bytes', () => {
     '{"id":"payout_1","line_items":[',
     '{"id":"payout_1","line_items":[1]}',
     '{"id":1,,"line_items":[]}',
-  ])('are unavailable where one is stored in another form: %s', async text => {
+  ])('are unavailable if one is stored in another form: %s', async text => {
     const bytes = Buffer.from(text)
     const cut = { bytes, start: 0, headerEnd: 0, bodyStart: 0, bodyEnd: bytes.length, end: bytes.length }
     await expect(readPayout(cut, free)).rejects.toMatchObject({ because: 'elasticsearch_malformed_record' })

@@ -1,4 +1,4 @@
-/** How an answer leaves, on real connections of this machine. */
+/** Delivers answers over real local connections. */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import Koa from 'koa'
@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { deliverAnswer, deliveryTime } from '../../../api/answer/deliver-answer.ts'
 import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
 import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
-import type { State } from '../../../api/http/request.ts'
+import type { RequestState } from '../../../api/http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../../api/limits.ts'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
@@ -29,7 +29,7 @@ const connected = (scope: Scope, port: number, bytes: string): Socket => {
 }
 const request = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
-/** Answers with so many bytes that no buffer of the kernel takes them. */
+/** More bytes than the socket buffers of the kernel can take. */
 const LARGE = 32 * 1024 * 1024
 
 const serving = async (scope: Scope, body: () => Buffer) => {
@@ -43,7 +43,7 @@ const serving = async (scope: Scope, body: () => Buffer) => {
       timer.cancelled = true
     }
   }
-  const app = new Koa<State>()
+  const app = new Koa<RequestState>()
   app.silent = true
   app.use(async (ctx, next) => {
     if (ctx.get('X-Last')) ctx.set('Connection', 'close')
@@ -58,7 +58,7 @@ const serving = async (scope: Scope, body: () => Buffer) => {
 }
 
 describe('an answer', () => {
-  test('is held until the client has it', async scope => {
+  test('holds its bytes until the client has received them', async scope => {
     const { port, budget, timers } = await serving(scope, () => Buffer.alloc(LARGE))
     const socket = connected(scope, port, request('/'))
     socket.pause()
@@ -68,7 +68,7 @@ describe('an answer', () => {
     expect(timers.map(({ cancelled }) => cancelled)).toEqual([true])
   })
 
-  test('is held no longer once the client has gone', async scope => {
+  test('releases its bytes when the client disconnects', async scope => {
     const { port, budget } = await serving(scope, () => Buffer.alloc(LARGE))
     const socket = connected(scope, port, request('/'))
     socket.pause()
@@ -77,7 +77,7 @@ describe('an answer', () => {
     await eventually(() => expect(budget.held()).toBe(0))
   })
 
-  test('of a client that reads too slowly is cut off, and is held no longer', async scope => {
+  test('is cut off, and releases its bytes, if the client reads too slowly', async scope => {
     const { port, budget, timers, cutOff } = await serving(scope, () => Buffer.alloc(LARGE))
     const socket = connected(scope, port, request('/'))
     socket.pause()
@@ -87,23 +87,23 @@ describe('an answer', () => {
     expect(cutOff()).toBe(1)
   })
 
-  test('that is a small part of a large buffer does not keep the buffer', async scope => {
+  test('that is a small part of a large buffer is copied, and holds only its own bytes', async scope => {
     const { port, budget } = await serving(scope, () => Buffer.alloc(4 * LARGE).subarray(0, LARGE))
     const socket = connected(scope, port, request('/'))
     socket.pause()
     await eventually(() => expect(budget.held()).toBe(LARGE))
   })
 
-  test('to HEAD holds nothing', async scope => {
+  test('to a HEAD request holds no bytes', async scope => {
     const { port, budget, timers } = await serving(scope, () => Buffer.alloc(LARGE))
     const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'HEAD' })
     expect(answer.headers.get('content-length')).toBe(String(LARGE))
     expect([budget.held(), timers]).toEqual([0, []])
   })
 
-  test('that can no longer be sent is held until the connection is gone, and no longer', async scope => {
+  test('that cannot be sent any more holds its bytes until the connection closes', async scope => {
     const { port, budget, timers } = await serving(scope, () => Buffer.alloc(LARGE))
-    // Behind the first one the connection ends; CONNECT takes Node's own listeners off it.
+    // The first answer ends the connection. CONNECT removes Node's own listeners from the socket.
     const last = 'GET /1 HTTP/1.1\r\nHost: a\r\nX-Last: 1\r\n\r\n'
     const socket = connected(scope, port, `${last}${request('/2')}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`)
     socket.resume()
@@ -112,8 +112,8 @@ describe('an answer', () => {
     expect(timers.every(({ cancelled }) => cancelled)).toBe(true)
   })
 
-  test('of an ordinary size may take half a minute, and the largest page three', () => {
-    // 200 payouts on a line of 16 KiB/s.
+  test('of ordinary size may take half a minute, and the largest page three minutes', () => {
+    // 200 payouts over a line with 16 KiB/s.
     expect(deliveryTime(400_000)).toBeGreaterThan((400_000 / 16_384) * 1_000)
     expect(deliveryTime(0)).toBe(DELIVERY_TIME_MIN)
     expect(deliveryTime(PAGE_BYTES_MAX)).toBe(DELIVERY_TIME_MIN + (PAGE_BYTES_MAX / DELIVERY_RATE_MIN) * 1_000)
@@ -121,8 +121,8 @@ describe('an answer', () => {
   })
 })
 
-describe('requests that a connection sends ahead', () => {
-  /** Answers each request when it is told to. */
+describe('pipelined requests on one connection', () => {
+  /** Answers the next request only when the test says so. */
   const answeringWhenTold = async (scope: Scope) => {
     const begun: string[] = []
     const waiting: (() => void)[] = []
@@ -150,19 +150,19 @@ describe('requests that a connection sends ahead', () => {
     await eventually(() => expect([...text.matchAll(/answer to (\S+)/g)].map(([, path]) => path)).toEqual(paths))
   })
 
-  test('do not begin after the connection has gone', async scope => {
+  test('do not begin after the connection has closed', async scope => {
     const { port, begun } = await answeringWhenTold(scope)
     const socket = connected(scope, port, request('/1') + request('/2') + request('/3'))
     await eventually(() => expect(begun).toEqual(['/1']))
     socket.destroy()
-    // A request that comes later has been answered: what was to begin has begun.
+    // A later request has begun, so each earlier request that could begin has begun.
     const next = connected(scope, port, request('/4'))
     await eventually(() => expect(begun).toContain('/4'))
     next.destroy()
     expect(begun).toEqual(['/1', '/4'])
   })
 
-  test('do not begin behind an answer that ended the connection', async scope => {
+  test('do not begin after an answer that closes the connection', async scope => {
     const begun: string[] = []
     const port = await listening(
       scope,
@@ -179,13 +179,13 @@ describe('requests that a connection sends ahead', () => {
     expect(begun).toEqual(['/1'])
   })
 
-  test('are not read without end', async scope => {
+  test('are limited in number: with too many, the server closes the connection', async scope => {
     const { port } = await answeringWhenTold(scope)
     const socket = connected(scope, port, request('/').repeat(REQUESTS_AHEAD_MAX + 2))
     await new Promise(resolve => socket.on('close', resolve))
   })
 
-  test('keep the connection for later ones', async scope => {
+  test('leave the connection usable for later requests', async scope => {
     const { port, begun, answerNext } = await answeringWhenTold(scope)
     const socket = connected(scope, port, request('/1') + request('/2'))
     socket.resume()

@@ -7,7 +7,7 @@ import {
   REFUSALS_LOGGED_SECONDS,
 } from '../../../api/limits.ts'
 
-test('a flood of one address gets a few lines in a window; the next one says how many got none', () => {
+test('a flood from one address logs a few lines per window; the next window starts with the number of dropped lines', () => {
   let time = 0
   const admit = createRefusalLog(() => time)
   const flood = Array.from({ length: 1_000 }, () => admit('192.0.2.1'))
@@ -17,7 +17,7 @@ test('a flood of one address gets a few lines in a window; the next one says how
   expect([admit('192.0.2.1'), admit('192.0.2.1')]).toEqual([{ unlogged: 1_000 - REFUSALS_LOGGED }, { unlogged: 0 }])
 })
 
-test('a flood from very many addresses gets a bounded number of lines', () => {
+test('a flood from very many addresses logs a bounded number of lines', () => {
   const admit = createRefusalLog(() => 0)
   const addresses = Array.from(
     { length: 2 * ADDRESSES_REMEMBERED },

@@ -18,7 +18,7 @@ const given = () => {
 }
 const keyOf = (org: number, id = 1) => ({ org: `org_${org}`, id: `key_${id}` })
 
-/** Takes bytes for keys of organizations of their own until the process has no more for large answers. */
+/** Reserves bytes for keys of many organizations, until large answers get no more. */
 const fill = (budget: AnswerBudget): void => {
   for (let left = ANSWERS_HELD_MAX - SMALL_ANSWERS_RESERVE, org = 100; left > 0; org++) {
     const bytes = Math.min(left, ANSWERS_HELD_OF_KEY)
@@ -28,7 +28,7 @@ const fill = (budget: AnswerBudget): void => {
 }
 
 describe('the budget of answer bytes', () => {
-  test('does not count what the large answer that is being made has read itself against its key, but against its organization', () => {
+  test('counts bytes read for the large answer in the making against its organization, but not against its key', () => {
     const { budget, refused } = given()
     const making = budget.open(keyOf(1), () => true)
     making.add(ANSWERS_HELD_OF_KEY)
@@ -41,7 +41,7 @@ describe('the budget of answer bytes', () => {
     expect(refused).toEqual(['key'])
   })
 
-  test('refuses a key what is beyond its share, and another key of the organization not yet', () => {
+  test('refuses a key bytes beyond its share; another key of the organization still gets some', () => {
     const { budget, refused } = given()
     const first = budget.open(keyOf(1))
     first.add(ANSWERS_HELD_OF_KEY)
@@ -54,7 +54,7 @@ describe('the budget of answer bytes', () => {
     budget.open(keyOf(1)).add(1)
   })
 
-  test('refuses large answers once the process holds many, and small ones only where nothing is left', () => {
+  test('refuses large answers if the process holds many bytes, and small ones only if no byte is left', () => {
     const { budget, refused } = given()
     fill(budget)
     expect(() => budget.open(keyOf(1)).add(SMALL_ANSWER_BYTES + 1)).toThrow('cannot be read')
@@ -64,7 +64,7 @@ describe('the budget of answer bytes', () => {
     expect(refused).toEqual(['process', 'process'])
   })
 
-  test('an answer that grows stops being small', () => {
+  test('treats an answer that grows as large', () => {
     const { budget } = given()
     fill(budget)
     const answer = budget.open(keyOf(1))
@@ -72,7 +72,7 @@ describe('the budget of answer bytes', () => {
     expect(() => answer.add(1)).toThrow('cannot be read')
   })
 
-  test('gives back what was reserved and did not come, and everything once it is closed, once', () => {
+  test('gives back reserved bytes that did not come, and on close all bytes, once', () => {
     const { budget } = given()
     const answer = budget.open(keyOf(1))
     answer.add(5_000)
@@ -85,14 +85,14 @@ describe('the budget of answer bytes', () => {
     expect(budget.held()).toBe(0)
   })
 
-  test('tells when the process begins to hold much and when it no longer does', () => {
+  test('tells when the process starts and stops holding many bytes', () => {
     const { budget, much } = given()
     const answer = budget.open(keyOf(1))
     for (const bytes of [MUCH_IS_HELD, MUCH_IS_HELD + 1, MUCH_IS_HELD + 9, MUCH_IS_HELD]) answer.settle(bytes)
     expect(much).toEqual([true, false])
   })
 
-  test('never holds more than it may, whatever is taken and given back, and holds nothing in the end', () => {
+  test('never exceeds its limit, and is empty in the end, in any order of reservations', () => {
     const seed = seedOfRun()
     const random = createRandom(seed)
     const { budget, much } = given()

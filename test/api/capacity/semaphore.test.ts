@@ -6,7 +6,7 @@ import { endingBecause } from '../../../api/time-limits.ts'
 const never = new AbortController().signal
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
-/** Timers that ring when the test says so. */
+/** Timers that run only when the test says so. */
 const rig = () => {
   const timers = new Set<() => void>()
   const later = (_: number, run: () => void) => {
@@ -21,7 +21,7 @@ const rig = () => {
 const limits = { permits: 2, queue: 2, waitMax: 100 }
 
 describe('a semaphore', () => {
-  test('gives as many permits as it has, lets a few wait in line, and refuses the next at once', async () => {
+  test('gives out its permits, lets a few requests wait in order, and refuses the next at once', async () => {
     const { later } = rig()
     const { acquire, tryAcquire, held, waiting } = createSemaphore(limits, later)
     const [first, second] = [await acquire(never), await acquire(never)]
@@ -35,7 +35,7 @@ describe('a semaphore', () => {
     expect([order, held(), waiting()]).toEqual([['third', 'fourth'], 2, 0])
   })
 
-  test('takes a permit back once, however often it is given back', async () => {
+  test('takes a permit back only once', async () => {
     const { acquire, held } = createSemaphore(limits, rig().later)
     const release = await acquire(never)
     await acquire(never)
@@ -44,7 +44,7 @@ describe('a semaphore', () => {
     expect(held()).toBe(1)
   })
 
-  test('lets nobody wait longer than it may, or than its request', async () => {
+  test('ends a wait at its time limit, or when its request ends', async () => {
     const { later, ring, timers } = rig()
     const { acquire, tryAcquire, waiting } = createSemaphore({ permits: 1, queue: 2, waitMax: 100 }, later)
     const release = await acquire(never)
@@ -60,7 +60,7 @@ describe('a semaphore', () => {
     expect(tryAcquire()).toBeTypeOf('function')
   })
 
-  test('has all of its permits again after anything that those who ask can do', async () => {
+  test('has all its permits back after any order of requests, releases, departures and timeouts', async () => {
     const step = fc.constantFrom('ask', 'release', 'leave', 'ring')
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
@@ -95,7 +95,7 @@ describe('a semaphore', () => {
 })
 
 describe('semaphores by name', () => {
-  test('are apart, and are counted together', async () => {
+  test('have permits of their own, and are counted together', async () => {
     const { acquire, tryAcquire, held, waiting } = createSemaphores(limits, rig().later)
     const [a1, a2] = [await acquire('a', never), tryAcquire('a')]
     expect([tryAcquire('a'), held()]).toEqual([undefined, 2])
@@ -109,7 +109,7 @@ describe('semaphores by name', () => {
   })
 })
 
-describe('permits of a name within those of all names', () => {
+describe('permits by name within a limit for all names', () => {
   const given = () => {
     const { later, ring } = rig()
     const all = createSemaphore({ permits: 1, queue: 2, waitMax: 100 }, later)
@@ -117,7 +117,7 @@ describe('permits of a name within those of all names', () => {
     return { all, ring, ...within(all, each) }
   }
 
-  test('need both, and give both back', async () => {
+  test('need a permit of both semaphores, and give both back', async () => {
     const { all, acquire, tryAcquire, held } = given()
     const release = tryAcquire('a')
     expect([all.held(), held(), tryAcquire('b')]).toEqual([1, 1, undefined])
@@ -132,7 +132,7 @@ describe('permits of a name within those of all names', () => {
     expect([all.held(), held()]).toEqual([0, 0])
   })
 
-  test('are taken in turns by the names, however many wait of one name', async () => {
+  test('go to the names in turn, however many requests of one name wait', async () => {
     const { acquire } = given()
     const order: string[] = []
     const take = (name: string, text: string) =>
@@ -150,7 +150,7 @@ describe('permits of a name within those of all names', () => {
     expect(order).toEqual(['a1', 'b1', 'a2', 'a3'])
   })
 
-  test('keep none where the wait for the other one was too long, or its request has ended', async () => {
+  test('are not kept if the wait for the other permit times out or its request ends', async () => {
     const { all, ring, acquire, tryAcquire, held } = given()
     const release = tryAcquire('a')
     const gone = new AbortController()

@@ -18,7 +18,7 @@ type Asked = {
   readonly fail: (error: Error) => void
 }
 
-/** The answer of Elasticsearch where the shard of one document fails. Its reason quotes braces. */
+/** A response in which the shard of one document failed. The reason of the error contains braces. */
 const spoilt = (answer: Buffer, unreadable: string | undefined): Buffer => {
   const text = answer.toString()
   const error = '"error":{"type":"no_shard_available_action_exception","reason":"\\"}{\\" }"}'
@@ -27,9 +27,9 @@ const spoilt = (answer: Buffer, unreadable: string | undefined): Buffer => {
   )
 }
 
-/** Multi-gets that are answered when the test says so, and a timer that rings when it says so. */
+/** Multi-gets that the test answers, and a timer that the test fires. */
 const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBuffer } = {}) => {
-  /** The bytes in memory that can be resized, as a long answer of Elasticsearch has; the first answer as it is. */
+  /** Moves a response into a resizable buffer, as a long response has. Leaves the first response where it is. */
   const moved = (bytes: Buffer): Buffer => {
     if (inMemory === undefined || asked.length < 2) return bytes
     inMemory.resize(bytes.length)
@@ -51,7 +51,7 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
       }
     },
   )
-  /** The ids of what came for these. */
+  /** The ids of the documents found, with `-` for a missing one. */
   const ask = async (ids: string, signal = new AbortController().signal): Promise<string> => {
     const found = sliceMultiGet(await multiGet(names(ids), signal), names(ids))
     return found.map(cut => (cut ? (smallDocument(cut) as { id: string }).id : '-')).join('')
@@ -61,7 +61,7 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 describe('multi-gets of several requests', () => {
-  test('free the answer that they share, and keep their own parts of it', async () => {
+  test('free the shared response, and keep their own parts of it', async () => {
     const shared = new ArrayBuffer(0, { maxByteLength: 10_000 })
     const { multiGet, asked, ids } = rig({ inMemory: shared })
     const answers = ['a', 'b', 'c'].map(id => multiGet(names(id), new AbortController().signal))
@@ -74,7 +74,7 @@ describe('multi-gets of several requests', () => {
     expect(shared.byteLength).toBe(0)
   })
 
-  test('go at once while none is under way', async () => {
+  test('start at once if none is in flight', async () => {
     const { asked, ask, ids } = rig()
     const first = ask('ab')
     expect(ids()).toEqual(['ab'])
@@ -82,19 +82,19 @@ describe('multi-gets of several requests', () => {
     expect(await first).toBe('ab')
   })
 
-  test('wait for the one under way, go together, and are answered each with its own', async () => {
+  test('wait for the one in flight, go together, and get their own documents each', async () => {
     const { asked, ask, ids } = rig()
     const answers = ['ab', 'abc', 'abd', 'x', 'db'].map(one => ask(one))
     expect(ids()).toEqual(['ab'])
     asked[0]?.answer()
     await turn()
-    // What is asked for again, in another order, is read again: `b` behind `d`.
+    // Requests share an id only in the same order: `b` after `d` is read again.
     expect(ids()).toEqual(['ab', 'abcdxb'])
     asked[1]?.answer()
     expect(await Promise.all(answers)).toEqual(['ab', 'abc', 'abd', '-', 'db'])
   })
 
-  test('wait no longer than they may', async () => {
+  test('wait no longer than their limit', async () => {
     const { asked, ask, ring, ids } = rig()
     const slow = ask('a')
     const others = ['b', 'c'].map(one => ask(one))
@@ -106,7 +106,7 @@ describe('multi-gets of several requests', () => {
     expect(await slow).toBe('a')
   })
 
-  test('are never answered by what was asked before they came', async () => {
+  test('never get a response that was requested before they came', async () => {
     const { asked, ask, ring, ids } = rig()
     const answers = ['a', 'a'].map(one => ask(one))
     ring()
@@ -117,7 +117,7 @@ describe('multi-gets of several requests', () => {
     expect(await Promise.all(answers)).toEqual(['a', 'a', 'a'])
   })
 
-  test('are as many together as may be, and a large one goes alone', async () => {
+  test('go together up to a limit of names; a large one goes alone', async () => {
     const { asked, ask, ids } = rig()
     const large = 'abcdefgh'.repeat(GATHERED_NAMES / 4)
     const answers = ['a', 'b', large, 'c'].map(one => ask(one))
@@ -128,7 +128,7 @@ describe('multi-gets of several requests', () => {
     expect(await Promise.all(answers)).toEqual(['a', 'b', large, 'c'])
   })
 
-  test('whose request has ended are not sent again, and no failure is left without a listener', async () => {
+  test('are not sent again once their request has ended, and leave no unhandled rejection', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)
@@ -162,7 +162,7 @@ describe('multi-gets of several requests', () => {
   })
 
   test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'])(
-    'are asked again in halves, one after the other, until the one that is %s is alone',
+    'are sent again in halves, one after the other, until the one that fails with %s is alone',
     async because => {
       const { asked, ask, ids } = rig()
       const answers = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(one => ask(one)))
@@ -184,7 +184,7 @@ describe('multi-gets of several requests', () => {
     },
   )
 
-  test('are not asked again where Elasticsearch is overloaded: one refusal answers all', async () => {
+  test('are not sent again if Elasticsearch is overloaded: one refusal answers all', async () => {
     const { asked, ask, ids } = rig()
     const answers = ['a', 'b', 'c', 'd'].map(one => ask(one))
     asked[0]?.answer()
@@ -199,7 +199,7 @@ describe('multi-gets of several requests', () => {
     expect(ids()).toEqual(['a', 'bcd'])
   })
 
-  test('of which one document cannot be read are not asked again: the others have their answer', async () => {
+  test('are not sent again if one document cannot be read: the others get their answer', async () => {
     const { asked, ask, ids } = rig({ unreadable: 'c' })
     const answers = ['a', 'b', 'bc', 'd'].map(one => ask(one))
     asked[0]?.answer()
@@ -214,7 +214,7 @@ describe('multi-gets of several requests', () => {
     expect(ids()).toEqual(['a', 'bcd'])
   })
 
-  test('ask together for no more records than one answer can hold, however large they are', async () => {
+  test('together ask for no more records than one response can hold, even if the records are large', async () => {
     const { multiGet, asked } = rig()
     const record = (id: number): DocumentName => ({ index: 'r', id: `org_a:payout_${id}`, form: 'record' })
     const signal = new AbortController().signal
@@ -228,7 +228,7 @@ describe('multi-gets of several requests', () => {
     await Promise.all(answers)
   })
 
-  test('fail together where Elasticsearch is away', async () => {
+  test('fail together if Elasticsearch is unreachable', async () => {
     const { asked, ask, ids } = rig()
     const answers = ['a', 'b', 'c'].map(one => ask(one))
     asked[0]?.answer()
@@ -239,7 +239,7 @@ describe('multi-gets of several requests', () => {
     expect(ids()).toEqual(['a', 'bc'])
   })
 
-  test('of a request that ends is left at once; what others ask goes on until all have ended', async () => {
+  test('release a request that ends at once; the shared read continues until all its requests have ended', async () => {
     const { asked, ask } = rig()
     const [one, other] = [new AbortController(), new AbortController()]
     const first = ask('a')
@@ -255,7 +255,7 @@ describe('multi-gets of several requests', () => {
     expect(asked[1]?.signal.aborted).toBe(true)
   })
 
-  test('of a request that ended while it waited is not asked', async () => {
+  test('are not sent for a request that ended while it waited', async () => {
     const { asked, ask, ids } = rig()
     const gone = new AbortController()
     const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c')])

@@ -18,17 +18,17 @@ describe('the Elasticsearch client', () => {
     expect(connections.map(({ url }) => url.href)).toEqual(['http://one:9200/', 'https://two:9201/under/'])
   })
 
-  test('sends the API key, and none where none is set', () => {
+  test('sends the API key if one is set', () => {
     expect(built(['https://one:9200'], 'a2V5', undefined)[0]?.headers.authorization).toBe('ApiKey a2V5')
     expect(built(['https://one:9200'], undefined, undefined)[0]?.headers.authorization).toBeUndefined()
   })
 
-  test('trusts the certificate authority of the file', () => {
+  test('trusts the certificate authority from the file', () => {
     expect(built(['https://one:9200'], undefined, 'PEM')[0]?.tls).toMatchObject({ ca: 'PEM' })
     expect(built(['https://one:9200'], undefined, undefined)[0]?.tls?.ca).toBeUndefined()
   })
 
-  test('never tries again, and never longer than a request has, behind our back', () => {
+  test('never retries on its own, and never waits longer than a request may take', () => {
     expect(clientOptions(['http://one:9200'], undefined, undefined)).toMatchObject({
       maxRetries: 0,
       requestTimeout: 3_000,

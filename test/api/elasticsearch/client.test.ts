@@ -1,12 +1,11 @@
-/** The answers of an Elasticsearch that is not what it says. */
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createElasticsearch } from '../../../api/elasticsearch/client.ts'
+import { createSearchClient } from '../../../api/elasticsearch/client.ts'
 import { ANSWER_BYTES_MAX } from '../../../api/limits.ts'
 
 const answering = (text: string) => {
   const outcomes: string[] = []
-  const elasticsearch = createElasticsearch({
+  const elasticsearch = createSearchClient({
     transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]), meta: { connection: {} } }),
     answered: () => undefined,
     otherNodes: 0,
@@ -17,7 +16,7 @@ const answering = (text: string) => {
 }
 
 test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":{"settings":{"index":{"uuid":7}}}}'])(
-  'ids of indices that come as %j are unavailable: nothing is known of the indices',
+  'index ids that come as %j are unavailable: nothing is known about the indices',
   async text => {
     const { indexIds } = answering(text)
     await expect(indexIds()).rejects.toMatchObject({
@@ -28,7 +27,7 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
 )
 
 const searching = (parts: readonly Buffer[]) => {
-  const elasticsearch = createElasticsearch({
+  const elasticsearch = createSearchClient({
     transport: async () => ({ statusCode: 200, body: Readable.from(parts), meta: { connection: {} } }),
     answered: () => undefined,
     otherNodes: 0,
@@ -39,7 +38,7 @@ const searching = (parts: readonly Buffer[]) => {
 }
 
 test.each([0, 1, 2, 17, 48, 100])(
-  'an answer that comes in %i parts is put together whole, and keeps no more memory than its bytes',
+  'a response in %i parts is put together whole, and keeps no more memory than its bytes',
   async count => {
     const parts = Array.from({ length: count }, (_, n) => Buffer.alloc(65_536 - n, n))
     const answer = await searching(parts)
@@ -49,21 +48,21 @@ test.each([0, 1, 2, 17, 48, 100])(
   },
 )
 
-test('an answer up to ANSWER_BYTES_MAX is collected; with one byte more it is too large', async () => {
+test('a response up to ANSWER_BYTES_MAX is collected; one byte more is too large', async () => {
   const parts = Array.from({ length: ANSWER_BYTES_MAX / 1_048_576 }, () => Buffer.alloc(1_048_576))
   expect(await searching(parts)).toHaveLength(ANSWER_BYTES_MAX)
   expect(await searching([...parts, Buffer.alloc(1)])).toBe('too_large')
 })
 
-test('ids of indices are read by the names of the indices; those that are not there have none', async () => {
+test('index ids are read by index name; a missing index has no id', async () => {
   const { indexIds } = answering('{"a":{"settings":{"index":{"uuid":"x","history":{"uuid":"y"}}}}}')
   expect([...(await indexIds())]).toEqual([['a', 'x/y']])
   expect([...(await answering('{}').indexIds())]).toEqual([])
 })
 
-test('ids of indices are asked of another node where one does not know them, as often as there are others', async () => {
+test('index ids are requested from another node if a node fails, once for each other node', async () => {
   const statuses = [503, 200]
-  const elasticsearch = createElasticsearch({
+  const elasticsearch = createSearchClient({
     transport: async () => ({
       statusCode: statuses.shift() ?? 500,
       body: Readable.from([Buffer.from('{}')]),

@@ -18,7 +18,6 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
   const budget = createAnswerBudget({ refused: () => undefined })
   const holdings = createHoldings()
   const turns = createSemaphores({ ...LARGE_ANSWERS_OF_ORGANIZATION, queue: 1 }, () => () => undefined)
-  /** What was held at the moment in which Elasticsearch was asked. */
   const heldWhenAsked: number[] = []
   const ask = async () => {
     heldWhenAsked.push(budget.held())
@@ -45,7 +44,7 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
 }
 const record: DocumentName = { index: 'payouts', id: 'org_1:payout_1', form: 'record' }
 
-test('bytes are reserved before Elasticsearch is asked, and afterwards exactly those that came are held', async () => {
+test('bytes are reserved before Elasticsearch is asked; afterwards exactly the bytes that came are held', async () => {
   const { budget, heldWhenAsked, reads, request } = given()
   const { signal } = request()
   await reads.search('payouts', '', signal, 5_000)
@@ -54,7 +53,7 @@ test('bytes are reserved before Elasticsearch is asked, and afterwards exactly t
   expect(budget.held()).toBe(200)
 })
 
-test('what is reserved for a record goes by the records last read of the organization', async () => {
+test('the bytes reserved for a record follow the records last read for the organization', async () => {
   let bytes = 3_000_000
   const { heldWhenAsked, reads, request } = given(() => Buffer.alloc(bytes))
   for (let n = 0; n < 3; n++) {
@@ -66,14 +65,14 @@ test('what is reserved for a record goes by the records last read of the organiz
   expect(heldWhenAsked).toEqual([RECORD_BYTES_EXPECTED, 3_000_000, 1_500_000])
 })
 
-test('beyond the budget Elasticsearch is not asked', async () => {
+test('Elasticsearch is not asked once the budget is used up', async () => {
   const { heldWhenAsked, reads, request } = given()
   request().reservation.add(ANSWERS_HELD_OF_KEY)
   await expect(reads.search('payouts', '', request().signal)).rejects.toThrow('cannot be read')
   expect(heldWhenAsked).toEqual([])
 })
 
-test('a read that fails, or whose answer is too large, holds nothing', async () => {
+test('a read that fails, or whose response is too large, holds nothing', async () => {
   let fails = true
   const { budget, reads, request } = given(() => {
     if (fails) throw unavailable('elasticsearch_partial')
@@ -86,7 +85,7 @@ test('a read that fails, or whose answer is too large, holds nothing', async () 
   expect(budget.held()).toBe(0)
 })
 
-test('an answer with more bytes than the budget has left is refused', async () => {
+test('a response with more bytes than the budget has left is refused', async () => {
   const { budget, reads, request } = given(() => Buffer.alloc(ANSWERS_HELD_OF_KEY + 1))
   await expect(reads.search('payouts', '', request().signal, 10)).rejects.toThrow('cannot be read')
   expect(budget.held()).toBe(0)
@@ -99,7 +98,7 @@ test('reads of the process itself and of small documents are not counted', async
   expect(budget.held()).toBe(0)
 })
 
-test('a second large read waits for the turn before it asks; one more is refused', async () => {
+test('a second large read waits for its turn before it asks Elasticsearch; a third one is refused', async () => {
   const { heldWhenAsked, reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
   const [first, second, third] = [request(), request(), request()]
   const expected = LARGE_READ_BYTES + 1
@@ -120,7 +119,7 @@ test('a second large read waits for the turn before it asks; one more is refused
   expect([turns.held(), turns.waiting()]).toEqual([0, 0])
 })
 
-test('an answer that is larger than expected is thrown away while another request has the turn, and read again after it', async () => {
+test('a response larger than expected is dropped while another request has the turn, and read again after it', async () => {
   const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
   const [first, second] = [request(), request()]
   await reads.search('payouts', '', first.signal)
@@ -134,7 +133,7 @@ test('an answer that is larger than expected is thrown away while another reques
   expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
 })
 
-test('an answer that is larger than expected is not read to its end while another request has the turn', async () => {
+test('a response larger than expected is not read to its end while another request has the turn', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
   const [first, second] = [request(), request()]
   await reads.search('payouts', '', first.signal)
@@ -148,7 +147,7 @@ test('an answer that is larger than expected is not read to its end while anothe
   expect(await waits).toHaveLength(8 * LARGE_READ_BYTES)
 })
 
-test('bytes beyond those expected count for the key as they come', async () => {
+test('bytes beyond the expected ones count against the key as they arrive', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(LARGE_READ_BYTES), 8)
   request().reservation.add(ANSWERS_HELD_OF_KEY - 2_000_000)
   await expect(reads.search('payouts', '', request().signal, 10)).rejects.toMatchObject({
@@ -158,7 +157,7 @@ test('bytes beyond those expected count for the key as they come', async () => {
   expect(budget.held()).toBe(ANSWERS_HELD_OF_KEY - 2_000_000)
 })
 
-test('what comes after a request has ended takes no turn', async () => {
+test('a response that arrives after its request has ended takes no turn', async () => {
   const { reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
   const { signal, reservation, turn } = request()
   const late = reads.search('payouts', '', signal)

@@ -6,7 +6,7 @@ import {
   sliceMultiGet,
   sliceSearch,
   smallDocument,
-  textOf,
+  textOfSlice,
 } from '../../../api/elasticsearch/slice-documents.ts'
 import { Refusal } from '../../../api/failures.ts'
 import { liveText, multiGetAnswer, recordText, searchAnswer } from '../answers.ts'
@@ -29,7 +29,7 @@ const two = () => [
 ]
 
 describe('the hits of a search', () => {
-  test('are cut where they are, whatever the bodies hold', () => {
+  test('are cut at the right bytes, whatever their bodies contain', () => {
     const hits = sliceSearch(searchAnswer('i', two()), ['i'], 'org_a')
     expect(hits.map(hit => [idOf(hit), hit.place])).toEqual([
       ['payout_1', 3],
@@ -50,8 +50,8 @@ describe('the hits of a search', () => {
     ['lost a shard', { _shards: { total: 2, successful: 1, skipped: 0, failed: 1 } }, 'elasticsearch_partial'],
     ['did not ask a shard', { _shards: { total: 2, successful: 1, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
     ['asked no shard', { _shards: { total: 0, successful: 0, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
-    ['says nothing of its shards', { _shards: undefined }, 'elasticsearch_partial'],
-  ])('of a search that %s are no page', (_, more, because) => {
+    ['does not report its shards', { _shards: undefined }, 'elasticsearch_partial'],
+  ])('of a search that %s are refused', (_, more, because) => {
     expect(becauseOf(() => sliceSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(because)
   })
 
@@ -62,7 +62,7 @@ describe('the hits of a search', () => {
     expect(becauseOf(() => sliceSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
   })
 
-  test('that do not move strictly forward are refused', () => {
+  test('whose places do not strictly increase are refused', () => {
     for (const places of [
       [5, 5],
       [5, 3],
@@ -72,7 +72,7 @@ describe('the hits of a search', () => {
     }
   })
 
-  test('are never fewer because the answer was cut short, at whatever byte', () => {
+  test('are refused if the response is cut short, at any byte', () => {
     const whole = searchAnswer('i', two())
     for (let length = 0; length < whole.length; length++) {
       expect(
@@ -82,14 +82,14 @@ describe('the hits of a search', () => {
     }
   })
 
-  test('are refused where anything follows the answer', () => {
+  test('are refused if anything follows the response', () => {
     const whole = searchAnswer('i', two())
     expect(becauseOf(() => sliceSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
       'elasticsearch_malformed_end',
     )
   })
 
-  test('with a body that is longer or shorter than it says are refused', () => {
+  test('are refused if a body is longer or shorter than its stated size', () => {
     for (const [from, to] of [
       ['"body_bytes":12', '"body_bytes":11'],
       ['"body_bytes":12', '"body_bytes":13'],
@@ -121,30 +121,30 @@ describe('the documents of a multi-get', () => {
     'org_a:payout_2': recordText(5, hostile, { superseded_by_id: null, rep_id: 'rep_1' }),
   }
 
-  test('are in the order they were asked for, and missing ones are missing', () => {
+  test('come in the order of the request, with undefined for a missing one', () => {
     const [live, missing, payout] = sliceMultiGet(multiGetAnswer(names, stored), names)
     expect(live && smallDocument(live)).toEqual({ kind: 'live', body: { generation: 'g"}1' } })
     expect(missing).toBeUndefined()
     expect(payout && bodyOf(payout)).toEqual(JSON.parse(hostile))
-    expect(payout && textOf(payout, 'superseded_by_id')).toBeNull()
-    expect(payout && textOf(payout, 'rep_id')).toBe('rep_1')
+    expect(payout && textOfSlice(payout, 'superseded_by_id')).toBeNull()
+    expect(payout && textOfSlice(payout, 'rep_id')).toBe('rep_1')
   })
 
-  test('are unavailable where a shard could not be read', () => {
+  test('are unavailable if a shard cannot be read', () => {
     const text = multiGetAnswer(names, stored)
       .toString()
       .replace('"found":false', '"error":{"type":"no_shard_available_action_exception","reason":"\\"found\\":false"}')
     expect(becauseOf(() => sliceMultiGet(Buffer.from(text), names))).toBe('elasticsearch_partial')
   })
 
-  test('are refused where they are not what was asked for', () => {
+  test('are refused if they are not the requested ones', () => {
     const bytes = multiGetAnswer(names, stored)
     for (const asked of [names.slice(0, 2), names.toReversed(), [...names, ...names]]) {
       expect(becauseOf(() => sliceMultiGet(bytes, asked))).toMatch(/malformed|partial/)
     }
   })
 
-  test('are never fewer because the answer was cut short, at whatever byte', () => {
+  test('are refused if the response is cut short, at any byte', () => {
     const whole = multiGetAnswer(names, stored)
     for (let length = 0; length < whole.length; length++) {
       expect(

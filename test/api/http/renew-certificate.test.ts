@@ -1,4 +1,3 @@
-/** On real connections of this machine. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +12,7 @@ const pem = (name: string) =>
 const first: Tls = { cert: pem('cert'), key: pem('key') }
 const renewed: Tls = { cert: pem('renewed-cert'), key: pem('renewed-key') }
 
-test('new connections get a new certificate once its key fits, and the old one until then', async scope => {
+test('new connections get a new certificate once its key matches; until then they get the old one', async scope => {
   const server = createServer(first)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   scope.onTestFinished(async () => void server.close())

@@ -1,4 +1,4 @@
-/** The server of the API on a real port, and clients that do not keep to HTTP. */
+/** The API server on a real port, with clients that violate HTTP. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -32,7 +32,7 @@ const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, '..', '..', 'support', 'tls', `${name}.pem`), 'utf8')
 const tls: Tls = { cert: pem('cert'), key: pem('key') }
 
-/** A client that sends these bytes, and reads nothing. */
+/** A client that sends bytes and reads nothing. */
 const reading = async (scope: Scope, port: number, bytes: string) => {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined).pause()
@@ -48,7 +48,7 @@ const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 test.each([
   ['CONNECT', CONNECT],
   ['CONNECT and more', `${CONNECT}${'x'.repeat(100_000)}`],
-  ['bytes that are no request', 'no request\r\n\r\n'],
+  ['bytes that are not HTTP', 'no request\r\n\r\n'],
   ['an upgrade', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n'],
   ['a request and CONNECT', `${GET}${CONNECT}`],
   ['an expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'],
@@ -68,7 +68,7 @@ test.each([
   for (const release of scope) await release()
 })
 
-test('CONNECT behind a request is refused after the answer to that request', async scope => {
+test('a CONNECT after a request is refused after the answer to that request', async scope => {
   const answered = Promise.withResolvers<void>()
   const { port, refused } = await serve(scope, (_, res) => void answered.promise.then(() => res.end('the answer')))
   const received = sendBytes(port, `${GET}${CONNECT}`)
@@ -79,7 +79,7 @@ test('CONNECT behind a request is refused after the answer to that request', asy
   expect(refused()).toBe(1)
 })
 
-/** A connection that sends requests and stays. */
+/** A client that sends requests and keeps its connection open. */
 const connected = (scope: Scope, port: number, bytes: string) => {
   const client = { text: '', closed: false, send: (bytes: string) => void socket.write(bytes) }
   const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
@@ -89,7 +89,7 @@ const connected = (scope: Scope, port: number, bytes: string) => {
   return client
 }
 
-test('where connections are kept idle, new clients are answered: those idle for longest are closed, and none with a request under way', async scope => {
+test('many idle connections do not keep new clients out: the server closes the longest idle ones, and no busy one', async scope => {
   const slow = Promise.withResolvers<void>()
   const answer: RequestListener = (req, res) =>
     void (req.url === '/slow' ? slow.promise.then(() => res.end('late answer')) : res.end('answer'))
@@ -101,7 +101,7 @@ test('where connections are kept idle, new clients are answered: those idle for 
     await eventually(() => expect(client.text).toContain('answer'), { every: 1 })
     clients.push(client)
     if (n !== 4) continue
-    // The first one is no longer the one that is idle for longest.
+    // Now the first client is not the longest idle one.
     clients[0]?.send(GET)
     await eventually(() => expect(clients[0]?.text.match(/answer/g)).toHaveLength(2), { every: 1 })
   }
@@ -112,14 +112,14 @@ test('where connections are kept idle, new clients are answered: those idle for 
   await eventually(() => expect(busy.text).toContain('late answer'))
 })
 
-test('a connection beyond the limit is turned away and counted, where all others have a request under way', async scope => {
+test('a connection beyond the limit is closed and counted if all others have a request under way', async scope => {
   const { port, turnedAway } = await serve(scope, () => undefined, { connectionsMax: 3 })
   const clients = Array.from({ length: 4 }, () => connected(scope, port, GET))
   await eventually(() => expect(clients.filter(({ closed }) => closed)).toHaveLength(1))
   expect(turnedAway()).toBe(1)
 })
 
-test('a stop ends connections that Node no longer knows, or does not know yet', async scope => {
+test('a stop also closes connections that Node does not track: after CONNECT, or before the TLS handshake', async scope => {
   const large = await serve(scope, (_, res) => void setTimeout(() => res.end(Buffer.alloc(32 * 1024 * 1024))))
   const encrypted = await serve(scope, undefined, { tls })
   const known = Promise.all([once(large.server, 'connect'), once(encrypted.server, 'connection')])
@@ -130,7 +130,7 @@ test('a stop ends connections that Node no longer knows, or does not know yet', 
   expect(await Promise.race([stopped, sleep(3_000)])).toBe('stopped')
 })
 
-test('a connection without its TLS handshake is closed', async scope => {
+test('a connection that does not complete its TLS handshake is closed', async scope => {
   const { server, port, refused } = await serve(scope, undefined, { tls })
   for (const bytes of ['', '\x16\x03\x01']) await reading(scope, port, bytes)
   const open = () => new Promise(resolve => server.getConnections((_, count) => resolve(count)))

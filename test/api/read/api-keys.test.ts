@@ -42,7 +42,7 @@ const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
   )
 
 describe('a key', () => {
-  test('is its holder’s, and may read if it says so', async () => {
+  test('belongs to its holder, and may read if its permissions say so', async () => {
     const { put, lookUp } = keyIndex()
     put(KEY)
     put(`${KEY}x`, { permissions: [] })
@@ -51,14 +51,14 @@ describe('a key', () => {
     expect(await lookUp(`${KEY}x`)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: false })
   })
 
-  test('is unknown where it was never created, and where it is revoked', async () => {
+  test('is unknown if it was never created, or is revoked', async () => {
     const { put, lookUp } = keyIndex()
     put(KEY, { revoked: true })
     expect(await lookUp(KEY)).toBe('unknown')
     expect(await lookUp(`${KEY}x`)).toBe('unknown')
   })
 
-  test('is believed for two seconds from when it was asked for, and not longer', async () => {
+  test('is trusted for two seconds after its look-up began, and not longer', async () => {
     const { asked, clock, put, lookUp } = keyIndex()
     put(KEY)
     await lookUp(KEY)
@@ -70,7 +70,7 @@ describe('a key', () => {
     expect(await lookUp(KEY)).toBe('unknown')
   })
 
-  test('that is unknown is asked for again after two seconds: it may have been created', async () => {
+  test('that is unknown is looked up again after two seconds: somebody may have created it', async () => {
     const { asked, clock, put, lookUp } = keyIndex()
     await lookUp(KEY)
     await lookUp(KEY)
@@ -80,7 +80,7 @@ describe('a key', () => {
     expect(await lookUp(KEY)).toMatchObject({ org: 'org_a' })
   })
 
-  test('was valid when it was last looked up, until it is looked up and is not', async () => {
+  test('counts as valid after a look-up that found it, until a look-up does not', async () => {
     const { clock, put, lookUp, wasValid } = keyIndex()
     put(KEY)
     expect(wasValid(KEY)).toBe(false)
@@ -92,7 +92,7 @@ describe('a key', () => {
     expect(wasValid(KEY)).toBe(false)
   })
 
-  test('that was tried in thousands pushes out no key that is one', async () => {
+  test('stays cached while thousands of unknown keys are tried', async () => {
     const { asked, put, lookUp } = keyIndex()
     put(KEY)
     await lookUp(KEY)
@@ -104,7 +104,7 @@ describe('a key', () => {
 })
 
 describe('keys', () => {
-  test('are unavailable, not unknown, until they have been read to where the topic ended', async () => {
+  test('are unavailable, not unknown, until the projector has read the topic of keys to its end', async () => {
     const { documents, put, lookUp, look } = keyIndex()
     put(KEY)
     documents['position:api-keys:0'] = positionText(4, 0, 5)
@@ -115,7 +115,7 @@ describe('keys', () => {
     expect(await becauseOf(look(signal))).toBeUndefined()
   })
 
-  test('are unavailable where their position is missing', async () => {
+  test('are unavailable if their position is missing', async () => {
     const { documents, lookUp } = keyIndex()
     delete documents['position:api-keys:0']
     expect(await becauseOf(lookUp(KEY))).toBe('no_key_position')

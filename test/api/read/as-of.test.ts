@@ -20,7 +20,7 @@ const answerOf = (seq: number | undefined): Buffer => {
   )
 }
 
-/** @param first the offset of the first event after whatever is asked for */
+/** @param first the offset of the first event after the requested moment */
 const moments = (first: number | undefined, ours = NOW) => {
   const asked: string[] = []
   const positionAt = createPositionAt(
@@ -46,7 +46,7 @@ describe('the position at an instant', () => {
     expect(JSON.parse(asked[0] ?? '').query.bool.filter).toContainEqual({ range: { at: { gt: 5 } } })
   })
 
-  test('stays what it was, whatever comes later, and is looked up once', async () => {
+  test('never changes, whatever comes later, and is looked up once', async () => {
     const { asked, at } = moments(undefined)
     expect(await at(5)).toEqual(position)
     const later = createPositionAt(
@@ -60,11 +60,11 @@ describe('the position at an instant', () => {
     expect((await later('org_a', position, undefined, undefined, signal)).publishedTo).toBe(100)
   })
 
-  test('is known by a later event at once, by no clock', async () => {
+  test('is known at once if a later event exists, without any clock', async () => {
     expect((await moments(42).at(NOW)).publishedTo).toBe(42)
   })
 
-  test('is refused without a later event until it is over for certain, and the message says which is the last that is', async () => {
+  test('is refused without a later event until the instant is surely over; the message gives the last sure instant', async () => {
     const { at } = moments(undefined)
     expect((await at(NOW - AS_OF_SETTLED)).publishedTo).toBe(100)
     const refusal = await at(NOW - AS_OF_SETTLED + 1).catch((error: unknown) => error as Refusal)
@@ -74,13 +74,13 @@ describe('the position at an instant', () => {
     })
   })
 
-  test('is refused while it is not over by the clock of the API, whatever time is published', async () => {
+  test('is refused while the instant is not over by the clock of the API, whatever time is published', async () => {
     const { at } = moments(undefined, NOW - 3_600_000)
     expect((await at(NOW - 3_600_000 - AS_OF_SETTLED)).publishedTo).toBe(100)
     await expect(at(NOW - AS_OF_SETTLED)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('is looked up anew once a time was taken back', async () => {
+  test('is looked up again after a published time was taken back', async () => {
     const { asked, positionAt } = moments(undefined)
     for (const takenBack of [0, 0, 1]) {
       await positionAt('org_a', { ...position, takenBack }, { kind: 'instant', milliseconds: 5 }, undefined, signal)
@@ -88,7 +88,7 @@ describe('the position at an instant', () => {
     expect(asked.length).toBe(2)
   })
 
-  test('is unavailable where the search is not whole', async () => {
+  test('is unavailable if the search is incomplete', async () => {
     const partial = answerOf(42).toString().replace('"failed":0', '"failed":1')
     const positionAt = createPositionAt(
       'p',
@@ -116,12 +116,12 @@ describe('the position just after a change', () => {
     expect((await justAfter(99)).publishedTo).toBe(100)
   })
 
-  test('is none of a change that is not there, or not published yet', async () => {
+  test('does not exist for a change that is missing or not yet published', async () => {
     for (const place of [undefined, 100, 101]) await expect(justAfter(place)).rejects.toBeInstanceOf(Refusal)
   })
 })
 
-describe('the place of what a client names', () => {
+describe('the place of a record that a client names', () => {
   const versions = [
     { seq: 3, hash: 'a' },
     { seq: 8, hash: 'b' },
@@ -139,7 +139,7 @@ describe('the place of what a client names', () => {
     }
   }
 
-  test('is that of its first version in a list, and of each version as a change', () => {
+  test('is that of the first version in a list, and that of the named version in the feed of changes', () => {
     const rep = { kind: 'reps', id: 'rep_1' } as const
     const { places } = placesOf(createPlaces('p'), [
       rep,
@@ -150,7 +150,7 @@ describe('the place of what a client names', () => {
     expect(places).toEqual([3, 3, 8, undefined])
   })
 
-  test('is looked up once, and what is not there is asked for again', () => {
+  test('is looked up once; a missing record is looked up again', () => {
     const places = createPlaces('p')
     const names = [{ kind: 'payouts', id: 'payout_1' }, undefined, { kind: 'payouts', id: 'payout_9' }] as const
     expect(placesOf(places, [...names])).toEqual({

@@ -1,9 +1,9 @@
-/** What the API believes of indices that a test replaces, of an Elasticsearch that a test lets fail. */
+/** Checks of index identities, with indices that the test replaces and an Elasticsearch that the test lets fail. */
 
 import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../../api/failures.ts'
 import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL } from '../../../api/limits.ts'
-import type { Keys } from '../../../api/read/api-keys.ts'
+import type { ApiKeyCache } from '../../../api/read/api-keys.ts'
 import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
 import { timer } from '../../../api/time-limits.ts'
 
@@ -37,7 +37,7 @@ const setUp = () => {
 const because = (reason: string) => expect.objectContaining({ code: 'unavailable', because: reason })
 
 describe('the indices of a generation', () => {
-  test('are looked at before they are first believed, then beside the requests, and again before one after a pause', async () => {
+  test('are checked before the first request, then in the background, and before the next request after a pause', async () => {
     const { check, state } = setUp()
     await check('g1')
     expect(state.looks).toBe(1)
@@ -57,7 +57,7 @@ describe('the indices of a generation', () => {
     expect(state.looks).toBe(3)
   })
 
-  test.each(read)('are not believed where %s is another, or gone', async name => {
+  test.each(read)('are refused if %s was replaced or deleted', async name => {
     for (const id of ['another', undefined]) {
       const { check, there } = setUp()
       if (id === undefined) there.delete(name)
@@ -66,13 +66,13 @@ describe('the indices of a generation', () => {
     }
   })
 
-  test('are not believed before a projector has recorded which they are', async () => {
+  test('are refused until a projector has recorded their ids', async () => {
     const { check, recorded } = setUp()
     recorded.indices = undefined
     await expect(check('g1')).rejects.toThrow(because('indices_not_recorded'))
   })
 
-  test('that were replaced while requests are served are believed for a bounded time only, and never again', async () => {
+  test('that are replaced while requests are served are trusted for a bounded time only, then refused', async () => {
     const { check, there, state } = setUp()
     await check('g1')
     there.set('p-control', 'another')
@@ -85,7 +85,7 @@ describe('the indices of a generation', () => {
     await check('g1')
   })
 
-  test('that cannot be looked at are believed no longer than they would be otherwise', async () => {
+  test('that cannot be checked are trusted no longer than otherwise', async () => {
     const { check, state } = setUp()
     await check('g1')
     state.failing = true
@@ -95,7 +95,7 @@ describe('the indices of a generation', () => {
     await check('g1')
   })
 
-  test('are those of the generation that is asked for', async () => {
+  test('are those of the requested generation', async () => {
     const { check, there } = setUp()
     there.set('p-g1-reps', 'another')
     await check('api-keys')
@@ -111,7 +111,7 @@ const holder = { org: 'o', orgHash: 'h', id: 'k', mayRead: true }
 const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
   const { check, there } = setUp()
   for (const [name, id] of replaced ?? []) there.set(name, id)
-  const keys: Keys = {
+  const keys: ApiKeyCache = {
     remembered: () => holder,
     lookUp: async () => holder,
     wasValid: () => true,
@@ -123,14 +123,14 @@ const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
 describe('keys', () => {
   const { signal } = new AbortController()
 
-  test('are remembered only while their index was looked at a moment ago, and are looked up otherwise', async () => {
+  test('are taken from the cache only if their index was checked recently; otherwise they are looked up', async () => {
     const keys = setUpKeys()
     expect(keys.remembered('k')).toBeUndefined()
     expect(await keys.lookUp('k', signal)).toBe(holder)
     expect(keys.remembered('k')).toBe(holder)
   })
 
-  test('of an index that was replaced are neither valid nor unknown', async () => {
+  test('in a replaced index are neither valid nor unknown', async () => {
     const keys = setUpKeys(new Map([['p-api-keys', 'another']]))
     expect(keys.remembered('k')).toBeUndefined()
     await expect(keys.lookUp('k', signal)).rejects.toThrow(because('indices_replaced'))

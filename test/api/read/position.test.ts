@@ -8,7 +8,7 @@ import { generationText, liveText, multiGetAnswer, positionText, recordText } fr
 const signal = new AbortController().signal
 const payout = (): DocumentName[] => [{ index: 'i', id: 'org_a:payout_1', form: 'record' }]
 
-/** A control index of one partition that a test changes, and the names that were asked for. */
+/** A control index with one partition that the test changes, and the names that were requested. */
 const control = (stored: Record<string, string>) => {
   const asked: string[][] = []
   const documents: Record<string, string> = {
@@ -38,20 +38,20 @@ describe('what is visible', () => {
     takenBack: 0,
   }
 
-  test('is what was made before the published position', () => {
+  test('is everything before the published position', () => {
     expect([8, 9, 10, 11].map(seq => isVisible(seq, position))).toEqual([true, true, false, false])
   })
 
-  test('is replaced only by what is visible itself', () => {
+  test('is superseded only by visible records', () => {
     expect([9, 10, Number.MAX_SAFE_INTEGER].map(until => isReplaced(until, position))).toEqual([true, false, false])
   })
 })
 
-describe('a time that was taken back', () => {
+describe('a published time that was taken back', () => {
   const takenBackText = (time: number, taken_back: number) =>
     JSON.stringify({ kind: 'position', body: { position: 10, last: null, at: 0, time, taken_back, serve_from: 0 } })
 
-  test('is shown no longer, and a late read of it does not bring it back', async () => {
+  test('is not shown again, even if a late read returns it', async () => {
     const { documents, reader } = control({})
     const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
     const times: number[] = []
@@ -70,7 +70,7 @@ describe('a time that was taken back', () => {
     expect(times).toEqual([1_000, 1_000, 9_000, 1_100, 1_100, 1_100, 1_200])
   })
 
-  test('of one generation says nothing of the times of another: they move on after a swap, and go back never', async () => {
+  test('does not affect the times of another generation: after a swap they advance and never go back', async () => {
     const { documents, reader } = control({ 'position:g1:0': takenBackText(1_000, 2) })
     const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
     expect(await timeNow()).toBe(1_000)
@@ -93,7 +93,7 @@ describe('a time that was taken back', () => {
 })
 
 describe('the position of a request', () => {
-  test('is not known while a restored copy is read again from the first record', async () => {
+  test('is unknown while a restored copy is read again from the first record', async () => {
     const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }
     const { documents, reader } = control({ 'position:g1:0': JSON.stringify({ kind: 'position', body }) })
     expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('not_read_again_yet')
@@ -110,7 +110,7 @@ describe('the position of a request', () => {
     expect(asked).toEqual([['position:g1:0', 'live']])
   })
 
-  test('is that of the live generation, from the request after the swap on', async () => {
+  test('is that of the live generation, from the first request after the swap', async () => {
     const { documents, reader } = control({})
     await reader.readAt('org_a', () => [], 'known-before', signal)
     documents.live = liveText('g2')
@@ -120,7 +120,7 @@ describe('the position of a request', () => {
     expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
   })
 
-  test('waits for a generation that was made live a moment before it is as far as the one before', async () => {
+  test('waits until a generation that was just made live has reached the one before', async () => {
     const { documents, asked, reader } = control({})
     await reader.readAt('org_a', () => [], 'known-before', signal)
     documents.live = liveText('g2')
@@ -132,7 +132,7 @@ describe('the position of a request', () => {
     expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10, time: 1_000 })
   })
 
-  test('is unavailable where a generation that was made live stays behind the one before', async () => {
+  test('is unavailable if a generation that was made live stays behind the one before', async () => {
     const { documents, reader } = control({})
     await reader.readAt('org_a', () => [], 'known-before', signal)
     documents.live = liveText('g2')
@@ -142,7 +142,7 @@ describe('the position of a request', () => {
   })
 
   test.each(['time_is_up', 'client_gone'] as const)(
-    'is unavailable where %s while it waits for one that was made live',
+    'is unavailable with %s if the request ends while it waits for the new live generation',
     async because => {
       const { documents, asked, reader } = control({})
       await reader.readAt('org_a', () => [], 'known-before', signal)
@@ -157,7 +157,7 @@ describe('the position of a request', () => {
     },
   )
 
-  test('waits for one that was made live until it has reached all that readers of any process may have seen of the one before', async () => {
+  test('waits until the new live generation has reached everything that any process may have shown of the one before', async () => {
     const live = (floor: readonly number[] | null) =>
       JSON.stringify({ kind: 'live', body: { generation: 'g2', floor } })
     const { documents, asked, reader } = control({
@@ -177,7 +177,7 @@ describe('the position of a request', () => {
     expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
   })
 
-  test('a document is read again where the position is that of another generation', async () => {
+  test('reads a document again if the position is that of another generation', async () => {
     const { documents, asked, reader } = control({})
     await reader.readAt('org_a', payout, 'at-position', signal)
     documents.live = liveText('g2')
@@ -188,13 +188,13 @@ describe('the position of a request', () => {
     expect(asked.at(-1)).toEqual(['org_a:payout_1'])
   })
 
-  test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable where %s is missing', async id => {
+  test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable if %s is missing', async id => {
     const { documents, reader } = control({})
     delete documents[id]
     expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toMatch(/^no_/)
   })
 
-  test('is unavailable where one of a later request lies before one of an earlier', async () => {
+  test('is unavailable if a later request would get an earlier position', async () => {
     const { documents, reader } = control({})
     await reader.readAt('org_a', () => [], 'known-before', signal)
     documents['position:g1:0'] = positionText(9, 3_000)
@@ -203,7 +203,7 @@ describe('the position of a request', () => {
     expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBeUndefined()
   })
 
-  test('is not said to go back by a request that began earlier and is answered later', async () => {
+  test('does not seem to go back if an earlier request is answered later', async () => {
     const { documents, multiGet } = control({})
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let gated = -1
@@ -240,7 +240,7 @@ describe('the position of a request', () => {
 })
 
 describe('a document read with the position', () => {
-  test('is read again where the position has moved: it may have been read before', async () => {
+  test('is read again if the position has moved: the first read may be older than the position', async () => {
     const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
     await reader.readAt('org_a', payout, 'at-position', signal)
     asked.length = 0
@@ -254,7 +254,7 @@ describe('a document read with the position', () => {
     expect(found[0] && numberOf(found[0], 'seq')).toBe(3)
   })
 
-  test('is not read again where the client can only know of it from an earlier answer', async () => {
+  test('is not read again if the client can only know it from an earlier answer', async () => {
     const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
     await reader.readAt('org_a', payout, 'known-before', signal)
     asked.length = 0

@@ -12,7 +12,7 @@ const asked = { org: 'org_a', kind: 'payouts', indices: ['i'], after: -1, limit:
 
 type SearchBody = { size: number; query: { bool: { filter: { range?: { seq?: { gt: number } } }[] } } }
 
-/** A list of records with bodies of these lengths, and how many were asked for each time. */
+/** A list of records with bodies of these lengths, and the size of each search. */
 const listOf = (lengths: readonly number[], most = Number.POSITIVE_INFINITY) => {
   const sizes: number[] = []
   const records = lengths.map((length, place) => ({ id: `org_a:payout_${place}`, place, length }))
@@ -43,7 +43,7 @@ const listOf = (lengths: readonly number[], most = Number.POSITIVE_INFINITY) => 
 const everyId = (count: number) => Array.from({ length: count }, (_, place) => `payout_${place}`)
 
 describe('a page', () => {
-  test('is asked for in one piece once the records of the organization are seen to be small', async () => {
+  test('is read by one search once the records of the organization are known to be small', async () => {
     const { sizes, walk } = listOf(Array.from({ length: 450 }, () => 1_500))
     const pages = await walk()
     expect(pages.map(page => page.length)).toEqual([200, 200, 50])
@@ -59,26 +59,26 @@ describe('a page', () => {
     expect(pages.flat()).toEqual(everyId(7))
   })
 
-  test('that is full of bytes exactly is not cut short', async () => {
+  test('that fills its bytes exactly is not cut short', async () => {
     const { walk } = listOf([PAGE_BYTES_MAX / 2, PAGE_BYTES_MAX / 2])
     expect((await walk()).map(page => page.length)).toEqual([2])
   })
 
-  test('never asks for more of what may be large than 64 MiB can hold', async () => {
+  test('never asks for more possibly large records than 64 MiB can hold', async () => {
     const lengths = Array.from({ length: 5 }, () => BODY_STORED_MAX)
     const { sizes, walk } = listOf(lengths)
     expect((await walk()).flat()).toEqual(everyId(5))
     expect(Math.max(...sizes) * BODY_STORED_MAX).toBeLessThanOrEqual(64 * 1024 * 1024)
   })
 
-  test('is asked for in smaller pieces where large records stand behind small ones', async () => {
+  test('is read by smaller searches if large records follow small ones', async () => {
     const lengths = Array.from({ length: 210 }, (_, place) => (place % 100 < 60 ? 1_000 : 100_000))
     const { sizes, walk } = listOf(lengths, 2 * 1024 * 1024)
     expect((await walk()).flat()).toEqual(everyId(210))
     expect(sizes).toContain(198)
   })
 
-  test('is unavailable where even a few records are too large to be answered', async () => {
+  test('is unavailable if the response is too large even for a few records', async () => {
     const { walk } = listOf([5_000, 5_000], 100)
     await expect(walk()).rejects.toMatchObject({ code: 'unavailable', because: 'elasticsearch_too_large' })
   })

@@ -24,7 +24,7 @@ describe('limit', () => {
     ['limit=100000', 200],
     [`limit=${'9'.repeat(400)}`, 200],
     ['limit=%31%30', 10],
-  ])('%s is served as %i', (query, limit) => {
+  ])('%s gives a page of up to %i', (query, limit) => {
     expect(list(query).limit).toBe(limit)
   })
 
@@ -53,7 +53,7 @@ describe('limit', () => {
 })
 
 describe('starting_after', () => {
-  test('is an id of the list’s kind', () => {
+  test('accepts an id of the kind that is listed', () => {
     expect(list('starting_after=payout_1&limit=2')).toEqual({
       limit: 2,
       startingAfter: { kind: 'payouts', id: 'payout_1' },
@@ -79,11 +79,11 @@ describe('starting_after', () => {
     'starting_after=payout_1/..',
     'starting_after=PAYOUT_1',
     'starting_after=org_a:payout_1',
-  ])('%s names nothing', query => {
+  ])('%s is refused', query => {
     expect(refused(() => list(query))).toBe('invalid_cursor')
   })
 
-  test('is refused where it is given twice, and after what is wrong with other parameters', () => {
+  test('is refused if it is given twice, and only after errors in other parameters', () => {
     expect(refused(() => list('starting_after=payout_1&starting_after=payout_1'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&limit=0'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&page=2'))).toBe('invalid_request')
@@ -93,7 +93,7 @@ describe('starting_after', () => {
 describe('a change', () => {
   const cursor = (text: string) => readListParameters('changes', `starting_after=${text}`).startingAfter
 
-  test('is named by its record, and of a rep or a period by the version', () => {
+  test('is named by its record; for a rep or a period also by the version', () => {
     expect(cursor('payout_1')).toEqual({ kind: 'payouts', id: 'payout_1' })
     expect(cursor('payroll_a')).toEqual({ kind: 'payroll_files', id: 'payroll_a' })
     expect(cursor('rep_1.1')).toEqual({ kind: 'reps', id: 'rep_1', ordinal: 1 })
@@ -127,12 +127,12 @@ describe('as_of', () => {
     ['2026-02-01T08:30:00%2B02:00', Date.UTC(2026, 1, 1, 6, 30)],
     ['2026-02-01T08:30:00-02:00', Date.UTC(2026, 1, 1, 10, 30)],
     ['1970-01-01T00:00:00.0009Z', 0],
-  ])('%s is an instant, to the millisecond that is over', (text, milliseconds) => {
+  ])('%s is an instant, truncated to the millisecond', (text, milliseconds) => {
     expect(readAsOf(`as_of=${text}`)).toEqual({ kind: 'instant', milliseconds })
     expect(list(`limit=1&as_of=${text}`).asOf).toEqual({ kind: 'instant', milliseconds })
   })
 
-  test('is a change, and nothing where it is not given', () => {
+  test('accepts a change, and is undefined if it is missing', () => {
     expect(readAsOf('as_of=rep_1.2')).toEqual({ kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } })
     expect(readAsOf('')).toBeUndefined()
     expect(list('').asOf).toBeUndefined()
@@ -149,14 +149,14 @@ describe('as_of', () => {
     '1770000000',
     '%zz',
     '5',
-  ])('%j is no moment, and is not repeated in the message', text => {
+  ])('%j is refused, and the message does not repeat it', text => {
     for (const read of [readAsOf, list]) {
       expect(refused(() => read(`as_of=${text}`))).toBe('invalid_request')
       if (text.length > 3) expect(() => read(`as_of=${text}`)).not.toThrow(text)
     }
   })
 
-  test('is refused where it is given twice, and before a cursor is looked at', () => {
+  test('is refused if it is given twice, and before the cursor is checked', () => {
     expect(refused(() => readAsOf('as_of=payout_1&as_of=payout_1'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&as_of='))).toBe('invalid_request')
   })
@@ -170,7 +170,7 @@ describe('any other parameter', () => {
     },
   )
 
-  test('is refused on a single record, those of lists too', () => {
+  test('is refused on a single record, also where a list would accept it', () => {
     expect(refused(() => refuseParameters('limit=5'))).toBe('invalid_request')
     expect(refused(() => refuseParameters('x'))).toBe('invalid_request')
     expect(refused(() => refuseParameters(''))).toBeUndefined()
@@ -187,11 +187,11 @@ describe('any other parameter', () => {
     ['a%20b=1', 'Unknown query parameter `a…`.'],
     ['%zz=1', 'Unknown query parameter.'],
     ['=5', 'Unknown query parameter.'],
-  ])('%s is named in the message: what is long, or no usual name, is cut', (query, message) => {
+  ])('%s is named in the message; a long or unusual name is cut', (query, message) => {
     expect(() => list(query)).toThrow(new Refusal('invalid_request', { message }))
   })
 
-  test('is never repeated so far that it could be a key; and values never are', () => {
+  test('is never shown at a length that could be a key; values are never shown', () => {
     expect(PARAMETER_NAME_SHOWN).toBeLessThan(API_KEY_LENGTH_MIN)
     expect(() => list('limit=<script>')).toThrow('`limit`')
     expect(() => list('limit=<script>')).not.toThrow('script')
@@ -199,7 +199,7 @@ describe('any other parameter', () => {
 })
 
 describe('an id in a path', () => {
-  test.each(['payout_1', 'payout_aZ9', `payout_${'a'.repeat(64)}`])('%s is one', id => {
+  test.each(['payout_1', 'payout_aZ9', `payout_${'a'.repeat(64)}`])('%s is accepted', id => {
     expect(readId('payout', id)).toBe(id)
   })
 
@@ -220,7 +220,7 @@ describe('an id in a path', () => {
     'PAYOUT_1',
     'org_a:payout_1',
     '*',
-  ])('%s names nothing', id => {
+  ])('%s is not found', id => {
     expect(refused(() => readId('payout', id))).toBe('not_found')
   })
 })

@@ -24,7 +24,7 @@ const answerOf = (hits: object[], buckets?: Bucket[], after_key?: object): Buffe
     }),
   )
 
-/** Totals over an Elasticsearch that has these amounts of every organization. */
+/** Totals over an Elasticsearch that has the same amounts for every organization. */
 const totalsOver = (
   amounts: readonly { period: string; amount: string; count: number }[],
   gate = Promise.resolve(),
@@ -73,7 +73,7 @@ const totalsOver = (
   }
 }
 
-test('totals are the amounts times how often each occurs, in order of period', async () => {
+test('totals are the amounts times their counts, in order of period', async () => {
   const { read } = totalsOver([
     { period: 'period_2', amount: '0.10', count: 3 },
     { period: 'period_1', amount: '-1.50', count: 2 },
@@ -86,7 +86,7 @@ test('totals are the amounts times how often each occurs, in order of period', a
   ])
 })
 
-test('totals are summed once for all who ask at the same time, and again only after a change', async () => {
+test('totals are summed once for all requests at the same time, and again only after a change', async () => {
   const { asked, read, change } = totalsOver([{ period: 'period_1', amount: '1', count: 1 }])
   await Promise.all([read(), read(), read()])
   const once = asked.length
@@ -97,7 +97,7 @@ test('totals are summed once for all who ask at the same time, and again only af
   expect(asked.length).toBe(2 * once)
 })
 
-test('periods with many records are looked through one after the other, small ones together', async () => {
+test('periods with many records are summed one after the other, small periods together', async () => {
   const { asked, read } = totalsOver(
     [15_000, 4_000, 1_000, 2, 90_000, 3].map((count, place) => ({ period: `period_${place}`, amount: '1', count })),
   )
@@ -109,7 +109,7 @@ test('periods with many records are looked through one after the other, small on
   expect(portions).toEqual([['period_0', 'period_1', 'period_2'], ['period_3'], ['period_4'], ['period_5']])
 })
 
-test('what is remembered is bounded by rows, however many moments are asked about', async () => {
+test('the cache of totals is bounded by rows, however many moments are requested', async () => {
   const periods = Math.ceil(TOTALS_ROWS_REMEMBERED / 10)
   const { asked, read, change } = totalsOver(
     Array.from({ length: periods }, (_, place) => ({ period: `period_${place}`, amount: '1', count: 1 })),
@@ -129,7 +129,7 @@ test('what is remembered is bounded by rows, however many moments are asked abou
   expect(asked.length - first).toBe(13 * one)
 })
 
-test('who is one too many waits until another summing is over, or its own time is', async () => {
+test('a request over the limit waits until another sum is done, or until its own time is up', async () => {
   const gate = Promise.withResolvers<void>()
   const { read } = totalsOver([], gate.promise)
   const running = Array.from({ length: TOTALS_AT_ONCE }, (_, place) => read(`org_${place}`))
@@ -141,7 +141,7 @@ test('who is one too many waits until another summing is over, or its own time i
   await Promise.all([...running, patient])
 })
 
-test('one organization sums once at a time, whatever moments it asks about: others find room', async () => {
+test('one organization computes one sum at a time, for whatever moments: others find room', async () => {
   const gate = Promise.withResolvers<void>()
   const { asked, read, change } = totalsOver([], gate.promise)
   const turn = () => new Promise(setImmediate)
@@ -159,7 +159,7 @@ test('one organization sums once at a time, whatever moments it asks about: othe
   await Promise.all([...greedy, ...others])
 })
 
-test('a period with more amounts than a call takes arguments is summed', async () => {
+test('a period with more amounts than a function call takes arguments is summed', async () => {
   const amounts = Array.from({ length: 150_000 }, (_, place) => ({ period: 'period_1', amount: `${place}`, count: 1 }))
   const { totals } = await totalsOver(amounts).read()
   expect(totals.totals).toMatchObject([{ owed_amount: `${(150_000 * 149_999) / 2}`, owed_count: 150_000 }])

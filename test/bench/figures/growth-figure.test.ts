@@ -1,4 +1,3 @@
-/** What is made of looks at a projection: rates of its parts. */
 import { expect, test } from 'vitest'
 import { figureOfChains, figureOfGrowth, type Stage } from '../../../bench/figures/growth-figure.ts'
 import { quickRun } from '../../../bench/rig/sizes.ts'
@@ -16,7 +15,7 @@ const stage = (growth: Stage['growth']): Stage => ({
 const figureValue = (stages: readonly Stage[], what: string): number | undefined =>
   figureOfGrowth(quickRun.growth, stages).rows.find(row => row.key === what || row.what === what)?.value
 
-test('the last part is held against the first, whatever lies between two looks', () => {
+test('the last part is compared with the first, at interpolated times between two samples', () => {
   const looks = [
     { payouts: -50, seconds: 1, mebibytes: 100 },
     { payouts: 50, seconds: 3, mebibytes: 200 },
@@ -32,13 +31,13 @@ test('the last part is held against the first, whatever lies between two looks',
   expect(figureValue([stage(looks)], 'page at the end / at the beginning')).toBe(1.5)
 })
 
-test('memory that cannot be seen has no rows', () => {
+test('unknown memory has no rows', () => {
   const looks = [0, 100, 900, 1_000].map(payouts => ({ payouts, seconds: payouts, mebibytes: undefined }))
   expect(figureValue([stage(looks)], 'last part / first part')).toBeCloseTo(1)
   expect(figureValue([stage(looks)], 'peak memory of the projector')).toBeUndefined()
 })
 
-test('longer chains are held against the shortest, round by round', () => {
+test('longer chains are compared with the shortest, round by round', () => {
   const chains = [
     { length: 1, seconds: [1, 2] },
     { length: 10, seconds: [2, 2] },

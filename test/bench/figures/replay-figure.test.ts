@@ -1,4 +1,3 @@
-/** What is made of rounds of a replay: ratios of neighbours, and what the CPU they used allows at most. */
 import { expect, test } from 'vitest'
 import { figureOfReplay, type Mix, type Round } from '../../../bench/figures/replay-figure.ts'
 
@@ -23,7 +22,7 @@ const roundOf = (ceiling: number, projector: number, pipes: Readonly<Record<stri
 const rowOf = (rounds: readonly Round[], what: string) =>
   figureOfReplay(data, mix, rounds).rows.find(row => row.what === what)
 
-test('the projector is held against the ceiling, and against whichever pipe was fastest in its round', () => {
+test('the projector is compared with the ceiling, and with the fastest pipe of its round', () => {
   const rounds = [roundOf(1, 2, { slow: 3, fast: 1 }), roundOf(1, 1, { slow: 2, fast: 4 })]
   expect(rowOf(rounds, 'projector / ceiling')).toMatchObject({ value: 0.75, lowest: 0.5, highest: 1, isRatio: true })
   // 1,500 documents/s against 1,500, then 3,000 against 750.
@@ -32,11 +31,11 @@ test('the projector is held against the ceiling, and against whichever pipe was 
   expect(rowOf(rounds, 'CPU of fast')).toMatchObject({ unit: 'ms per event', value: 1 })
 })
 
-test('without a pipe nothing is held against one', () => {
+test('without a pipe there is no comparison with one', () => {
   expect(rowOf([roundOf(1, 2, {})], 'projector / the fastest plain pipe, documents/s')).toBeUndefined()
 })
 
-test('what shared cores allow at most is said, with the CPU it is made of', () => {
+test('the notes give the limit of shared cores, and the CPU times that it comes from', () => {
   const { notes } = figureOfReplay(data, mix, [roundOf(1, 2, {})])
   expect(notes.join()).toContain('2.000 / (2.000 + 1.000 + 1.000) = 0.50')
 })

@@ -1,6 +1,6 @@
-/** The publisher that freshness is measured with, and the free pairs of rep and period that it needs. */
+/** The publisher that measures freshness, and the unused pairs of rep and period that it needs. */
 import { expect, test } from 'vitest'
-import { createSteadyPublisher, type Sent } from '../../../bench/processes/constant-rate.ts'
+import { createSteadyPublisher, type SentPayout } from '../../../bench/processes/constant-rate.ts'
 import { createDataset, type DatasetSize } from '../../../bench/rig/dataset.ts'
 import type { AnyEvent, PayoutCalculatedData } from '../../../schemas/events.ts'
 
@@ -10,7 +10,7 @@ const { organizations, payouts } = createDataset(size)
 const publisherTo = (publish: (...events: AnyEvent[]) => Promise<void>) =>
   createSteadyPublisher({ topics: { publish }, organizations, shape: size, signal: new AbortController().signal })
 
-test('every payout is of a rep and period that has none', async () => {
+test('every payout is for a rep and period without one', async () => {
   const published: AnyEvent[] = []
   const publish = publisherTo(async (...events) => void published.push(...events))
   await publish(1_000, 0.03)
@@ -23,9 +23,9 @@ test('every payout is of a rep and period that has none', async () => {
   expect(new Set(pairs).size).toBe(pairs.length)
 })
 
-test('those that are due together are one request, and each is told of', async () => {
+test('events due at the same time go in one request, and each is reported', async () => {
   const requests: number[] = []
-  const sent: Sent[] = []
+  const sent: SentPayout[] = []
   const publish = publisherTo(async (...events) => void requests.push(events.length))
   const perSecond = await publish(2_000, 0.02, one => sent.push(one))
   expect(sent.length).toBe(40)
@@ -35,7 +35,7 @@ test('those that are due together are one request, and each is told of', async (
   expect(new Set(sent.map(({ organization }) => organization))).toEqual(new Set([0, 1, 2]))
 })
 
-test('a request that fails fails the publishing', async () => {
+test('publishing fails if a request fails', async () => {
   const publish = publisherTo(() => Promise.reject(new Error('no broker')))
   await expect(publish(1_000, 0.01)).rejects.toThrow('no broker')
 })

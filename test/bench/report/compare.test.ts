@@ -1,11 +1,15 @@
-/** What a run is held against: ratios with a bound, and nothing else. */
 import { expect, test } from 'vitest'
 import { compareRatios } from '../../../bench/report/compare.ts'
-import type { Figure, FigureName, Row } from '../../../bench/rig/bench.ts'
+import type { Figure, FigureName, FigureRow } from '../../../bench/rig/bench.ts'
 
-const figure = (rows: readonly Row[], name: FigureName = 'replay'): Figure => ({ name, title: '', rows, notes: [] })
-const more = (value: number): Row => ({ what: 'more is better', unit: '', value, isRatio: true, atLeast: 0.85 })
-const less = (value: number): Row => ({ what: 'less is better', unit: '', value, isRatio: true, atMost: 1.3 })
+const figure = (rows: readonly FigureRow[], name: FigureName = 'replay'): Figure => ({
+  name,
+  title: '',
+  rows,
+  notes: [],
+})
+const more = (value: number): FigureRow => ({ what: 'more is better', unit: '', value, isRatio: true, atLeast: 0.85 })
+const less = (value: number): FigureRow => ({ what: 'less is better', unit: '', value, isRatio: true, atMost: 1.3 })
 
 test.each([
   [more(0.8), more(0.69), 13.75, false],
@@ -21,18 +25,18 @@ test.each([
 })
 
 test('a time, a rate and a ratio without a bound are not compared', () => {
-  const rows: Row[] = [
+  const rows: FigureRow[] = [
     { what: 'time', unit: 'ms', value: 1, atMost: 40 },
     { what: 'ratio', unit: '', value: 1, isRatio: true },
   ]
   expect(compareRatios([figure(rows)], [figure(rows.map(row => ({ ...row, value: 100 })))])).toEqual([])
 })
 
-test('a figure that was not measured now is left out', () => {
+test('a figure without a new measurement is left out', () => {
   expect(compareRatios([figure([more(1)]), figure([more(1)], 'growth')], [figure([more(1)])])).toHaveLength(1)
 })
 
-test('a ratio that could not be measured now is said, and is no failure', () => {
+test('a ratio without a new measurement is reported, and is not a failure', () => {
   expect(compareRatios([figure([more(1), less(1)])], [figure([more(1)])])).toContainEqual({
     key: 'replay: less is better',
     before: 1,
@@ -42,13 +46,13 @@ test('a ratio that could not be measured now is said, and is no failure', () => 
   })
 })
 
-test('a ratio is found by its key where its words have changed', () => {
-  const [before, now] = [0.8, 0.4].map((value): Row => ({ ...more(value), key: 'stable', what: `at ${value}` }))
+test('a ratio is found by its key even if its label has changed', () => {
+  const [before, now] = [0.8, 0.4].map((value): FigureRow => ({ ...more(value), key: 'stable', what: `at ${value}` }))
   expect(compareRatios([figure(before ? [before] : [])], [figure(now ? [now] : [])])).toMatchObject([
     { key: 'replay: stable', isTooMuch: true },
   ])
 })
 
-test('two ratios of one key are refused: one would pass unseen', () => {
+test('two ratios with the same key are refused: one of them would be ignored', () => {
   expect(() => compareRatios([figure([more(1)]), figure([more(2)])], [figure([more(1)])])).toThrow('more is better')
 })

@@ -1,4 +1,3 @@
-/** The page that is made of what was measured, and that what is committed is made of each other. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -23,7 +22,7 @@ const figure: Figure = {
   ],
 }
 
-test('a figure stands in its place, with its picture, its rows and what there is to know', () => {
+test('a figure is rendered in its place, with its picture, rows and notes', () => {
   const page = renderPage(`{{machine}}\n\n${template}`, { cores: '2' }, [figure])
   expect(page.split('\n')).toEqual(
     expect.arrayContaining([
@@ -43,7 +42,7 @@ test('a figure without a place, and a place without a figure, are refused', () =
   expect(() => renderPage(`{{machine}} ${template} {{reply}}`, {}, [figure])).toThrow('{{reply}}')
 })
 
-test('bars, with their spread, and lines are drawn', () => {
+test('bars with their spread, and lines, are drawn', () => {
   const bars = figure.pictures?.[0]
   const drawn = bars && drawPicture(bars)
   for (const text of ['<svg', '>Rates<', '>events/s<', '</svg>']) expect(drawn).toContain(text)
@@ -66,7 +65,7 @@ test('bars, with their spread, and lines are drawn', () => {
   for (const text of ['<svg', '>Growth<', '>payouts<', '>page<', '</svg>']) expect(lines).toContain(text)
 })
 
-test('docs/performance.md is made of what was kept', async () => {
+test('docs/performance.md is rendered from the stored results', async () => {
   const { machine, figures } = await readResults()
   const page = await readFile(join(root, 'docs/performance.md'), 'utf8')
   expect(page).toBe(renderPage(await readFile(join(root, 'bench/performance.md'), 'utf8'), machine, figures))

@@ -1,4 +1,3 @@
-/** The data that is measured with: what it says of its size is so. */
 import { expect, test } from 'vitest'
 import { createDataset, type DatasetSize } from '../../../bench/rig/dataset.ts'
 
@@ -9,7 +8,7 @@ const payoutsOf = (given: DatasetSize) =>
     event.type === 'commission.payout.calculated.v1' ? [event.data] : [],
   )
 
-/** How many payouts each pair of rep and period has. */
+/** The number of payouts of each pair of rep and period. */
 const chainsOf = (given: DatasetSize): number[] => {
   const chains = Map.groupBy(payoutsOf(given), ({ org_id, rep_id, period_id }) => `${org_id} ${rep_id} ${period_id}`)
   return [...chains.values()].map(({ length }) => length)
@@ -19,7 +18,7 @@ test('the same size gives the same events', () => {
   expect(payoutsOf(size)).toEqual(payoutsOf(size))
 })
 
-test('a payout has its lines and steps, and about one in ten replaces another', () => {
+test('a payout has the given lines and steps, and about one in ten replaces another', () => {
   const payouts = payoutsOf(size)
   expect(payouts).toHaveLength(600)
   expect(
@@ -30,13 +29,13 @@ test('a payout has its lines and steps, and about one in ten replaces another', 
   expect(replacing.length).toBeLessThan(100)
 })
 
-test('the first organization has its share', () => {
+test('the first organization has the given share', () => {
   const payouts = payoutsOf({ ...size, firstShare: 0.5 })
   const [first] = createDataset({ ...size, firstShare: 0.5 }).organizations
   expect(payouts.filter(({ org_id }) => org_id === first?.id)).toHaveLength(300)
 })
 
-test.each([1, 10, 100])('chains of %i are of that length, and each payout replaces the last of its chain', length => {
+test.each([1, 10, 100])('chains of %i have that length, and each payout replaces the last one of its chain', length => {
   const given = { ...size, recalculated: 0, chainLength: length }
   expect(new Set(chainsOf(given))).toEqual(new Set([length]))
 

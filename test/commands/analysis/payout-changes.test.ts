@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { textOf } from '../../../commands/analysis/explanation.ts'
+import { explanationText } from '../../../commands/analysis/explanation.ts'
 import { balancesOf, type ChainPayout, stepOf } from '../../../commands/analysis/payout-changes.ts'
 import type { LineSays } from '../../../commands/documents/comparable-content.ts'
 
@@ -59,7 +59,7 @@ const second = payout(
   { supersedes_id: 'payout_1' },
 )
 
-test('the first payout of a chain differs from nothing', () => {
+test('the first payout of a chain has no differences', () => {
   expect(stepOf(undefined, first)).toMatchObject({
     event: 'commission.payout.calculated.v1',
     net_difference: null,
@@ -72,7 +72,7 @@ test('the first payout of a chain differs from nothing', () => {
   })
 })
 
-test('a recalculation is told by amounts, categories, lines and strategies, exactly', () => {
+test('a recalculation is shown exactly: by amounts, categories, lines and strategies', () => {
   const step = stepOf(first, second)
   expect(step).toMatchObject({
     replaces: 'payout_1',
@@ -95,7 +95,7 @@ test('a recalculation is told by amounts, categories, lines and strategies, exac
   ])
 })
 
-test('in another currency no amount is compared, and a recorded payout has no trace', () => {
+test('amounts in different currencies are not compared, and a recorded payout has no trace', () => {
   const dollars = payout('payout_3', '1', [line('line_1', 'earned', '1')], [], {
     currency: 'USD',
     calculated_at: null,
@@ -110,7 +110,7 @@ test('in another currency no amount is compared, and a recorded payout has no tr
   })
 })
 
-test('what is still owed is what is owed now less all that was paid, by currency', () => {
+test('the amount still owed is the amount owed minus all payments, by currency', () => {
   const paid = (amount: string, currency = 'EUR') => ({ amount, currency })
   expect(balancesOf(second.payout, [paid('100.00'), paid('-100.00'), paid('80'), paid('3', 'USD')])).toEqual([
     { currency: 'EUR', owed: '85.5', paid: '80.00', still_owed: '5.50' },
@@ -119,7 +119,7 @@ test('what is still owed is what is owed now less all that was paid, by currency
   expect(balancesOf(undefined, [paid('3')])).toEqual([{ currency: 'EUR', owed: '0', paid: '3', still_owed: '-3' }])
 })
 
-test('for people it is laid out step by step', () => {
+test('the text for people shows every step', () => {
   const placed = ({ offset, at, ...step }: ReturnType<typeof stepOf>) => ({
     ...step,
     at: new Date(at).toISOString(),
@@ -137,7 +137,7 @@ test('for people it is laid out step by step', () => {
     at: '1970-01-01T00:00:02.000Z',
     position: 't:0:8',
   }
-  const text = textOf({
+  const text = explanationText({
     generation: 'g1',
     organization: 'org_1',
     rep: 'rep_1',

@@ -4,7 +4,7 @@ import { assertOver, boundsOf, untilAsked } from '../../../commands/analysis/rep
 import { instant, untilOffsets } from '../../../commands/arguments.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 
-/** Not in the order of the partitions: Kafka says them in any. */
+/** Not in the order of the partitions, as from Kafka. */
 const ends = [
   { partition: 2, low: 0, end: 30 },
   { partition: 0, low: 0, end: 10 },
@@ -15,12 +15,12 @@ const org = 'org_1'
 const ours = partitionOf(org, 3)
 const onlyOurs = (bound: number): number[] => [0, 1, 2].map(partition => (partition === ours ? bound : 0))
 
-test('nothing said goes to where every partition ends now', () => {
+test('without a bound a replay goes to the current end of every partition', () => {
   expect(untilAsked(undefined, undefined, 3)).toBeNull()
   expect(boundsOf(null, undefined, ends, none)).toEqual([10, 20, 30])
 })
 
-test('an offset is the first that is not in it; partitions that nothing was said of go to their ends', () => {
+test('an offset is the first one left out; partitions without an offset go to their ends', () => {
   const asked = untilAsked({ offsets: [...untilOffsets('2:30'), ...untilOffsets('0:0')] }, undefined, 3)
   expect(asked).toEqual({
     offsets: [
@@ -31,12 +31,12 @@ test('an offset is the first that is not in it; partitions that nothing was said
   expect(boundsOf(asked, undefined, ends, none)).toEqual([0, 20, 30])
 })
 
-test('an offset that is not there yet, or in a partition that there is not, is refused', () => {
+test('an offset beyond the end, or in a partition that does not exist, is refused', () => {
   expect(() => boundsOf({ offsets: [[1, 21]] }, undefined, ends, none)).toThrow('partition 1 ends at 20')
   expect(() => untilAsked({ offsets: [{ partition: 3, offset: 0 }] }, undefined, 3)).toThrow('no partition 3')
 })
 
-test('an offset of an organization is one of its partition, and of no other', () => {
+test('an offset of an organization belongs to its partition, and to no other', () => {
   const offset = 7
   expect(untilAsked({ offsets: [{ partition: undefined, offset }] }, org, 3)).toEqual({ offsets: [[ours, offset]] })
   expect(() => untilAsked({ offsets: [{ partition: (ours + 1) % 3, offset }] }, org, 3)).toThrow(
@@ -46,7 +46,7 @@ test('an offset of an organization is one of its partition, and of no other', ()
   expect(boundsOf(null, org, ends, none)).toEqual(onlyOurs((ours + 1) * 10))
 })
 
-test('a time goes up to the first record that is later, or to the end as far as it is stable', () => {
+test('a time goes up to the first later record, or to the end of the partition', () => {
   const later = new Map([
     [0, 4],
     [1, 25],
@@ -54,7 +54,7 @@ test('a time goes up to the first record that is later, or to the end as far as 
   expect(boundsOf({ time: '2026-01-01T00:00:00.000Z' }, undefined, ends, later)).toEqual([4, 20, 30])
 })
 
-test('a time is cut to the millisecond, as the times of records are', () => {
+test('a time is truncated to the millisecond, like the times of records', () => {
   expect(instant('2026-02-01T00:00:00.1239Z')).toBe(Date.UTC(2026, 1, 1, 0, 0, 0, 123))
   expect(instant('2026-02-01T01:00:00+01:00')).toBe(Date.UTC(2026, 1, 1))
   expect(instant('1969-12-31T23:59:59.9999Z')).toBe(-1)
@@ -63,7 +63,7 @@ test('a time is cut to the millisecond, as the times of records are', () => {
   })
 })
 
-test('an instant is over with a later record in each partition that is replayed, or when it lies back as far as for as_of', () => {
+test('an instant is over if each replayed partition has a later record, or after AS_OF_SETTLED', () => {
   const now = 1_800_000_000_000
   const later = new Map([
     [0, 9],
@@ -78,11 +78,11 @@ test('an instant is over with a later record in each partition that is replayed,
     [1, 20],
     [2, 31],
   ] as const) {
-    // Kafka says the end, or what lies behind it already, where no record is later.
+    // Kafka returns the end, or an offset past it, if no record is later.
     const without = new Map([...later, [partition, end]])
     const last = new Date(now - AS_OF_SETTLED).toISOString()
     expect(isOver(now - AS_OF_SETTLED + 1, without)).toThrow(
-      `not over in partition ${partition}; the last one that surely is: ${last}`,
+      `not over in partition ${partition}; the latest time that surely is: ${last}`,
     )
     expect(isOver(now - AS_OF_SETTLED, without)).not.toThrow()
     if (partition === ours) expect(isOver(now - 1, without, org)).toThrow('not over')

@@ -11,7 +11,7 @@ const state = {} as Parameters<AnyRules['decide']>[1]
 const withRep = (rules: object): AnyRules =>
   tableIn({ ...builtInRules, [type]: { ...builtInRules[type], ...rules } }, 'a.js')[type]
 
-/** A module of this text, and what it is called. */
+/** Writes a module and returns its path. */
 const moduleOf = async (text: string, name = 'mine.js'): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'rules-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -25,7 +25,7 @@ const refusalOf = async (text: string): Promise<string> =>
     (error: Error) => `${error.name}: ${error.message}`,
   )
 
-test('a module replaces some rules, and what it does not replace stays', async () => {
+test('a module replaces some rules, and keeps the others', async () => {
   const text = `export default rules => ({ ...rules, '${type}': { ...rules['${type}'], decide: () => ({ outcome: 'parked', code: 'id_reused' }) } })`
   const { table, identity } = await loadRules(await moduleOf(text))
   expect(table[type].decide(placed, state)).toEqual({ outcome: 'parked', code: 'id_reused' })
@@ -49,11 +49,11 @@ test.for([
   ],
   ['has no default export', 'export const rules = 1', 'CommandError: mine.js has no function as its default export'],
   [
-    'throws when asked',
+    'throws when called',
     'export default () => { null.x }',
     'CommandError: mine.js gives no rules: TypeError in mine.js, line 1',
   ],
-  ['gives nothing', 'export default () => undefined', 'CommandError: mine.js gives no table of rules'],
+  ['returns nothing', 'export default () => undefined', 'CommandError: mine.js gives no table of rules'],
   [
     'lacks a type',
     `export default ({ '${type}': _, ...rest }) => rest`,
@@ -62,16 +62,16 @@ test.for([
   [
     'misspells a type',
     `export default rules => ({ ...rules, 'commission.rep.recorded': {} })`,
-    'CommandError: mine.js gives rules for what is no event type: commission.rep.recorded',
+    'CommandError: mine.js gives rules for unknown event types: commission.rep.recorded',
   ],
-] as const)('a module that %s is refused in words that say so', async ([what, text, expected]) => {
-  // How a module that does not parse fails is another thing here than where Node loads it.
+] as const)('a module that %s is refused with a clear message', async ([what, text, expected]) => {
+  // Here vitest loads the module: the error of a module that does not parse is not the one of Node.
   if (what === 'does not parse') return expect(await refusalOf(text)).toContain(expected)
   if (what !== 'is not there') return expect(await refusalOf(text)).toBe(expected)
   await expect(loadRules('no-such-file.js')).rejects.toThrow('the rules cannot be read: no-such-file.js')
 })
 
-test('rules that fail while deciding say which and where, and nothing of the record', () => {
+test('rules that fail while deciding are reported with their place, and without the content of the record', () => {
   const failing = withRep({
     decide: () => {
       throw new RangeError('CANARY')
@@ -86,7 +86,7 @@ test('rules that fail while deciding say which and where, and nothing of the rec
 })
 
 test.for([{ outcome: 'applied' }, { outcome: 'parked' }, { outcome: 'parked', code: 'whatever' }, null])(
-  'what is not a whole decision is none: %j',
+  'an incomplete decision is refused: %j',
   decision => {
     const { decide } = withRep({ decide: () => decision })
     expect(() => decide(placed, state)).toThrow('a.js gives no decision on')

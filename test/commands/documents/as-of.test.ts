@@ -6,7 +6,7 @@ import type { Kind } from '../../../schemas/stored/documents.ts'
 const then = (kind: Kind, source: Record<string, unknown>, position: number) =>
   asOf(kind, { id: 'x', source }, position)?.source
 
-test('what was made at the position or later was not there', () => {
+test('a record made at the position or later is left out', () => {
   const payout = { seq: 5, until_seq: UNTIL_FOREVER, superseded_by_id: null }
   expect(then('payouts', payout, 5)).toBeUndefined()
   expect(then('payouts', payout, 6)).toEqual(payout)
@@ -15,7 +15,7 @@ test('what was made at the position or later was not there', () => {
   expect(then('parked', { offset: 5, partition: 0, code: 'rep_unknown' }, 6)).toMatchObject({ offset: 5 })
 })
 
-test('what was replaced at the position or later was current', () => {
+test('a record superseded at the position or later is current', () => {
   const replaced = { seq: 2, until_seq: 5, superseded_by_id: 'payout_2' }
   expect(then('payouts', replaced, 5)).toEqual({ seq: 2, until_seq: UNTIL_FOREVER, superseded_by_id: null })
   expect(then('payouts', replaced, 6)).toEqual(replaced)
@@ -23,7 +23,7 @@ test('what was replaced at the position or later was current', () => {
   expect(then('payroll_files', { seq: 2 }, 4)).toEqual({ seq: 2 })
 })
 
-test('a list of what happened ends before the position; one in which nothing had happened was not there', () => {
+test('a list of events ends before the position; a list without earlier events is left out', () => {
   const chain = { org_id: 'o', body_bytes: 54, body: { payouts: [{ seq: 2 }, { seq: 5 }], payroll: [{ seq: 6 }] } }
   const before = { payouts: [{ seq: 2 }, { seq: 5 }], payroll: [] }
   expect(then('chains', chain, 6)).toMatchObject({ org_id: 'o', body: before })
@@ -33,7 +33,7 @@ test('a list of what happened ends before the position; one in which nothing had
   })
 })
 
-test('the size of a body is what was stored; of a list what it was then, and as wrong as it is now', () => {
+test('a record keeps the stored size of its body; a list gets its earlier size, with the same error as now', () => {
   expect(then('payouts', { seq: 5, until_seq: UNTIL_FOREVER, body_bytes: 3, body: {} }, 6)).toMatchObject({
     body_bytes: 3,
   })

@@ -18,7 +18,7 @@ const changed = (...[a, b]: Parameters<typeof linesChanged>) =>
     [change, id, currency, a, b, difference, field].join(' '),
   )
 
-test('lines are added, removed and changed, each with what it comes to', () => {
+test('lines are added, removed or changed, each with its difference in money', () => {
   const a = lines('EUR', line('line_1', '1.00'), line('line_2', '2.00'), line('line_3', '3.00'), line('line_4', '4.00'))
   const b = lines(
     'EUR',
@@ -35,7 +35,7 @@ test('lines are added, removed and changed, each with what it comes to', () => {
   ])
 })
 
-test('a line in another currency is another line, and of no payout there are none', () => {
+test('a line in another currency is a different line; a missing payout has no lines', () => {
   expect(changed(lines('EUR', line('line_1', '1.00')), lines('USD', line('line_1', '1.00')))).toEqual([
     'added line_1 USD  1.00 1.00 ',
     'removed line_1 EUR 1.00  -1.00 ',
@@ -44,7 +44,7 @@ test('a line in another currency is another line, and of no payout there are non
   expect(changed(lines('EUR', line('line_1', '1.00')), undefined)).toHaveLength(1)
 })
 
-test('money differs by amount, not by how it is written; what there is nothing of is 0', () => {
+test('money differs by amount, not by notation; a missing amount is 0', () => {
   const a = new Map([
     ['owed rep_1 period_1 EUR', '100.00'],
     ['owed rep_2 period_1 EUR', '1.0'],
@@ -61,7 +61,7 @@ test('money differs by amount, not by how it is written; what there is nothing o
   ).toEqual(['owed rep_1 period_1 EUR 100.00 110.00 10.00', 'paid rep_1 period_1 USD 5 0 -5'])
 })
 
-test('a record is only in one, or is changed, with the first field that differs', () => {
+test('a record is added, removed, or changed with the first field that differs', () => {
   const saying = (says: object) => ({ id: 'payout_1', rep: 'rep_1', period: 'period_1', says: { ...says } })
   const rowOf = (a: object | undefined, b: object | undefined) => {
     const row = recordRow('org_1', 'payouts', 'payout_1', a && saying(a), b && saying(b))
@@ -79,7 +79,7 @@ test('a record is only in one, or is changed, with the first field that differs'
   ])
 })
 
-test('what a record says has no offsets, and of a rep only the current version is one', () => {
+test('a record is compared without its offsets, and of a rep only the current version counts', () => {
   const says = (kind: RecordKind, id: string, source: Record<string, unknown>) => sayingOf(kind, { id, source })
   const version = {
     first_seq: 1,

@@ -1,4 +1,4 @@
-/** How the documents that differ are found where there are too many to hold the id of each. */
+/** Finds the documents that differ if there are too many to hold the id of each. */
 import { expect, test } from 'vitest'
 import { bucketsThatDiffer } from '../../../commands/documents/find-differences.ts'
 
@@ -16,7 +16,7 @@ const isHeld = async (changed: (at: number) => string | undefined) =>
 const heldOf = (held: (id: string) => boolean): number =>
   Array.from({ length: COUNT }, (_, at) => `org_1:payout_${at}`).filter(held).length
 
-test('of many documents only those beside one that differs are looked at again', async () => {
+test('only a few of many documents are compared again: those in the bucket of one that differs', async () => {
   for (const changed of [
     (at: number) => (at === 3_000 ? '2' : '1'),
     (at: number) => (at === 3_000 ? undefined : '1'),
@@ -27,12 +27,12 @@ test('of many documents only those beside one that differs are looked at again',
   }
 })
 
-test('where everything differs, no more are looked at than can be held', async () => {
+test('if everything differs, no more documents are compared than can be held', async () => {
   const count = heldOf(await isHeld(() => '2'))
   expect(count).toBeGreaterThan(HELD * 0.9)
   expect(count).toBeLessThanOrEqual(HELD)
 })
 
-test('where nothing differs there is nothing to look at', async () => {
+test('if nothing differs, no document is compared again', async () => {
   expect(heldOf(await isHeld(same))).toBe(0)
 })

@@ -1,4 +1,4 @@
-/** How much a scan asks of Elasticsearch at once, on an index that answers as Elasticsearch does. */
+/** How much a scan asks of Elasticsearch at once, over a simulated index. */
 import { expect, test } from 'vitest'
 import { nextSize, scan } from '../../../commands/documents/scan.ts'
 import { portionsOf } from '../../../commands/documents/sizes.ts'
@@ -9,7 +9,7 @@ import { type Answer, AnswerTooLong, type Request, Unavailable } from '../../../
 const MiB = 1024 * 1024
 type Search = { size: number; search_after?: [number]; _source?: string[] }
 
-/** An index of documents of these sizes. `fail` may fail a search. */
+/** An index with documents of these sizes. `fail` may throw for a search. */
 const indexOf = (
   sizes: readonly number[],
   fail: (search: Search, size: number) => void = () => undefined,
@@ -44,7 +44,7 @@ const indexOf = (
 }
 const idsOf = (sizes: readonly number[]) => sizes.map((_, at) => `d${at}`)
 
-test('no answer holds more bytes than it may, but for a document that is larger alone; each comes once, in order', async () => {
+test('a response exceeds its limit only for one larger document; each document comes once, in order', async () => {
   const sizes = Array.from({ length: 3_000 }, (_, at) => (at % 97 === 0 ? 11 * MiB : at % 13 === 0 ? 3 * MiB : 900))
   const { read, answered, open } = indexOf(sizes)
   expect(await read()).toEqual(idsOf(sizes))
@@ -59,7 +59,7 @@ test('small documents are read in large pages', async () => {
   expect(answered.length).toBeLessThan(20)
 })
 
-test('an answer that is too long after all is asked for again with half as many, down to one', async () => {
+test('a response that is too long is requested again with half as many documents, down to one', async () => {
   const sizes = Array.from({ length: 50 }, () => 10)
   const { read, answered } = indexOf(sizes, ({ _source }, count) => {
     if (_source === undefined && count > 1) throw new AnswerTooLong()
@@ -68,7 +68,7 @@ test('an answer that is too long after all is asked for again with half as many,
   expect(answered).toHaveLength(50)
 })
 
-test('a page that does not come is asked for again, smaller; one that never comes ends the scan, and nothing is left open', async () => {
+test('a page that fails is requested again, smaller; if it always fails, the scan ends and leaves nothing open', async () => {
   const sizes = Array.from({ length: 300 }, () => 10)
   const slow = indexOf(sizes, ({ size }) => {
     if (size > 4) throw new Unavailable(0)
@@ -82,7 +82,7 @@ test('a page that does not come is asked for again, smaller; one that never come
   expect(gone.open()).toBe(0)
 })
 
-test('an index of which a shard is not refreshed is refreshed again; one that never is ends the scan', async () => {
+test('an index with a failed refresh is refreshed again; if it always fails, the scan ends', async () => {
   const later = indexOf([10, 10], undefined, 2)
   expect(await later.read()).toEqual(['d0', 'd1'])
   expect(later.pauses()).toBe(2)
@@ -91,7 +91,7 @@ test('an index of which a shard is not refreshed is refreshed again; one that ne
   expect(never.answered).toEqual([])
 })
 
-test('documents that are not those whose sizes were asked for end the scan', async () => {
+test('the scan ends if it gets other documents than those whose sizes it read', async () => {
   const sizes = [10, 10]
   const { read } = indexOf(sizes, ({ _source }) => {
     if (_source === undefined) sizes.length = 0
@@ -99,7 +99,7 @@ test('documents that are not those whose sizes were asked for end the scan', asy
   await expect(read()).rejects.toThrow(CommandError)
 })
 
-test('the larger documents were, the fewer are asked about next', () => {
+test('the larger the documents were, the smaller is the next search for sizes', () => {
   expect(nextSize(8, [10, 10])).toBe(32)
   expect(nextSize(SCAN_SIZES, [10])).toBe(SCAN_SIZES)
   expect(nextSize(8, [SCAN_LOADED_BYTES / 2, SCAN_LOADED_BYTES / 2])).toBe(2)
@@ -107,7 +107,7 @@ test('the larger documents were, the fewer are asked about next', () => {
   expect(nextSize(8, [])).toBe(1)
 })
 
-test('items are divided into portions that fit, each once and in order', () => {
+test('items are split into portions that fit, each once and in order', () => {
   expect([...portionsOf(['a', 'b', 'c', 'd'], [SCAN_BYTES * 2, 1, SCAN_BYTES - 1, 1])]).toEqual([
     ['a'],
     ['b', 'c'],

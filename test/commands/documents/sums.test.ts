@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { difference, isSameAmount, total } from '../../../commands/documents/sums.ts'
+import { isSameAmount, subtract, total } from '../../../commands/documents/sums.ts'
 
 test('sums are exact, and have the digits of the finest amount', () => {
   expect(total([])).toBe('0')
@@ -10,14 +10,10 @@ test('sums are exact, and have the digits of the finest amount', () => {
   expect(total([large, large])).toBe(`2${'0'.repeat(39)}.${'0'.repeat(39)}2`)
 })
 
-test('a difference is what the second has more', () => {
-  expect([difference('100.00', '110'), difference('1.5', '1.25'), difference('0', '-3')]).toEqual([
-    '10.00',
-    '-0.25',
-    '-3',
-  ])
+test('a difference is the second amount minus the first', () => {
+  expect([subtract('100.00', '110'), subtract('1.5', '1.25'), subtract('0', '-3')]).toEqual(['10.00', '-0.25', '-3'])
 })
 
-test('amounts are the same however they are written', () => {
+test('amounts are equal in any notation', () => {
   expect([isSameAmount('1.0', '1.00'), isSameAmount('1.0', '1.01')]).toEqual([true, false])
 })

@@ -1,8 +1,8 @@
-/** A drop on control documents, groups and positions that a test changes, with a clock that only waiting moves. */
+/** Drops with control documents, groups and positions that the test changes. Only waiting moves the clock. */
 import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { drop } from '../../../commands/generations/drop.ts'
-import { list } from '../../../commands/generations/generations.ts'
+import { listGenerations } from '../../../commands/generations/generations.ts'
 import { DROP_WAIT_MS, LET_GO_MS, QUIET_MS } from '../../../commands/limits.ts'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
@@ -81,7 +81,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
     deleted,
     list: async () => {
       out.length = 0
-      await list({ json: true }, context)
+      await listGenerations({ json: true }, context)
       return Object.fromEntries(out.map(line => JSON.parse(line)).map(({ generation, roles }) => [generation, roles]))
     },
     drop: (generation: string) => drop({ generation, json: false }, context, 'group'),
@@ -92,7 +92,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
 const both = () =>
   given({ kept: ['g1', 'g2'] }, [...whole('g1'), ...whole('g2')], [...indicesOf('g1'), ...indicesOf('g2')])
 
-test('a drop deletes all indices in one request, and the generation’s own document last', async () => {
+test('a drop deletes all indices in one request, and the document of the generation last', async () => {
   const { drop, deleted, list } = both()
   await drop('g2')
   expect(deleted.map(({ path }) => path)).toEqual([
@@ -103,7 +103,7 @@ test('a drop deletes all indices in one request, and the generation’s own docu
   expect(await list()).toEqual({ g1: ['live'] })
 })
 
-test('a drop gives projectors the time to let go, also where their group is another', async () => {
+test('a drop gives projectors time to stop writing, also those of another group', async () => {
   const { drop, deleted } = both()
   await drop('g2')
   expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(LET_GO_MS)
@@ -122,7 +122,7 @@ test('a drop waits until the group is empty and no position has changed for a wh
 
 test.each([
   ['a group has members', 1, false, '1 projectors still keep g2 up'],
-  ['somebody of another group writes', 0, true, 'somebody still writes to g2'],
+  ['a projector of another group writes', 0, true, 'somebody still writes to g2'],
 ])('nothing is deleted while %s', async (_, members, writes, why) => {
   const { bodies, drop, deleted, state, time } = both()
   state.members = members
@@ -130,16 +130,16 @@ test.each([
   await expect(drop('g2')).rejects.toThrow(why)
   expect(deleted).toEqual([])
   expect(time()).toBeGreaterThan(DROP_WAIT_MS)
-  // It is not kept up any more, and can be dropped again.
+  // The generation is removed from `kept`, so it can be dropped again.
   expect(bodies.get('live')).toMatchObject({ kept: ['g1'] })
 })
 
-test('a swap that comes between keeps what is needed of the one before until it is said how far readers saw it', async () => {
+test('a swap during a drop keeps what it needs of the previous generation until its floor is written', async () => {
   const { bodies, drop, state } = both()
   bodies.set('live', { generation: 'g2', kept: ['g1', 'g2'], floor: [5] })
   let reads = 0
   state.onRead = id => {
-    // First it is read for its source; then, just before the change, for whether it follows the other.
+    // The first read is for the source. The second one, just before the change, is for `follows`.
     if (id !== 'generation:g2' || ++reads !== 2) return
     bodies.set('live', { generation: 'g2', kept: ['g1', 'g2'], previous: 'g1', floor: null })
   }
@@ -147,20 +147,20 @@ test('a swap that comes between keeps what is needed of the one before until it 
   expect(bodies.get('live')).toMatchObject({ generation: 'g2', kept: ['g2'], previous: null, floor: [5] })
 })
 
-test('a drop on another cluster is refused before anything is changed', async () => {
+test('a drop on another cluster is refused before it changes anything', async () => {
   const { bodies, drop } = given({ kept: ['g1', 'g2'] }, [...whole('g1'), ...whole('g2')], [], 'another')
   await expect(drop('g2')).rejects.toThrow('cluster_id: expected c, got another')
   expect(bodies.get('live')).toEqual({ generation: 'g1', kept: ['g1', 'g2'] })
 })
 
 test.each([
-  ['a name that a rebuild was cut short after', { kept: ['g1'], building: 'g2' }, [], [], ['building', 'not whole']],
+  ['a name left by an interrupted rebuild', { kept: ['g1'], building: 'g2' }, [], [], ['building', 'not whole']],
   ['indices without a name', { kept: ['g1'] }, [], indicesOf('g2').slice(0, 2), ['left over', 'not whole']],
   ['a document without indices', { kept: ['g1'] }, whole('g2'), [], ['left over', 'not whole']],
   ['positions alone', { kept: ['g1'] }, whole('g2').slice(1), [], ['left over', 'not whole']],
-  ['all that a drop was cut short before', { kept: ['g1'] }, whole('g2'), indicesOf('g2'), ['left over']],
+  ['a whole generation left by an interrupted drop', { kept: ['g1'] }, whole('g2'), indicesOf('g2'), ['left over']],
 ] satisfies [string, object, [string, object][], string[], string[]][])(
-  '%s: it is listed, and dropped',
+  '%s: it is listed and can be dropped',
   async (_, live, documents, indices, roles) => {
     const its = given(live, [...whole('g1'), ...documents], [...indicesOf('g1'), ...indices])
     expect(await its.list()).toEqual({ g1: ['live'], g2: roles })

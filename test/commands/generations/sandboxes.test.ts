@@ -19,7 +19,7 @@ const refusal = (wanted: Partial<SandboxBody>, rules_version = RULES_VERSION): s
   }
 }
 
-test('a sandbox is gone on with only by who wants the same of it', () => {
+test('a sandbox is continued only with the same organization, bounds and rules', () => {
   expect(refusal({})).toBe('the same')
   expect(refusal({ org: null })).toContain('made of org_1')
   expect(refusal({ until: null })).toContain('made up to 2:7')
@@ -29,16 +29,16 @@ test('a sandbox is gone on with only by who wants the same of it', () => {
   expect(refusal({}, RULES_VERSION + 1)).toContain(`made by version ${RULES_VERSION + 1} of the rules`)
 })
 
-test('a module is known by its text, wherever it lies', () => {
+test('a rules module is identified by its text, not by its path', () => {
   expect(refusal({ rules: { name: 'copy.ts', sha256: 'a' } })).toBe('the same')
 })
 
-test('a sandbox is told from a generation by how it is written', () => {
+test('the name tells a sandbox from a generation', () => {
   expect([sandboxIn(written('s1')), sandboxIn('g1')]).toEqual(['s1', undefined])
 })
 
-test('up to where it goes is said as it was asked for', () => {
+test('the bound of a sandbox is shown as it was requested', () => {
   expect(untilInWords(made)).toBe('2:7')
   expect(untilInWords({ until: { time: '2026-01-01T00:00:00.000Z' }, bounds: [] })).toBe('2026-01-01T00:00:00.000Z')
-  expect(untilInWords({ until: null, bounds: [1, 2] })).toBe('where the topic ended then: 1, 2')
+  expect(untilInWords({ until: null, bounds: [1, 2] })).toBe('the end of the topic then: 1, 2')
 })

@@ -1,4 +1,4 @@
-/** Swaps and rollbacks on control and parked documents that a test changes, with a clock that only waiting moves. */
+/** Swaps and rollbacks with control and parked documents that the test changes. Only waiting moves the clock. */
 import { describe, expect, test } from 'vitest'
 import { rollback, swap } from '../../../commands/generations/swap.ts'
 import { SWAP_NEAR_MS, SWAP_WAIT_MS } from '../../../commands/limits.ts'
@@ -6,10 +6,10 @@ import type { Request } from '../../../projector/elasticsearch/client.ts'
 
 type Given = {
   readonly live?: object
-  /** Of g2. */
+  /** Of g2: the generation that it follows. */
   readonly follows?: string
   readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
-  /** Ids of what each has parked. */
+  /** Ids of the records that each generation has parked. */
   readonly parked?: Readonly<Record<'g1' | 'g2', readonly string[]>>
 }
 
@@ -17,7 +17,7 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
   const reached = { g1: [...positions.g1], g2: [...positions.g2] }
   let time = 0
-  /** What happens while a command waits: told the milliseconds since it began. */
+  /** Called on each wait of a command, with the milliseconds since it began. */
   const world = { onWait: (_: number): void => undefined }
   const sourceOf = (index: string, id: string): object | undefined => {
     const [kind, name = 'g1', partition] = id.split(':')
@@ -84,7 +84,7 @@ const verified = equalAt([4, 3])
 const verifiedOfOthers = equalAt([4, 3], 'equal', [1, 2])
 
 describe('a swap', () => {
-  test('waits until every position of the new one has reached that of the live one, all at one look', async () => {
+  test('waits until one look finds every position of the new generation at that of the live one', async () => {
     const { state, reached, world, time, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
     world.onWait = passed => {
       if (passed >= 1_000) reached.g2 = [4, 7]
@@ -95,20 +95,20 @@ describe('a swap', () => {
     expect(state.live).toMatchObject({ generation: 'g2', previous: 'g1', floor: [5, 7] })
   })
 
-  test('gives up after a minute, and changes nothing', async () => {
+  test('gives up after a minute and changes nothing', async () => {
     const { state, time, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
     await expect(swap(toG2, context)).rejects.toThrow('g2 is 4 records behind g1')
     expect(time()).toBeGreaterThan(SWAP_WAIT_MS)
     expect(state.live.generation).toBe('g1')
   })
 
-  test('to one that follows the live one is made once that one is less than a moment behind: at one look it never would be', async () => {
+  test('to a follower is made once it is less than SWAP_NEAR_MS behind: it never reaches a live one that keeps moving', async () => {
     const { state, reached, world, time, context } = given({
       live: verifiedOfOthers,
       follows: 'g1',
       positions: { g1: [5, 100], g2: [5, 3] },
     })
-    // One goes on all the while; the other comes after it, at first seconds later and then a tenth of one.
+    // The live one never stops. The other one is seconds behind at first, and then a tenth of a second.
     world.onWait = passed => {
       reached.g1 = [5, 100 + passed]
       reached.g2 = [5, passed < 3_000 ? 3 : passed]
@@ -119,7 +119,7 @@ describe('a swap', () => {
     expect(state.live).toMatchObject({ generation: 'g2', floor: reached.g1, alone: { g2: reached.g1 } })
   })
 
-  test('is not made while the live one has parked what would no longer be parked; forced, it says what', async () => {
+  test('is refused while records parked by the live one are applied in the new one; with --force it names them', async () => {
     const parked = { g1: ['t:0:1', 't:1:6'], g2: ['t:0:1'] }
     const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
     await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
@@ -129,7 +129,7 @@ describe('a swap', () => {
     expect(its.state.live.generation).toBe('g2')
   })
 
-  test('looks again at what the live one had yet to decide, where the other one was further', async () => {
+  test('checks the parked records again if the live one still had to decide some', async () => {
     const parked = { g1: [] as string[], g2: [] }
     const live = { ...verifiedOfOthers, alone: { g2: [0, 0] } }
     const its = given({ live, follows: 'g1', positions: { g1: [6, 6], g2: [5, 7] }, parked })
@@ -142,7 +142,7 @@ describe('a swap', () => {
     expect(its.state.live.generation).toBe('g1')
   })
 
-  test('is not made where what is parked was not made searchable whole', async () => {
+  test('is refused if the refresh of the parked records failed on a shard', async () => {
     const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
     const send = async (request: Request) =>
       request.path.endsWith('/_refresh') ? { status: 200, body: { _shards: { failed: 1 } } } : its.context.send(request)
@@ -150,7 +150,7 @@ describe('a swap', () => {
     expect(its.state.live.generation).toBe('g1')
   })
 
-  test('looks again at what is parked while it waits', async () => {
+  test('checks the parked records again while it waits', async () => {
     const parked = { g1: [] as string[], g2: [] }
     const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 6] }, parked })
     its.world.onWait = () => {
@@ -160,12 +160,12 @@ describe('a swap', () => {
     await expect(swap(toG2, its.context)).rejects.toThrow('t:1:6')
   })
 
-  test('to one that follows another than the live one is refused', async () => {
+  test('to a generation that does not follow the live one is refused', async () => {
     const { context } = given({ live: verified, follows: 'g7', positions: { g1: [5, 7], g2: [5, 7] } })
     await expect(swap(toG2, context)).rejects.toThrow('drop it, and make one beside g1')
   })
 
-  test('changes nothing where somebody else has made another one live meanwhile', async () => {
+  test('changes nothing if another generation was made live meanwhile', async () => {
     const { state, reached, world, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
     world.onWait = () => {
       reached.g2 = [5, 7]
@@ -177,13 +177,13 @@ describe('a swap', () => {
   })
 
   test.each([
-    ['nothing was compared', {}, 'g2 was not found equal to g1'],
-    ['an older version noted it', { verified: { g2: 'g1' } }, 'by an older version of this program'],
+    ['no comparison was made', {}, 'g2 was not found equal to g1'],
+    ['an older version wrote the note', { verified: { g2: 'g1' } }, 'by an older version of this program'],
     ['the last comparison found a difference', equalAt([4, 3], 'different'), 'g2 was found different from g1'],
     ['it was compared under other rules', equalAt([4, 3], 'equal', [1, 2]), 'under other rules'],
-    ['it lies behind where it was compared', equalAt([4, 8]), 'lies behind where it was found equal'],
-    ['most of it came since', equalAt([4, 3]), 'as of 7 records, and has 110000 more since'],
-  ])('without a reason is refused where %s', async (_, live, why) => {
+    ['it is behind the compared positions', equalAt([4, 8]), 'lies behind the positions at which it was found equal'],
+    ['most records came after the comparison', equalAt([4, 3]), 'as of 7 records, and has 110000 more since'],
+  ])('without a reason is refused if %s', async (_, live, why) => {
     const far = why.includes('110000') ? 110_000 : 0
     const { state, context } = given({ live, positions: { g1: [4, 3 + far], g2: [4, 3 + far] } })
     await expect(swap(toG2, context)).rejects.toThrow(why)
@@ -192,7 +192,7 @@ describe('a swap', () => {
     expect(state.live.generation).toBe('g2')
   })
 
-  test('is not made where a comparison finds a difference while it waits', async () => {
+  test('is refused if a comparison finds a difference while it waits', async () => {
     const { state, reached, world, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
     world.onWait = () => {
       reached.g2 = [5, 7]
@@ -202,7 +202,7 @@ describe('a swap', () => {
     expect(state.live.generation).toBe('g1')
   })
 
-  test('that was cut short before is brought to its end by the next command', async () => {
+  test('that was interrupted is completed by the next command', async () => {
     const cut = { generation: 'g2', previous: 'g1', floor: null }
     const { state, context } = given({ live: cut, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
     await rollback({ force: undefined, json: false }, context)
@@ -210,7 +210,7 @@ describe('a swap', () => {
   })
 })
 
-test('a rollback waits as a swap does', async () => {
+test('a rollback waits like a swap', async () => {
   const live = { generation: 'g2', previous: 'g1', floor: [5, 7] }
   const { state, reached, world, time, context } = given({ live, positions: { g1: [5, 3], g2: [5, 7] } })
   world.onWait = passed => {

@@ -7,7 +7,7 @@ import { isId } from '../../../schemas/values.ts'
 
 const BYTES = 32
 
-test('the text of a key is ck_, 43 characters that tell every bit of its bytes, and a checksum', () => {
+test('the text of a key is ck_, 43 characters that encode every bit of its bytes, and a checksum', () => {
   const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
   fc.assert(
     fc.property(fc.uint8Array({ minLength: BYTES, maxLength: BYTES }), bytes => {
@@ -22,14 +22,14 @@ test('the text of a key is ck_, 43 characters that tell every bit of its bytes, 
   expect(newKeyText(Buffer.alloc(BYTES, 0xff))).toHaveLength(53)
 })
 
-test('no two keys are alike, and ids are ids', () => {
+test('each key is different, and each id is a valid key id', () => {
   const texts = new Set(Array.from({ length: 1_000 }, () => newKeyText()))
   const ids = new Set(Array.from({ length: 1_000 }, () => newKeyId()))
   expect([texts.size, ids.size]).toEqual([1_000, 1_000])
   for (const id of ids) expect(isId('key', id)).toBe(true)
 })
 
-test('what is published of a text is its SHA-256 and its last four characters', () => {
+test('only the SHA-256 and the last four characters of a key are published', () => {
   const text = newKeyText()
   const secret_sha256 = createHash('sha256').update(text).digest('hex')
   expect(publishedOf(text)).toEqual({ secret_sha256, last4: text.slice(-4) })

@@ -1,4 +1,4 @@
-/** What is asked of Elasticsearch to list parked records, which may have 8 MiB each. */
+/** The search that lists parked records. Each record may have 8 MiB. */
 import { expect, test } from 'vitest'
 import { findParked } from '../../../commands/parked/find.ts'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
@@ -7,7 +7,7 @@ const live = { events: { parkedIndex: 'p' }, 'api-keys': { parkedIndex: 'k' } } 
   typeof findParked
 >[1]
 
-test('parked records are listed by what is indexed of them: none is loaded', async () => {
+test('parked records are listed by their indexed fields: no record is loaded', async () => {
   const asked: Request[] = []
   const send = async (request: Request) => {
     asked.push(request)

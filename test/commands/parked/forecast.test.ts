@@ -1,7 +1,4 @@
-/**
- * What would become of parked records, one after the other: what is sent counts for those behind it, and nothing else
- * does.
- */
+/** The forecast for parked records, one after the other: only records that are sent count for later ones. */
 import { expect, test } from 'vitest'
 import type { Parked } from '../../../commands/parked/find.ts'
 import { createForecaster, type Forecast } from '../../../commands/parked/forecast.ts'
@@ -38,7 +35,7 @@ const foresee = async (...asked: readonly (readonly [Parked, (forecast: Forecast
 }
 const [sent, held] = [() => true, () => false]
 
-test('what is sent is there for what comes behind it', async () => {
+test('a record that is sent counts for the records after it', async () => {
   expect(await foresee([rep, sent], [period, sent], [payout, sent], [payout, sent])).toEqual([
     'applied',
     'applied',
@@ -47,7 +44,7 @@ test('what is sent is there for what comes behind it', async () => {
   ])
 })
 
-test('what is not sent is not there, whatever the rules say of it', async () => {
+test('a record that is not sent does not count, whatever its forecast is', async () => {
   expect(await foresee([rep, held], [period, sent], [payout, sent])).toEqual(['applied', 'applied', 'rep_unknown'])
   expect(await foresee([rep, sent], [period, held], [payout, sent])).toEqual(['applied', 'applied', 'period_unknown'])
   expect(await foresee([rep, held], [rep, sent], [rep, sent])).toEqual(['applied', 'applied', 'duplicate'])

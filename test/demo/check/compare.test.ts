@@ -21,15 +21,15 @@ test('the same lists have no differences', () => {
   expect(compare(structuredClone(lists))).toEqual([])
 })
 
-describe('a tampered answer is named', () => {
-  test('an amount that is a cent off, and the sum it spoils', () => {
+describe('a changed answer is reported', () => {
+  test('with an amount that is a cent off, and the sum that it changes', () => {
     expect(compare({ payouts: [first, { ...second, net_amount: '2.01' }, third] })).toEqual([
       'Acme, /payouts, payout_2: net_amount: 2 ≠ 2.01',
       'Acme, owed in EUR: 6.5 ≠ 6.51',
     ])
   })
 
-  test('the same amount in other characters', () => {
+  test('with the same amount in other characters', () => {
     expect(compare({ payouts: [{ ...first, net_amount: '1.5' }, second, third] })).toEqual([
       'Acme, /payouts, payout_1: net_amount: 1.50 ≠ 1.5',
     ])
@@ -38,7 +38,7 @@ describe('a tampered answer is named', () => {
     ])
   })
 
-  test('a record that is missing', () => {
+  test('with a missing record', () => {
     expect(compare({ payroll_files: [] })).toEqual([
       'Acme, /payroll_files: records: 1 ≠ 0',
       'Acme, /payroll_files: different ids: 1 ≠ 0',
@@ -47,18 +47,18 @@ describe('a tampered answer is named', () => {
     ])
   })
 
-  test('a record too many, or twice', () => {
+  test('with an extra or repeated record', () => {
     expect(compare({ reps: [...lists.reps, { id: 'rep_9' }] })).toContain('Acme, /reps, rep_9: not there ≠ there')
     expect(compare({ reps: [...lists.reps, { id: 'rep_1' }] })).toContain('Acme, /reps: records: 2 ≠ 3')
   })
 
-  test('another order', () => {
+  test('in a different order', () => {
     expect(compare({ payouts: [first, third, second] })).toEqual([
       'Acme, /payouts: order: payout_3 after payout_2 ≠ before it',
     ])
   })
 
-  test('a field that is missing, and one that nobody published', () => {
+  test('with a missing field, and with a field that nobody published', () => {
     const { currency: _, ...without } = first
     expect(compareRecord('single', first, { ...without, org_id: 'org_1' })).toEqual([
       { what: 'single, payout_1: currency', expected: 'EUR', got: 'nothing' },
@@ -66,7 +66,7 @@ describe('a tampered answer is named', () => {
     ])
   })
 
-  test('a record that was parked with another code, or with other bytes', () => {
+  test('with a parked record that has another code or other bytes', () => {
     const parked = { event_id: 'e1', code: 'data_invalid', value: 'AAAA' } as const
     expect(compareParked([parked], [{ ...parked, code: 'id_reused' }])).toHaveLength(1)
     expect(compareParked([parked], [{ ...parked, value: 'AAAB' }])).toHaveLength(1)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createApiReader, inParallel } from '../../../demo/check/read-api.ts'
 
-/** A server that answers each path with what it is told, and 404 otherwise. */
+/** A server that answers each path with the given object, and any other path with 404. */
 const readerOf = async (answers: Record<string, object>) => {
   const server = createServer((request, response) => {
     const answer = answers[request.url ?? '']
@@ -25,18 +25,18 @@ test('a walk follows next_cursor until there is no more', async () => {
   expect(await reader.walk('reps')).toEqual([{ id: 'a' }, { id: 'b' }, { id: 'c' }])
 })
 
-test('a walk that would not end, or is refused, fails', async () => {
+test('a walk that would not end, or is refused, throws', async () => {
   const reader = await readerOf({
     '/reps?limit=200': { data: [{ id: 'a' }], has_more: true, next_cursor: '' },
     '/payouts?limit=200': { data: [{ id: 'a' }], has_more: true, next_cursor: 'a' },
     '/payouts?limit=200&starting_after=a': { data: [], has_more: true, next_cursor: 'a' },
   })
-  await expect(reader.walk('reps')).rejects.toThrow('no way on')
-  await expect(reader.walk('payouts')).rejects.toThrow('no way on')
+  await expect(reader.walk('reps')).rejects.toThrow('no new next_cursor')
+  await expect(reader.walk('payouts')).rejects.toThrow('no new next_cursor')
   await expect(reader.walk('periods')).rejects.toThrow('404 not_found')
 })
 
-test('work in parallel keeps the order of the items and the bound', async () => {
+test('parallel work keeps the order of the items and the limit', async () => {
   let [atOnce, most] = [0, 0]
   const results = await inParallel([5, 1, 4, 2, 3], 2, async item => {
     most = Math.max(most, ++atOnce)

@@ -3,7 +3,7 @@ import { midnight, spansOf } from '../../../demo/data/calendar.ts'
 
 const zones = { month: 'Europe/Berlin', quarter: 'Asia/Kolkata', year: 'America/Chicago' }
 
-describe('a boundary is midnight of its time zone, with the offset the zone has at that instant', () => {
+describe('a boundary is midnight in its time zone, with the UTC offset at that instant', () => {
   test.for([
     ['Europe/Berlin', 2024, 3, '2024-03-01T00:00:00+01:00'],
     ['Europe/Berlin', 2024, 4, '2024-04-01T00:00:00+02:00'],
@@ -19,7 +19,7 @@ describe('a boundary is midnight of its time zone, with the offset the zone has 
   })
 })
 
-test('every period begins where the one of its kind before it ends', () => {
+test('every period begins where the previous one of its kind ends', () => {
   const spans = spansOf({ zones, yearBegins: 4 }, 2020, 3)
   for (const kind of ['month', 'quarter', 'year'] as const) {
     const ofKind = spans.filter(span => span.kind === kind)
@@ -29,7 +29,7 @@ test('every period begins where the one of its kind before it ends', () => {
   expect(spans).toHaveLength(36 + 12 + 3)
 })
 
-test('periods are named for people', () => {
+test('periods have readable names', () => {
   const names = spansOf({ zones, yearBegins: 4 }, 2020, 1).map(({ name }) => name)
   expect(names).toContain('January 2020')
   expect(names).toContain('Q1 from 2020-04')

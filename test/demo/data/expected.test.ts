@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { Sent } from '../../../demo/data/demo-record.ts'
+import type { DemoRecord } from '../../../demo/data/demo-record.ts'
 import { expectedOf, expectedParked, sumByCurrency } from '../../../demo/data/expected.ts'
 import { toMessage } from '../../../demo/data/publish.ts'
 
 const org_id = 'org_1'
 let serial = 0
-const sent = (type: string, data: object, outcome: Sent['outcome'] = 'applied'): Sent => ({
+const sent = (type: string, data: object, outcome: DemoRecord['outcome'] = 'applied'): DemoRecord => ({
   stream: 'events',
   message: toMessage({
     id: `e${++serial}`,
@@ -33,7 +33,7 @@ const paid = {
 }
 
 describe('what the API must return', () => {
-  test('a replaced payout is on no list, and names its replacement, which comes later', () => {
+  test('a superseded payout is on no list, and names its later replacement', () => {
     const { payouts, superseded } = expectedOf(org_id, [
       calculated('payout_1', null, '1.50'),
       calculated('payout_2', null, '2'),
@@ -43,7 +43,7 @@ describe('what the API must return', () => {
     expect(superseded).toMatchObject([{ id: 'payout_1', superseded_by_id: 'payout_3', net_amount: '1.50' }])
   })
 
-  test('a rep recorded again keeps its place', () => {
+  test('a rep that is recorded again keeps its place', () => {
     const { reps } = expectedOf(org_id, [
       sent('rep.recorded', { id: 'rep_1', name: 'A' }),
       sent('rep.recorded', { id: 'rep_2', name: 'B' }),
@@ -55,7 +55,7 @@ describe('what the API must return', () => {
     ])
   })
 
-  test('a void has rep, period, payout and destination of what it reverses', () => {
+  test('a void has the rep, period, payout and destination of the record it reverses', () => {
     const voided = { id: 'payroll_2', reverses_id: 'payroll_1', amount: '-5', currency: 'EUR', recorded_at: 'b' }
     const { payroll_files } = expectedOf(org_id, [sent('payroll.recorded', paid), sent('payroll.voided', voided)])
     expect(payroll_files).toEqual([
@@ -64,7 +64,7 @@ describe('what the API must return', () => {
     ])
   })
 
-  test('a payout that was recorded has no trace, and says so', () => {
+  test('a recorded payout has no trace, and says so', () => {
     const { statements } = expectedOf(org_id, [
       sent('payout.recorded', { ...payout('payout_1', null, '1200'), recorded_at: 'r' }),
     ])
@@ -76,7 +76,7 @@ describe('what the API must return', () => {
     })
   })
 
-  test('duplicates, what is parked and what is of another organization change nothing', () => {
+  test('duplicates, parked records and records of another organization change nothing', () => {
     const parked = sent('rep.recorded', { id: 'rep_3' }, 'data_invalid')
     const rest = [
       parked,
@@ -94,7 +94,7 @@ describe('what the API must return', () => {
   })
 })
 
-test('amounts are added up exactly, by currency', () => {
+test('amounts are summed exactly, by currency', () => {
   const amounts = [
     ['EUR', '9999999999999999999999999999999999999999.01'],
     ['EUR', '0.001'],

@@ -21,14 +21,14 @@ test('every step of a deal keeps its decimals until the last one rounds', () => 
   ])
 })
 
-test('what is below zero is carried forward, and nothing is owed', () => {
+test('a negative amount is carried forward, and nothing is owed', () => {
   const recovered = { category: 'recovered', description: 'Cancelled', amount: '-100.00', deal_id: null } as const
   const { earned_amount, net_amount, line_items } = calculate({ ...basis, corrections: [recovered] }, random)
   expect({ earned_amount, net_amount }).toEqual({ earned_amount: '-74.93', net_amount: '0.00' })
   expect(line_items.at(-1)?.amount).toBe('74.93')
 })
 
-test('without deals there are no lines, and still a trace', () => {
+test('a payout without deals has no lines, but a trace', () => {
   const { net_amount, line_items, calculation_trace } = calculate({ ...basis, deals: [] }, random)
   expect({ net_amount, line_items, steps: calculation_trace.length }).toEqual({
     net_amount: '0.00',
@@ -47,6 +47,6 @@ test('a recalculation changes the basis, and its lines add up again', () => {
   }
 })
 
-test('the opposite of an amount has the same characters otherwise', () => {
+test('the opposite of an amount differs only in its sign', () => {
   expect([opposite('12.50'), opposite('-12.50')]).toEqual(['-12.50', '12.50'])
 })

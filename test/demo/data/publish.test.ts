@@ -9,7 +9,7 @@ const event = {
   data: { org_id: 'org_1', id: 'rep_1' },
 }
 
-test('a record is a CloudEvent in binary mode, keyed by its organization', () => {
+test('a record is a CloudEvent in binary mode, with its organization as the key', () => {
   expect(toMessage(event)).toEqual({
     key: 'org_1',
     headers: {
@@ -24,7 +24,7 @@ test('a record is a CloudEvent in binary mode, keyed by its organization', () =>
   })
 })
 
-test('records are sent in their order, each batch within what a topic takes, one after the other', async () => {
+test('records are sent in order, in batches that fit a topic, one batch after the other', async () => {
   const sent: ProducerRecord[] = []
   let underWay = 0
   const send = async (record: ProducerRecord) => {

@@ -1,7 +1,4 @@
-/**
- * A projector that is killed at every point of the flow, with events under way: what the next one makes of the same
- * topics is, to the byte, what one makes of them that was never disturbed.
- */
+/** A projector is killed at every point of the flow. The next one stores the same bytes as an undisturbed one. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -22,7 +19,7 @@ import { createStream, organizationsIn } from '../../support/streams.ts'
 import { createTopics, type Topics } from '../../support/topics.ts'
 
 const PARTITIONS = 3
-/** Projectors at once, on machines with few cores. */
+/** Projectors that run at the same time, on machines with few cores. */
 const TOGETHER = 4
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
@@ -32,7 +29,7 @@ const plans = [
   ...(['amid write', 'amid write', 'amid bulk request', 'a later write first'] as const),
 ].map((point, place): Plan => {
   const own = seed + place
-  // A record is decoded, a batch goes through the other steps.
+  // The step `decode` runs for each record, the others for each batch.
   const time = 1 + createRandom(own).below(point.endsWith('decode') ? 40 : 3)
   return { point, time: point === 'a later write first' ? 1 : time, fate: 'killed', seed: own }
 })
@@ -64,14 +61,14 @@ beforeAll(async () => {
   undisturbed = await everythingProjected(prefix)
 }, 240_000)
 
-/** One after the other: the stream counts on its order. */
+/** One after the other: the order of the stream matters. */
 let publishing: Promise<unknown> = Promise.resolve()
 const publish = (count: number): Promise<unknown> => {
   publishing = publishing.then(() => topics.publish(stream.take(count)))
   return publishing
 }
 
-/** Publishes until the projector has come to its point. */
+/** Publishes until the projector has reached its point. */
 const kill = async (scope: Scope, plan: Plan): Promise<Killed> => {
   const prefix = createPrefix(scope)
   const projector = await startCrashing(scope, { topics, prefix, groupId: `${prefix}-killed` }, plan)
@@ -91,13 +88,13 @@ const kill = async (scope: Scope, plan: Plan): Promise<Killed> => {
 const said = (projector: RunningProcess) => projector.lines().map(({ msg }) => msg)
 
 describe.concurrent('a projector that is killed', () => {
-  test.for(plans)('$point (time $time, seed $seed) loses nothing and doubles nothing', async (plan, t) => {
+  test.for(plans)('$point (time $time, seed $seed) loses and duplicates nothing', async (plan, t) => {
     const { prefix, projector } = killed.get(plan) ?? {}
     if (projector === undefined || prefix === undefined) throw new Error('it was not started')
     expect(projector.exit(), projector.log()).toEqual({ code: null, signal: 'SIGKILL' })
     expect(said(projector)).toContain('the point is reached')
 
-    // Kafka keeps a place for a member that was killed: another group need not wait for it.
+    // Kafka keeps a killed member until its session timeout: a new group does not wait for it.
     const next = await startProjector(t, { topics, prefix })
     await caughtUp(next)
     expect(await next.stop(), next.log()).toEqual({ code: 0, signal: null })
@@ -106,7 +103,7 @@ describe.concurrent('a projector that is killed', () => {
 })
 
 describe('the production entry', () => {
-  test('cannot be told to: given the same argument, it goes on as if there was none', async t => {
+  test('ignores the same argument', async t => {
     const prefix = createPrefix(t)
     const plan: Plan = { point: 'before decode', time: 1, fate: 'killed', seed }
     const started = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }), {
@@ -119,12 +116,12 @@ describe('the production entry', () => {
     expect(await everythingProjected(prefix)).toEqual(undisturbed)
   })
 
-  test('reads neither its arguments nor anything but its settings, and changes no step', () => {
+  test('reads only its settings, not its arguments, and wraps no step', () => {
     const main = readFileSync(join(import.meta.dirname, '../../../projector/main.ts'), 'utf8')
     expect(main).not.toMatch(/argv|wrapSteps|stuckMs|SIGKILL|SIGSTOP/)
     expect(main.match(/process\.env/g)).toHaveLength(1)
     expect(main).toContain('readSettings(projectorSettings, process.env)')
-    // What a test can wrap or shorten is given by whoever starts a stream, and read from nowhere.
+    // Only the caller of a stream can set the hooks of tests: nothing reads them from elsewhere.
     const folder = join(import.meta.dirname, '../../../projector')
     const given = readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap(name =>
       name.endsWith('.ts') && /wrapSteps|stuckMs|argv|SIGKILL|SIGSTOP/.test(readFileSync(join(folder, name), 'utf8'))

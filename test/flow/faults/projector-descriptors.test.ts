@@ -13,7 +13,7 @@ import { createTopics } from '../../support/topics.ts'
 
 const DESCRIPTORS = 80
 
-/** Connections to its admin port, each of which costs it a descriptor, until it takes no more. */
+/** Takes all file descriptors by connections to the admin port. Returns a function that closes them. */
 const takeAll = async (scope: Scope, port: number): Promise<() => void> => {
   const held: Socket[] = []
   for (let count = 0; count < 2 * DESCRIPTORS; count++) {
@@ -28,7 +28,7 @@ const takeAll = async (scope: Scope, port: number): Promise<() => void> => {
   return release
 }
 
-test('a projector without a file descriptor left is alive, and goes on when there are some again', {
+test('a projector without a free file descriptor stays alive, and continues when it has some again', {
   timeout: 120_000,
 }, async t => {
   const topics = await createTopics(t)
@@ -50,14 +50,14 @@ test('a projector without a file descriptor left is alive, and goes on when ther
   await caughtUp(projector)
 
   const before = await takeAll(t, portOf(projector))
-  // Its connections break, what they had is taken too, and it cannot make others.
+  // Its connections break, their descriptors are taken too, and it cannot open new ones.
   await elasticsearch.suffer({ kind: 'away' })
   const after = await takeAll(t, portOf(projector))
   const asked = elasticsearch.asked().length
   await elasticsearch.heal()
   await publish()
   await eventually(() => expect(projector.log()).toMatch(/"part":"elasticsearch[^}]*does not work/))
-  // Elasticsearch is well again, and there is no descriptor to ask it with.
+  // Elasticsearch is well again, but no descriptor is left to connect.
   await eventually(() => expect(openIn(projector)).toBeGreaterThanOrEqual(DESCRIPTORS))
   expect(elasticsearch.asked()).toHaveLength(asked)
   expect(projector.exit(), projector.log()).toBeUndefined()
@@ -72,7 +72,7 @@ test('a projector without a file descriptor left is alive, and goes on when ther
   await expectProjectedAsModelled(prefix, topics)
 })
 
-/** How many descriptors it has open, where the machine tells. */
+/** Returns its open descriptors; on machines that do not tell, the maximum. */
 const openIn = ({ pid }: Projector): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : DESCRIPTORS
 

@@ -1,7 +1,4 @@
-/**
- * 256 MB of heap, on topics that hold the largest records there can be, and batches that become large when they are
- * read.
- */
+/** A projector with 256 MB of heap, with the largest possible records and highly compressed batches. */
 import { readFile } from 'node:fs/promises'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
@@ -19,13 +16,13 @@ const LARGE_PER_PARTITION = 7
 
 const settings = { NODE_OPTIONS: '--max-old-space-size=256' }
 
-/** Filled up to the last byte, with what is no field of ours. */
+/** Fills a record to the maximum size with an unknown field. */
 const filled = (record: Outgoing, text = 'x'): Outgoing => {
   const empty = withData(record, { extra: '' })
   return withData(record, { extra: text.repeat(RECORD_VALUE_BYTES_MAX - Buffer.byteLength(empty.value ?? '')) })
 }
 
-/** As long a trace as goes into a record. */
+/** Returns a payout with the longest trace that fits into a record. */
 const calculated = (org_id: string, id: number): Outgoing => {
   const one = step({ inputs: { base: '1000.00' } })
   const steps = Math.floor((RECORD_VALUE_BYTES_MAX - 10_000) / (JSON.stringify(one).length + 6))
@@ -34,7 +31,7 @@ const calculated = (org_id: string, id: number): Outgoing => {
   return payoutCalculated({ org_id, id: `payout_${id}`, supersedes_id, calculation_trace })
 }
 
-/** The most memory it has had, where the machine tells. */
+/** Returns the peak memory of the process in MiB; 0 if the machine does not tell. */
 const peakMiB = async ({ pid }: Projector): Promise<number> => {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
@@ -53,7 +50,7 @@ const expectCaughtUpWithin = async (projector: Projector, mebibytes: number, wha
   expect(peak).toBeLessThan(mebibytes)
 }
 
-/** How long the bodies of an index are, without reading them. */
+/** Returns the sizes of the bodies of an index without reading them. */
 const lengthsOf = async (index: string): Promise<number[]> => {
   await call('POST', `/${index}/_refresh`)
   const { text } = await call('POST', `/${index}/_search`, { size: 1_000, _source: ['body_bytes'] })
@@ -67,7 +64,7 @@ const prepare = async (t: Scope) => {
   return { topics, organizations, prefix: createPrefix(t) }
 }
 
-test('a projector with 256 MB of heap projects the largest statements there can be, of all partitions at once', async t => {
+test('a projector with 256 MB of heap projects the largest possible statements of all partitions at the same time', async t => {
   const { topics, organizations, prefix } = await prepare(t)
   for (let id = 0; id < LARGE_PER_PARTITION; id++) {
     for (const org_id of organizations) await topics.publish([calculated(org_id, id)])
@@ -81,14 +78,14 @@ test('a projector with 256 MB of heap projects the largest statements there can 
   expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
 })
 
-test('batches of a few bytes that become hundreds of megabytes are projected, and so is what is parked of them', async t => {
+test('a projector with 256 MB of heap projects batches of a few bytes that decompress to hundreds of megabytes', async t => {
   const { topics, organizations, prefix } = await prepare(t)
   const producer = topics.kafka.producer()
   await producer.connect()
   t.onTestFinished(() => producer.disconnect())
   for (const [partition, org_id] of organizations.slice(0, 3).entries()) {
     const records = Array.from({ length: 20 }, (_, place) => filled(repRecorded({ org_id, id: `rep_${place}` })))
-    // The last ones are one byte too long.
+    // The last two values are one byte too long.
     const values = records.map(({ value }, place) => (place < 18 ? value : `${value} `))
     const messages = records.map(({ key, headers }, place) => ({
       key,
@@ -102,7 +99,7 @@ test('batches of a few bytes that become hundreds of megabytes are projected, an
   await expectCaughtUpWithin(projector, 1_500, 'compressed batches of 160 MiB')
   await eventually(async () => expect(await allStored(indexNamed(prefix, 'parked'))).toHaveLength(6))
   const reps = (await allStored(indexNamed(prefix, 'reps'))).filter(({ source }) => 'seq' in source)
-  // One of each twenty was there before, and what fills it is no field of ours.
+  // One of each twenty existed before, and the unknown field changes nothing.
   expect(reps).toHaveLength(PARTITIONS + 3 * 17)
   expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
 })

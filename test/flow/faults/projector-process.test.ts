@@ -1,4 +1,4 @@
-/** What can befall a projector process, with events under way: frozen, killed, replaced, starved of descriptors. */
+/** A projector process that is frozen, killed or replaced while events arrive. */
 import { describe, expect, test } from 'vitest'
 import { SESSION_TIMEOUT_MS } from '../../../projector/limits.ts'
 import { generationId } from '../../../schemas/stored/documents.ts'
@@ -24,7 +24,7 @@ import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
 const PARTITIONS = 3
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
-/** Many processes start here at once, on machines with few cores. */
+/** Many processes start here at the same time, on machines with few cores. */
 const patiently = { timeout: 360_000 }
 
 const prepare = async (t: Scope, salt: number) => {
@@ -36,7 +36,7 @@ const prepare = async (t: Scope, salt: number) => {
 }
 type Prepared = Awaited<ReturnType<typeof prepare>>
 
-/** The state is what the model says and, to the byte, what a projector makes of the same topics that nothing befell. */
+/** Expects the state of the model, byte-equal to the state of an undisturbed projector on the same topics. */
 const expectAsUndisturbed = async (t: Scope, { topics, prefix }: Prepared) => {
   const undisturbed = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix: undisturbed })
@@ -62,13 +62,13 @@ const sumOfPositions = async (prefix: string): Promise<number> => {
   return (await Promise.all(positions).catch(() => [])).reduce((sum, { position }) => sum + position, 0)
 }
 
-/** Who is in the group of the events. */
+/** Returns the members of the events group. */
 const membersOf = async ({ topics, prefix }: Prepared) =>
   (await topics.admin.describeGroups([`${prefix}-g1`])).groups[0]?.members ?? []
 
-describe.concurrent('with events under way', () => {
+describe.concurrent('while events arrive', () => {
   test(
-    'three that are started and stopped every few seconds for two minutes lose nothing; walkers see no gap',
+    'three projectors that start and stop every few seconds for two minutes lose nothing, and walkers see no gap',
     patiently,
     async t => {
       const its = await prepare(t, 30)
@@ -101,7 +101,7 @@ describe.concurrent('with events under way', () => {
       await Promise.all([instance(), instance(), instance(), publisher()])
       console.log(`${starts} starts and stops, ${topics.published().length} records, ${walkers.soFar().pages} pages`)
       expect(starts).toBeGreaterThan(12)
-      // Whoever was stopped, wherever it was, has left the group: the next need not wait for it.
+      // Every stopped projector has left the group: the next one does not wait for it.
       expect(await membersOf(its)).toEqual([])
 
       const last = await startProjector(t, { topics, prefix })
@@ -113,14 +113,14 @@ describe.concurrent('with events under way', () => {
   )
 
   test(
-    'twenty kills in a row while it catches up: each start gets further, and nothing is lost',
+    'a projector that is killed twenty times while it catches up gets further each time, and loses nothing',
     patiently,
     async t => {
       const its = await prepare(t, 20)
       const { topics, stream, prefix, organizations } = its
       const [org = ''] = organizations
       const padding = { extra: 'x'.repeat(30_000) }
-      // Much to read, so that no start comes to the end of it, and little to decide.
+      // Much to read and little to decide: no start may reach the end.
       const some = () => [
         ...stream.take(60),
         ...Array.from({ length: 60 }, () => withData(repRecorded({ org_id: org }), padding)),
@@ -128,7 +128,7 @@ describe.concurrent('with events under way', () => {
       for (let more = 0; more < 4; more++) await topics.publish(some())
       const positions = [0]
       for (let round = 0; round < 20; round++) {
-        // Kafka keeps a place for a member that was killed: another group need not wait for it.
+        // Kafka keeps a killed member until its session timeout: a new group does not wait for it.
         const projector = await startProjector(t, { topics, prefix, groupId: `${prefix}-${round}` })
         const before = await sumOfPositions(prefix)
         const published = topics.publish(some())
@@ -146,7 +146,7 @@ describe.concurrent('with events under way', () => {
   )
 
   test(
-    'an old and a new process of the same rules take turns; one of other rules refuses and disturbs nobody',
+    'an old and a new process with the same rules take turns; one with other rules refuses to start and disturbs nobody',
     patiently,
     async t => {
       const its = await prepare(t, 40)
@@ -161,7 +161,7 @@ describe.concurrent('with events under way', () => {
         await expectCleanStop(running)
         running = next
       }
-      // As if the next version had other rules: to this one, the generation is of another one.
+      // Changes the rules version of the stored generation: for this program it now has other rules.
       const control = indexNamed(prefix, 'control')
       const generation = (await storedById(control, generationId('g1'))) ?? {}
       const body = { ...(generation.body as object), rules_version: 99 }
@@ -177,9 +177,9 @@ describe.concurrent('with events under way', () => {
   )
 })
 
-describe.concurrent('frozen with its writes in flight, for longer than its session, while another took over', () => {
+describe.concurrent('a projector that is frozen for longer than its session, while another takes over its partitions', () => {
   test.for<Point>(['before write', 'amid bulk request', 'before publish'])(
-    'a projector goes on %s and can only agree',
+    'continues %s and changes nothing',
     patiently,
     async (point, t) => {
       const its = await prepare(t, point.length)

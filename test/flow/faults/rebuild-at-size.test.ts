@@ -1,7 +1,6 @@
 /**
- * A rebuild of 200,000 events, beside a projector that is killed again and again while it projects the live generation,
- * and itself killed again and again: in the end both have the very same documents, and `verify` says so; it finds a
- * single wrong one.
+ * A rebuild of 200,000 events beside a projector of the live generation. Both are killed again and again. In the end
+ * both generations have the same documents, and `verify` says so. It also finds a single wrong document.
  */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -19,12 +18,12 @@ import { createTopics, place, type Topics, toMessage } from '../../support/topic
 const PARTITIONS = 6
 const EVENTS = Number(process.env.REBUILD_EVENTS ?? 200_000)
 const EVENTS_PER_REQUEST = 2_000
-/** Of the projector, and of the rebuild. */
+/** Kills of each of the two. */
 const KILLS = 4
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-/** Everything the data set has, as a calculation system publishes it; nothing of it is kept here. */
+/** Publishes the whole data set. Keeps none of it in memory. */
 const publishAll = async ({ kafka, name }: Topics, events: Iterable<CommissionEvent>): Promise<number> => {
   const producer = kafka.producer({ allowAutoTopicCreation: false })
   await producer.connect()
@@ -52,7 +51,7 @@ const publishAll = async ({ kafka, name }: Topics, events: Iterable<CommissionEv
   return count
 }
 
-/** The sum of the hashes of all documents of an index, with their versions, and how many there are. */
+/** Returns the number of documents of an index, and the sum of the hashes of all of them with their versions. */
 const digestOf = async (index: string): Promise<string> => {
   await call('POST', `/${index}/_refresh`)
   let [sum, count] = [0n, 0]
@@ -74,7 +73,9 @@ type Hits = { hits: { _id: string; _version: number; _source: object; sort: unkn
 
 const seconds = (since: number): string => `${((performance.now() - since) / 1_000).toFixed(1)} s`
 
-test('a rebuild of 200,000 events is byte-equal after restarts on both sides', { timeout: 1_500_000 }, async t => {
+test('a rebuild of 200,000 events is byte-equal to the live generation, after kills of both', {
+  timeout: 1_500_000,
+}, async t => {
   const random = createRandom(seed)
   const topics = await createTopics(t, { partitions: PARTITIONS })
   const prefix = createPrefix(t)
@@ -104,7 +105,7 @@ test('a rebuild of 200,000 events is byte-equal after restarts on both sides', {
   let projector = await startProjector(t, { topics, prefix })
   await eventually(async () => expect(await storedById(`${prefix}-control`, LIVE_ID)).toBeDefined())
   let rebuilding = startRebuild()
-  // Each by its own progress: one that waited for the other's could be done before it is killed.
+  // Each by its own progress: otherwise one could be done before its kill.
   const kill = async (generation: 'g1' | 'g2', at: number): Promise<void> => {
     await eventually(async () => expect(await done(generation)).toBeGreaterThanOrEqual(at), {
       within: 600_000,
@@ -143,7 +144,7 @@ test('a rebuild of 200,000 events is byte-equal after restarts on both sides', {
   expect(equal, equal.said).toMatchObject({ code: 0 })
   console.log(`verified in ${seconds(began)}: ${equal.said.trim().split('\n').at(-1)}`)
 
-  // One document of so many: any kind, any of them.
+  // One random document of a random kind.
   const kind = random.pick(['payouts', 'statements', 'payroll_files', 'reps', 'chains'] as const)
   const index = indexOf(prefix, 'g2', kind === 'payroll_files' ? 'payouts' : kind)
   const { id, version, source } = random.pick(await allStored(index))

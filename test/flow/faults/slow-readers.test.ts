@@ -1,7 +1,4 @@
-/**
- * An API process on clients that take their answers slowly, or never: its memory, and the pages of another organization
- * meanwhile.
- */
+/** An API process with slow readers: its memory, and the latency for another organization. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { useStore } from '../../support/api.ts'
@@ -9,24 +6,21 @@ import { readSlowly, requestOf, residentMiB, watchMemory } from '../../support/h
 import { type Api, startApi } from '../../support/processes.ts'
 import { fileScope, type Scope } from '../../support/scope.ts'
 
-/** MiB that an API process may have resident, whatever clients do. */
+/** Maximum resident memory of an API process in MiB, whatever clients do. */
 const RESIDENT_MAX = 500
-/**
- * How much longer another organization's pages may take than at the same time from a process that nobody attacks:
- * twice. Below so many milliseconds nobody would notice.
- */
+/** Maximum slowdown against an idle process. Pages below `UNNOTICED_MS` always pass. */
 const SLOWDOWN_MAX = 2
 const UNNOTICED_MS = 50
-/** Where many read as fast as they can, the machine is busy with what they read: the process alone is slower, too. */
+/** While many clients read as fast as they can, the machine is busy: an idle process is slower, too. */
 const SLOWDOWN_UNDER_LOAD_MAX = 3
-/** Long enough that the first moments, in which everything begins at once, are less than one page of a hundred. */
+/** Long enough that the busy first moments affect less than one page of a hundred. */
 const SECONDS = 30
 
 const LARGE_ORGS = 8
 const BYSTANDER = 'org_bystander'
 const scope = fileScope()
 
-/** Payouts of 1 MiB, a chain of payouts of 4 MiB, and one statement of 8 MiB. */
+/** Each large organization has 20 payouts of 1 MiB and a chain of three payouts of 8 MiB. */
 const line = (n: number, bytes: number) => ({ id: `line_${n}`, amount: '0', description: 'x'.repeat(bytes) })
 const shared = (async () => {
   const store = await useStore(scope, { partitions: 16 })
@@ -55,7 +49,7 @@ const portOf = (api: Api): number => Number(new URL(api.url).port)
 
 type Pages = { readonly p99: number; readonly refused: number }
 
-/** Pages of 50 for so many seconds, from each API in turn. */
+/** Reads pages of 50 for this many seconds, from each API in turn. */
 const readPages = async (apis: readonly Api[], key: string, seconds: number): Promise<Pages[]> => {
   const seen = apis.map(api => ({ api, times: [] as number[], refused: 0 }))
   for (const until = performance.now() + seconds * 1_000; performance.now() < until; await pause(5)) {
@@ -148,12 +142,12 @@ const metricOf = async (api: Api, name: string): Promise<number> => {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
 }
 
-describe('an API process stays under 500 MiB, and another organization hardly notices', () => {
+describe('an API process under attack stays below 500 MiB and still serves another organization', () => {
   test.each(slowly)('%s', async (name, organizations, attack) => {
     const { onTestFinished } = await import('vitest')
     const { api, attacked, alone, figures } = await underAttack({ onTestFinished }, name, attack)
     expect(await metricOf(api, 'api_answer_bytes'), figures).toBeGreaterThan(0)
-    // What one organization takes refuses nobody else.
+    // The share of one organization must not cause refusals for others.
     if (organizations === 1) {
       expect(await metricOf(api, 'api_answers_refused_total{by="process"}'), figures).toBe(0)
       expect(attacked.refused, figures).toBe(0)

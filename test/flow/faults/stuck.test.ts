@@ -1,4 +1,4 @@
-/** The watchdog on a real projector in which a step never comes back; and what is not taken for that. */
+/** The watchdog of a real projector with a step that never returns, and situations that only look like it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { RETRY_LAST_MS } from '../../../projector/limits.ts'
 import { type Plan, type Point, startCrashing } from '../../support/crashes.ts'
@@ -9,7 +9,7 @@ import { eventually, fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, elasticsearchOf, indexNamed } from '../../support/stored.ts'
 import { createTopics, type Topics } from '../../support/topics.ts'
 
-/** In place of a minute. Longer than any pause between two tries, during which nothing can move. */
+/** Replaces the limit of a minute. Longer than any pause between two retries, in which nothing can move. */
 const STUCK_MS = 2 * RETRY_LAST_MS
 const patiently = { timeout: 120_000 }
 const file = fileScope()
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 
 const stuckAt = (point: Point, time = 1): Plan => ({ point, time, fate: 'stuck', seed: 1, stuckMs: STUCK_MS })
-/** One that has the short limit, and no reason to be stuck. */
+/** A plan with the short limit and without a blocked step. */
 const never = stuckAt('before decode', Number.MAX_SAFE_INTEGER)
 
 const passed = (milliseconds: number): Promise<void> => {
@@ -36,7 +36,7 @@ const expectAlive = async (projector: Projector): Promise<void> => {
 
 describe.concurrent('a projector in which nothing moves although Kafka and Elasticsearch answer', () => {
   test.for<Point>(['before load', 'before write', 'before refresh', 'before publish'])(
-    'ends by itself with a code and a place: %s',
+    'stops with a code and a place: %s',
     patiently,
     async (point, t) => {
       const projector = await startCrashing(t, { topics, prefix: createPrefix(t) }, stuckAt(point))
@@ -53,7 +53,7 @@ describe.concurrent('a projector in which nothing moves although Kafka and Elast
   )
 })
 
-describe.concurrent('not stuck is', () => {
+describe.concurrent('the watchdog does not stop', () => {
   test('a projector that waits behind an open transaction, however long', patiently, async t => {
     const prefix = createPrefix(t)
     const own = await createTopics(t)
@@ -84,7 +84,7 @@ describe.concurrent('not stuck is', () => {
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
   })
 
-  test('a projector whose Elasticsearch is away with records waiting, nor when it comes back', patiently, async t => {
+  test('a projector with waiting records whose Elasticsearch is away, nor when it comes back', patiently, async t => {
     const prefix = createPrefix(t)
     const own = await createTopics(t)
     const proxy = await startProxy(t, new URL(elasticsearchOf(prefix)).host)

@@ -1,7 +1,7 @@
 /**
- * A swap and a rollback while twenty clients walk over two API processes and two hundred recalculations come each
- * second: no walk skips or repeats, nothing is answered 5xx, and the API follows within a second. The same where the
- * new generation has other rules and follows the live one.
+ * A swap and a rollback while twenty clients walk over two API processes and 200 recalculations arrive per second. No
+ * walk skips or repeats a record, no answer is 5xx, and each API follows within a second. The same with a new
+ * generation under other rules, which follows the live one.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -29,16 +29,13 @@ import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
 const PARTITIONS = 6
 const WALKERS = 20
 const PER_SECOND = 200
-/**
- * Milliseconds within which a recalculation is to be seen, on a machine that does all of this at once: an outage would
- * be seconds.
- */
+/** Milliseconds until a recalculation is visible on this busy machine: an outage would take longer. */
 const SEEN_WITHIN = 10_000
 const [REPS, PERIODS] = [5, 12]
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-/** Each payout replaces the current one of its rep and period. */
+/** Creates payouts, each of which replaces the current one of its rep and period. */
 const createRecalculations = (organizations: readonly string[], random: Random) => {
   const current = new Map<string, string>()
   let count = 0
@@ -53,7 +50,7 @@ const createRecalculations = (organizations: readonly string[], random: Random) 
   }
 }
 
-/** How long after the control index an API names another generation as live, in milliseconds. */
+/** Returns the milliseconds from the swap in the control index until the API names the new live generation. */
 const followed = async (api: Api, prefix: string, generation: string): Promise<number> => {
   await eventually(
     async () => {
@@ -76,7 +73,7 @@ test.each([
   { rules: 'the same rules', version: RULES_VERSION },
   { rules: 'other rules', version: RULES_VERSION + 1 },
 ])(
-  'walkers notice nothing of a swap to $rules and back, while 200 recalculations a second come',
+  'walkers notice nothing of a swap to $rules and back, at 200 recalculations per second',
   { timeout: 600_000 },
   async ({ version }) => {
     await using stack = new AsyncDisposableStack()

@@ -1,7 +1,6 @@
 /**
- * The promises about time: what an organization had at any moment, what changed since, and what it adds up to. On a
- * random stream of organizations that share a partition, with bad events, duplicates, recalculations and voids. The
- * seed is printed; FLOW_SEED sets it.
+ * The promises about time: records at any moment, changes since, and sums. Runs on a random stream of organizations
+ * that share a partition. Prints its seed; FLOW_SEED sets it.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { foldAll } from '../../support/agreement.ts'
@@ -45,7 +44,6 @@ const withQuery = (path: string, query: Record<string, string | number | undefin
   )
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`
 }
-/** Every record of a list, page by page. */
 const walk = async (
   org: string,
   path: string,
@@ -68,7 +66,7 @@ beforeAll(async () => {
   const prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
-  // In small portions, which have times of their own.
+  // Small portions, with different timestamps.
   for (let part = 0; part < 60; part++) await topics.publish(stream.take(12))
   await caughtUp(projector)
   const api = await startApi(file, prefix)
@@ -77,7 +75,7 @@ beforeAll(async () => {
   times = await timesInKafka(topics)
 })
 
-/** A moment of an organization: how a client says it, and where the partition was then. */
+/** A moment of an organization: its text in a request, and the position of the partition at it. */
 const anyMoment = (org: string): { readonly as_of: string; readonly position: number } => {
   const changes = model.changes(org)
   if (random.chance(0.5)) {
@@ -85,22 +83,22 @@ const anyMoment = (org: string): { readonly as_of: string; readonly position: nu
     return { as_of: change.id, position: change.seq + 1 }
   }
   const all = times.get(partitionOf(org, PARTITIONS)) ?? []
-  // What is before an event of the organization is over.
+  // An instant before a later event of the organization is over.
   const last = all[changes.at(-1)?.seq ?? 0] ?? 0
   const time = random.pick(all.filter(one => one + 1 < last)) + random.pick([-1, 0, 0, 1])
-  // Below a millisecond there is nothing: 0.9 of one is not the next.
+  // Fractions of a millisecond are dropped: 0.9 ms is not the next one.
   const as_of = new Date(time).toISOString().replace('Z', random.pick(['Z', '9Z', '999999Z', '+00:00']))
   const after = all.findIndex(one => one > time)
   return { as_of, position: after === -1 ? all.length : after }
 }
 
-test(`as of ${MOMENTS} random moments every list, record, history and sum is what the model had then`, async () => {
+test(`as of ${MOMENTS} random moments every list, record, history and sum equals that of the model`, async () => {
   const counts: Record<string, number> = {}
   const asked = Array.from({ length: MOMENTS }, () => {
     const org = random.pick(organizations)
     const what = random.pick([...lists, 'record', 'statement', 'history', 'changes', 'totals'] as const)
     counts[what] = (counts[what] ?? 0) + 1
-    // One of all there ever were: at that moment it may not have been there yet.
+    // A payout of any time. At the moment it may not exist yet.
     const { id } = random.pick(model.view(org).everyPayout)
     return { org, what, id: String(id), limit: random.pick([3, 20, 50, 200]), ...anyMoment(org) }
   })
@@ -145,7 +143,7 @@ const check = async ({ org, what, id, limit, as_of, position }: Asked): Promise<
 const isSamePair = (a: Item, b: Item): boolean => a.rep_id === b.rep_id && a.period_id === b.period_id
 const comparable = ({ published_at: _, ...change }: Item): Item => change
 
-test('the feed has every applied event once, in order, with the time that Kafka gave it, and nothing of others', async () => {
+test('the feed has every applied event once, in order, with its timestamp in Kafka, and nothing of other organizations', async () => {
   for (const org of organizations) {
     const walked = await walk(org, '/changes', { limit: 7 })
     const ofPartition = times.get(partitionOf(org, PARTITIONS))
@@ -158,7 +156,7 @@ test('the feed has every applied event once, in order, with the time that Kafka 
   }
 })
 
-test('a history has for every payout of a chain what changed since the one before, whatever the pages are', async () => {
+test('a history has, for every payout of a chain, the changes since the one before, at any page size', async () => {
   for (const org of organizations) {
     const view = model.view(org)
     for (const payout of view.payouts) {
@@ -191,7 +189,7 @@ const differenceOf = (before: Item | undefined, after: Item): unknown => {
   }
 }
 
-test('what another organization has, and what nobody has, are no moments, with the same words', async () => {
+test('changes of another organization and unknown ids are not moments, and get the same message', async () => {
   const [ours = '', neighbour = ''] = organizations
   const theirs = model.changes(neighbour).filter(({ id }) => !model.changes(ours).some(change => change.id === id))
   const answers = new Set<string>()
@@ -213,7 +211,7 @@ test('what another organization has, and what nobody has, are no moments, with t
   expect([...answers]).toEqual([expect.stringContaining('"invalid_request"')])
 })
 
-test('a record of later is no cursor at an earlier moment, and one of then is good', async () => {
+test('a later record is not a cursor at an earlier moment; a record of that moment is', async () => {
   for (const org of organizations) {
     const changes = model.changes(org)
     for (const kind of [...lists, 'changes'] as const) {
@@ -223,7 +221,7 @@ test('a record of later is no cursor at an earlier moment, and one of then is go
       const as_of = changes.find(change => idIn(kind)(change) === first)?.id
       const pageAfter = (starting_after: string) => get(org, withQuery(`/${kind}`, { as_of, starting_after }))
       expect((await pageAfter(first)).status).toBe(200)
-      // Good without a moment, so that it is remembered.
+      // Valid without a moment, so that the API caches it.
       expect((await get(org, withQuery(`/${kind}`, { starting_after: last }))).status).toBe(200)
       expect(await pageAfter(last)).toMatchObject({ status: 400, json: { error: { code: 'invalid_cursor' } } })
     }
@@ -235,7 +233,7 @@ const idIn =
   (change: ModelChange): string =>
     kind === 'changes' ? change.id : String(change.record.id)
 
-test('a moment that is not over is refused, and the message says which is the last that is', async () => {
+test('a moment that is not over is refused, and the message gives the last one that is', async () => {
   const [org = ''] = organizations
   const answer = await get(org, withQuery('/payouts', { as_of: new Date(Date.now() + 60_000).toISOString() }))
   expect([answer.status, answer.json.error]).toEqual([400, { code: 'invalid_request', message: expect.any(String) }])
@@ -244,7 +242,7 @@ test('a moment that is not over is refused, and the message says which is the la
   expect((await get(org, withQuery('/payouts', { as_of: last }))).status).toBe(200)
 })
 
-test('a copy made of the lists as of one moment, and of the feed from there, is exact while everything is recalculated', async () => {
+test('a copy made from the lists as of one moment and the feed from there is exact during recalculations', async () => {
   let copying = true
   const publish = async (): Promise<void> => {
     while (copying) {
@@ -272,7 +270,7 @@ test('a copy made of the lists as of one moment, and of the feed from there, is 
 
 type Copy = Record<(typeof lists)[number], Map<string, Item>>
 
-/** The lists as of the last change there was, and proof that they are whole. */
+/** The lists as of the last change, checked against the totals. */
 const startCopy = async (org: string): Promise<{ org: string; copy: Copy; cursor: string }> => {
   const { last_change_id, totals } = (await get(org, '/totals')).json.data as {
     last_change_id: string
@@ -291,7 +289,7 @@ const startCopy = async (org: string): Promise<{ org: string; copy: Copy; cursor
 const follow = async (one: { readonly org: string; readonly copy: Copy; cursor: string }): Promise<void> => {
   const changes = await walk(one.org, '/changes', { starting_after: one.cursor, limit: random.pick([7, 50]) })
   for (const { id, kind, supersedes_id, record } of changes as unknown as ModelChange[]) {
-    // A payout takes the place of another one; a version that of its own record, which keeps its place.
+    // A payout replaces the one that it supersedes. A version replaces its own record, which keeps its place.
     if (kind === 'payouts' && supersedes_id !== null) expect(one.copy.payouts.delete(supersedes_id)).toBe(true)
     one.copy[kind].set(String(record.id), record)
     one.cursor = id

@@ -1,7 +1,4 @@
-/**
- * The promise about organizations: two whose records have the very same ids, one that has nothing, and their keys; and
- * what each is told about how far its records go.
- */
+/** The promise about organizations: two with the same record ids, one without records, and their keys. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Client, createClient, lists } from '../../support/client.ts'
 import {
@@ -29,7 +26,7 @@ let projector: Projector
 let api: Api
 let client: Record<keyof typeof keys, Client>
 
-/** The same ids in both organizations, and more of the other one. */
+/** The same ids in both organizations, and more records in the other one. */
 const recordsOf = (org: string, mark: string, more: number): Outgoing[] => [
   repRecorded({ org_id: org, name: mark }),
   ...Array.from({ length: more }, (_, place) => periodRecorded({ org_id: org, id: `period_${place + 1}`, name: mark })),
@@ -46,7 +43,7 @@ const recordsOf = (org: string, mark: string, more: number): Outgoing[] => [
   payrollVoided({ org_id: org, amount: `-${amountOf(more)}` }),
 ]
 
-/** Four times its one digit: ours and theirs are told apart in any text. */
+/** The digit four times, so that our amounts and theirs differ in any text. */
 const amountOf = (digit: number): string => `${digit}`.repeat(4)
 
 beforeAll(async () => {
@@ -55,13 +52,13 @@ beforeAll(async () => {
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([
     keyCreated({ org_id: ours, text: keys.ours }),
-    // The id of a key is its organization's own, too.
+    // Ids of keys are also separate for each organization.
     keyCreated({ org_id: theirs, text: keys.theirs }),
     keyCreated({ org_id: empty, text: keys.empty }),
     keyCreated({ org_id: ours, id: 'key_2', text: keys.mayNotRead, permissions: [] }),
     ...recordsOf(ours, 'ours', 2),
     ...recordsOf(theirs, 'theirs', 4),
-    // What one organization sends as another is refused, whichever way round.
+    // A record with the key of another organization is parked, in both directions.
     { ...repRecorded({ org_id: theirs, name: 'forged' }), key: ours },
     { ...repRecorded({ org_id: ours, name: 'forged' }), key: theirs },
     { ...keyRevoked({ org_id: theirs }), key: ours },
@@ -106,7 +103,7 @@ test("9. A key sees its own organization's records only; nothing it sends can te
     'payout_new',
   ])
 
-  // `…_4` is an id of the other organization, `…_9` of nobody.
+  // `…_4` is an id of the other organization. `…_9` does not exist.
   const alike = [
     ['/payouts/payout_4', '/payouts/payout_9'],
     ['/statements/payout_4', '/statements/payout_9'],
@@ -122,7 +119,7 @@ test("9. A key sees its own organization's records only; nothing it sends can te
   }
 })
 
-/** All that a client gets, less what is different with every answer. */
+/** An answer without the values that differ between requests. */
 const seenBy = ({ status, headers, text }: Answer): unknown => ({
   status,
   text,
@@ -144,7 +141,7 @@ test('an organization without records answers every id as unknown, and its lists
     expect(seenBy(answer)).toEqual(seenBy(await client.ours.ask('/payouts?starting_after=payout_9')))
 })
 
-test('a key that may not read is answered alike for what is there, what is not and what could never be', async () => {
+test('a key that may not read gets the same answer for existing, missing and impossible records', async () => {
   const paths = [...everyPath, '/payouts/payout_9', '/payouts/x', '/nowhere', '/payouts?limit=0']
   const answers = await Promise.all(paths.map(path => client.mayNotRead.ask(path)))
   for (const answer of answers) {
@@ -153,7 +150,7 @@ test('a key that may not read is answered alike for what is there, what is not a
   }
 })
 
-test('a new key is good, and a revoked one is not, within 5 seconds, on an API that has seen it before', async () => {
+test('a new key works, and a revoked key stops working, within 5 seconds on an API that already knew it', async () => {
   const text = newKeyText()
   const later = createClient([api], text)
   expect((await later.ask('/reps')).status).toBe(401)
@@ -162,11 +159,11 @@ test('a new key is good, and a revoked one is not, within 5 seconds, on an API t
 
   await topics.publish([keyRevoked({ org_id: ours, id: 'key_3' })])
   await eventually(async () => expect((await later.ask('/reps')).status).toBe(401), { within: 5_000 })
-  // The other keys of both organizations are as they were.
+  // The other keys of both organizations still work.
   for (const one of [client.ours, client.theirs, client.empty]) expect((await one.ask('/reps')).status).toBe(200)
 })
 
-test('a key that was revoked answers like one that never was', async () => {
+test('a revoked key gets the same answer as an unknown one', async () => {
   const text = newKeyText()
   await topics.publish([keyCreated({ org_id: ours, id: 'key_4', text }), keyRevoked({ org_id: ours, id: 'key_4' })])
   await caughtUp(projector)
@@ -176,10 +173,10 @@ test('a key that was revoked answers like one that never was', async () => {
   }
 })
 
-/** Of an answer: up to which instant everything published is included. */
+/** The instant up to which an answer includes everything published. */
 const projectionTime = ({ headers }: Answer): number => Date.parse(headers.get('projection-time') ?? '')
 
-test('everything that was published before the Projection-Time of an answer is in it', async () => {
+test('an answer includes everything that was published before its Projection-Time', async () => {
   for (let place = 0; place < 25; place++) {
     const id = `rep_timed${place}`
     await topics.publish([repRecorded({ org_id: ours, id })])
@@ -196,7 +193,7 @@ test('everything that was published before the Projection-Time of an answer is i
   }
 })
 
-test('Projection-Time moves on while nothing is published, for an organization without records too, and never goes back', async () => {
+test('Projection-Time advances while nothing is published, also without records, and never goes back', async () => {
   for (const one of [client.ours, client.empty]) {
     const times: number[] = []
     await eventually(

@@ -1,8 +1,4 @@
-/**
- * The promises hold whatever the number of shards: each index of the generation has three, over which the records of
- * every organization lie as their ids fall. A rebuild makes it anew with another number. The seed is printed; FLOW_SEED
- * sets it.
- */
+/** The promises hold for any number of shards. Prints its seed; FLOW_SEED sets it. */
 import { beforeAll, expect, test } from 'vitest'
 import { expectProjectedAsModelled, foldAll } from '../../support/agreement.ts'
 import { type Client, createClient, lists } from '../../support/client.ts'
@@ -44,7 +40,7 @@ beforeAll(async () => {
   await caughtUp(projector)
   api = await startApi(file, prefix)
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 4, every: 5 })
-  // In small portions: what a list shows changes between two pages.
+  // Small portions, so that lists change between two pages.
   for (let part = 0; part < 40; part++) await topics.publish(stream.take(10))
   await caughtUp(projector)
   const walked = await walkers.stop()
@@ -57,7 +53,6 @@ const shardsOf = async (index: string): Promise<number[]> =>
   (JSON.parse((await call('GET', `/_cat/shards/${index}?format=json&h=docs`)).text) as { docs: string }[]).map(
     ({ docs }) => Number(docs),
   )
-/** Every record of what is paged through, at this limit. */
 const walk = async (org: string, path: string, limit: number): Promise<Item[]> => {
   const records: Item[] = []
   for (let cursor = '', more = true; more; ) {
@@ -93,7 +88,7 @@ const expectServed = async (): Promise<void> => {
   }
 }
 
-test('the payouts lie on three shards, and those of the largest organization on more than one', async () => {
+test('the payouts are on three shards, and those of the largest organization on more than one', async () => {
   const documents = await shardsOf(`${prefix}-g1-payouts`)
   expect(documents).toHaveLength(SHARDS)
   for (const count of documents) expect(count).toBeGreaterThan(0)
@@ -101,12 +96,12 @@ test('the payouts lie on three shards, and those of the largest organization on 
   expect(Math.max(...documents)).toBeLessThan(all.reduce((sum, count) => sum + count, 0))
 })
 
-test('on three shards everything is stored, and every list, record, history, feed and sum served, as it was published', async () => {
+test('on three shards, everything published is stored, and served in lists, records, histories, the feed and sums', async () => {
   await expectProjectedAsModelled(prefix, topics)
   await expectServed()
 })
 
-test('a rebuild with another number of shards is found equal, takes over, and serves the same', async () => {
+test('a rebuild with another number of shards is found equal, is made live, and serves the same', async () => {
   const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, ELASTICSEARCH_SHARDS: '2' }
   const ended = async (...args: string[]) => {
     const ran = await runCommand(['projection', ...args, '--json'], settings)

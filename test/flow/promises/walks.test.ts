@@ -1,7 +1,4 @@
-/**
- * The promises about walking lists, while payouts are recalculated as fast as Kafka takes them: walkers at several
- * limits ask two API processes in turn, and what each of their pages held is looked at afterwards.
- */
+/** Walks through two API processes at several limits, while payouts are recalculated as fast as possible. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Client, createClient, type Page } from '../../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
@@ -25,7 +22,7 @@ const pairs = Array.from({ length: REPS * PERIODS }, (_, place) => ({
   rep_id: `rep_${place % REPS}`,
   period_id: `period_${Math.floor(place / REPS)}`,
 }))
-/** Those are recalculated again and again; the others stay as they are. */
+/** The pairs that are recalculated again and again. The others do not change. */
 const moving = pairs.filter((_, place) => place % 2 === 0)
 
 const file = fileScope()
@@ -35,7 +32,7 @@ let projector: Projector
 let apis: Api[]
 let client: Client
 
-/** A walk: what was current just before its first page and just after its last, and its pages. */
+/** A walk: its pages, and the current payouts just before the first page and just after the last. */
 type Walk = { readonly limit: number; readonly before: Page; readonly pages: readonly Page[]; readonly after: Page }
 const walks: Walk[] = []
 const whole: Page[] = []
@@ -80,7 +77,7 @@ const calculated = (pair: { rep_id: string; period_id: string }) => {
   return payoutCalculated({ org_id: org, id, ...pair, supersedes_id, net_amount: `${ids}.00` })
 }
 
-/** A few at a time, some of them the same pair twice; what one page then shows sets the pace. */
+/** Publishes a few at a time, sometimes twice for one pair. Reading a page after each portion sets the pace. */
 const recalculate = async (): Promise<void> => {
   for (let done = 0; done < RECALCULATIONS; ) {
     const some = Array.from({ length: 1 + random.below(6) }, () => calculated(random.pick(moving)))
@@ -109,7 +106,7 @@ const walkOnce = async (limit: number): Promise<Walk> => {
   return { limit, before, pages, after }
 }
 
-/** Reads what a list has shown by its id, and what it says has replaced it, each from the next process. */
+/** Reads a listed payout by its id, and the payout that superseded it, each from the next process. */
 const readAgain = async (own: Client, listed: Item) => {
   const read = await own.read(`/payouts/${listed.id}`)
   const by = read.superseded_by_id
@@ -120,7 +117,7 @@ const idsOf = (items: readonly Item[]): string[] => items.map(({ id }) => String
 const pairOf = ({ rep_id, period_id }: Item): string => `${rep_id} ${period_id}`
 const recordsOf = ({ pages }: Walk): Item[] => pages.flatMap(({ data }) => data)
 
-/** Where each payout is in the log. */
+/** The offset of each payout in the log. */
 const offsets = (): ReadonlyMap<string, number> =>
   new Map(
     topics.published().flatMap(({ stream, value, offset }) => {
@@ -128,7 +125,7 @@ const offsets = (): ReadonlyMap<string, number> =>
     }),
   )
 
-test('there was much to see: walks over many pages while much was replaced', () => {
+test('the test had enough to check: walks over many pages, and many superseded payouts', () => {
   expect(walks.length).toBeGreaterThan(LIMITS.length * 2)
   const changed = walks.filter(({ before, after }) => String(idsOf(before.data)) !== String(idsOf(after.data)))
   expect(changed.length).toBeGreaterThan(LIMITS.length)
@@ -153,7 +150,7 @@ test("3. A walk never skips a record that was current from before the walk's fir
   }
 })
 
-test('a walk that keeps the last it saw of each (rep, period) has them all', () => {
+test('a walk that keeps the last payout of each (rep, period) has all pairs', () => {
   for (const walk of walks) {
     const last = new Map(recordsOf(walk).map(record => [pairOf(record), record]))
     expect([...last.keys()].sort()).toEqual(pairs.map(pairOf).sort())
@@ -184,11 +181,11 @@ test('6. /payouts/{id} and /payouts agree: a listed id is readable; a superseded
   }
 })
 
-test('every walk of the reps returns each of them once, in the order they were first recorded, whatever changed', () => {
+test('every walk of the reps returns each of them once, in the order of their first versions, despite changes', () => {
   for (const walked of repWalks) expect(walked).toEqual(Array.from({ length: REPS }, (_, place) => `rep_${place}`))
 })
 
-test('at limits 1, 7, 50 and 200 a walk returns the same sequence, and 201 and 100000 are served as 200', async () => {
+test('limits 1, 7, 50 and 200 return the same sequence, and 201 and 100000 work like 200', async () => {
   const all = await client.all('payouts', 200)
   for (const limit of [1, 7, 50]) expect(await client.all('payouts', limit)).toEqual(all)
   for (const limit of [201, 100_000]) {

@@ -1,7 +1,4 @@
-/**
- * The promises about what comes of the log, on a random stream of three organizations over three partitions: bad
- * events, duplicates, recalculations and voids among it. The seed is printed; FLOW_SEED sets it.
- */
+/** The promises about the projection, on a random stream. Prints its seed; FLOW_SEED sets it. */
 import { beforeAll, expect, test } from 'vitest'
 import type { PayoutDocument } from '../../../schemas/stored/documents.ts'
 import { appliedPlaces, expectProjectedAsModelled, foldAll, parkedCodes } from '../../support/agreement.ts'
@@ -45,7 +42,7 @@ beforeAll(async () => {
   model = foldAll(topics).model
 })
 
-/** What was published and what was there at some moment, while records were coming in. */
+/** The published positions and the documents at a moment while records were coming in. */
 type Look = {
   readonly positions: readonly number[]
   readonly applied: ReadonlySet<string>
@@ -55,7 +52,7 @@ const seen: Look[] = []
 
 const lookNow = async (): Promise<Look> => {
   const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)
-  // First how far it claims to be, then what there is: searchable without a refresh of ours, or readable by id.
+  // First the positions, then the documents: searchable without a refresh by the test, or readable by id.
   const positions = await Promise.all(partitions.map(async of => (await readPosition(prefix, 'g1', of)).position))
   const applied = await appliedPlaces(prefix, topics, { refresh: false })
   const parked = new Set((await parkedCodes(prefix)).keys())
@@ -76,7 +73,7 @@ test('1. Every record at or below the published position is applied, a duplicate
         expect(parked, JSON.stringify(place)).toContain(`${topics.events}:${partition}:${offset}`)
     }
   }
-  // The looks were not all taken before anything or after everything.
+  // The looks cover more than the beginning and the end.
   expect(new Set(seen.map(({ positions }) => String(positions))).size).toBeGreaterThan(2)
 
   for (const { topic, partition, searchable_to, end } of await projector.status()) {
@@ -104,7 +101,7 @@ test('2. One document per id; at any position, exactly one current payout per (r
   }
 })
 
-test('what is read over HTTP is what was published: every list, every payout and every statement', async () => {
+test('every list, payout and statement over HTTP is what was published', async () => {
   for (const org of organizations) {
     const view = model.view(org)
     for (const list of lists) expect(await clientOf(org).all(list, 50)).toEqual(view[list])
@@ -140,7 +137,7 @@ test('10. Money comes out with the characters it went in with.', async () => {
   const amountsIn = new Set<string>()
   const { outcomes } = foldAll(topics)
   for (const [{ key, value }, { outcome }] of outcomes) {
-    // The stream has records of other organizations beside them, for which nobody here has a key.
+    // The stream also has records of other organizations. The test has no keys for them.
     if (outcome !== 'applied' || !organizations.includes(String(key))) continue
     for (const [, amount] of String(value).matchAll(/"(?:[a-z]+_)?amount": ?"([^"]*)"/g)) amountsIn.add(amount ?? '')
   }
@@ -148,7 +145,7 @@ test('10. Money comes out with the characters it went in with.', async () => {
   for (const org of organizations) {
     const client = clientOf(org)
     const statements = model.view(org).everyPayout.map(({ id }) => `/statements/${id}`)
-    // One after the other: a key may have few requests under way.
+    // One request after the other: a key may have few concurrent requests.
     for (const path of ['/payouts?limit=200', '/payroll_files?limit=200', ...statements]) {
       const { status, text } = await client.ask(path)
       expect(status, text).toBe(200)
@@ -162,7 +159,7 @@ test('10. Money comes out with the characters it went in with.', async () => {
 })
 
 test('8. Two projectors over the same partition, one of them late, frozen or restarted, can only agree.', async t => {
-  // Two in the group that projects, and one more in another group: each partition has two owners at once.
+  // Two projectors in one group and one in another: each partition has two owners at once.
   const second = await startProjector(t, { topics, prefix })
   const third = await startProjector(t, { topics, prefix, groupId: `${prefix}-third` })
   await caughtUp(third)
@@ -170,7 +167,7 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
   const stream = createStream(createRandom(seed + 1), organizations, PARTITIONS)
   for (let round = 0; round < 6; round++) {
     await topics.publish(stream.take(40))
-    // In the middle of what it does with these, so that it goes on with what the others have done meanwhile.
+    // In the middle of its work, so that it continues after the work of the others.
     third.freeze()
     await topics.publish(stream.take(20))
     await caughtUp(projector)
@@ -195,7 +192,7 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
   expect(await everythingProjected(prefix)).toEqual(await everythingProjected(alone))
 })
 
-/** Looks again and again, until told to stop, how far each partition is published and up to which time. */
+/** Reads the published position and time of each partition repeatedly, until it is stopped. */
 const watchPositions = () => {
   const watched: Record<string, number[]> = {}
   let watching = true

@@ -30,7 +30,7 @@ const start = async (given: Partial<AdminSteps> = {}) => {
   return { ask, port }
 }
 
-test('it is alive as long as it answers, ready when nothing is in the way, and else says what is', async () => {
+test('it is alive while it answers, and ready if there is no reason against it; otherwise it gives the reasons', async () => {
   const reasons: Record<string, string> = {}
   const { ask } = await start({ health: { reasons: () => reasons } })
   expect(await ask('/livez')).toEqual({ status: 200, body: '{"live":true}' })
@@ -40,7 +40,7 @@ test('it is alive as long as it answers, ready when nothing is in the way, and e
   expect((await ask('/livez')).status).toBe(200)
 })
 
-test('its status is that of every partition, or 503 when that is not known', async () => {
+test('its status has every partition, or is 503 if it is unknown', async () => {
   const partition = { generation: 'g1', topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, parked: 0 }
   const { ask } = await start({ status: async () => [partition] })
   expect(await ask('/status')).toEqual({
@@ -51,7 +51,7 @@ test('its status is that of every partition, or 503 when that is not known', asy
   expect((await (await start({ status: async () => undefined })).ask('/status')).status).toBe(503)
 })
 
-test('it is ready without a generation that is not live and failed, and says which one and why', async () => {
+test('it stays ready if a generation that is not live has failed, and gives its code', async () => {
   const { ask } = await start({ failed: () => [{ generation: 'g2', code: 'index_missing' }] })
   const failed = { g2: 'index_missing' }
   expect(await ask('/readyz')).toEqual({ status: 200, body: JSON.stringify({ ready: true, reasons: {}, failed }) })
@@ -61,7 +61,7 @@ test('it is ready without a generation that is not live and failed, and says whi
   })
 })
 
-test('a part that fails is answered 500, without its message', async () => {
+test('a part that fails gives a 500 without its message', async () => {
   const status = async (): Promise<never> => {
     throw new Error('quotes a document')
   }
@@ -69,14 +69,11 @@ test('a part that fails is answered 500, without its message', async () => {
   expect(await ask('/status')).toEqual({ status: 500, body: '{}' })
 })
 
-test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])(
-  '%s is answered with the paths there are',
-  async path => {
-    const { ask } = await start()
-    const paths = ['/livez', '/readyz', '/metrics', '/status', '/receipts/{topic}/{partition}/{offset}']
-    expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
-  },
-)
+test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])('%s gives a 404 with all paths', async path => {
+  const { ask } = await start()
+  const paths = ['/livez', '/readyz', '/metrics', '/status', '/receipts/{topic}/{partition}/{offset}']
+  expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
+})
 
 test('a port in use stops the start', async () => {
   const { port } = await start()
@@ -98,7 +95,7 @@ describe('a receipt', () => {
     expect([posted?.status, posted?.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })
 
-  test('is not waited for any more once the client has gone', async () => {
+  test('is abandoned once the client has disconnected', async () => {
     const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const { port } = await start({
       receipts: {

@@ -28,7 +28,7 @@ const ask = async (
   return { answer, body: answer && JSON.parse(answer.body), asked }
 }
 
-test('the place and the wait are those of the request; without one nothing is waited for', async () => {
+test('a receipt is requested for the place and the wait of the request; the default wait is zero', async () => {
   const place = { stream: 'events', topic: 'commission.events', partition: 3, offset: 17 }
   expect((await ask('/receipts/commission.events/3/17?wait=10')).asked).toEqual([[place, 10_000]])
   expect((await ask('/receipts/commission.events/3/17')).asked).toEqual([[place, 0]])
@@ -47,13 +47,13 @@ test.each([{ state: 'published' }, { state: 'parked', code: 'rep_unknown' }, { s
   },
 )
 
-describe('what is wrong with a request is said with what was expected and what came, and nothing is looked for:', () => {
+describe('a wrong request is refused with the expected and the received value, and no receipt is looked up:', () => {
   const topic = '/receipts/commission.events'
   test.each([
     [`${topic}/x/0`, 400, 'partition: expected a whole number from 0 to 2147483647, got "x"'],
     [`${topic}/2147483648/0`, 400, 'partition: expected a whole number from 0 to 2147483647, got "2147483648"'],
     [`${topic}/01/0`, 400, 'partition: expected a whole number from 0 to 2147483647, got "01"'],
-    // What a producer gets back that does not wait for Kafka.
+    // The offset that a producer gets with acks=0.
     [`${topic}/0/-1`, 400, 'offset: expected a whole number from 0 to 9007199254740991, got "-1"'],
     [`${topic}/0/1e3`, 400, 'offset: expected a whole number from 0 to 9007199254740991, got "1e3"'],
     [`${topic}/0/9007199254740992`, 400, expect.stringContaining('got "9007199254740992"')],
@@ -83,16 +83,16 @@ describe('what is wrong with a request is said with what was expected and what c
 })
 
 test.each([
-  ['unavailable', 'Elasticsearch does not say how far the partition is published'],
-  ['too_many', 'expected at most 1000 receipts to be waited for, got one more'],
+  ['unavailable', 'Elasticsearch is unavailable: the published position is unknown'],
+  ['too_many', 'expected at most 1000 waiting receipts, got one more'],
   ['stopping', 'the projector is stopping'],
-] as const)('what cannot be known now is 503, to be asked again: %s', async (state, error) => {
+] as const)('a receipt that is unknown now is a 503 with Retry-After: %s', async (state, error) => {
   const { answer, body } = await ask('/receipts/commission.events/0/0', { outcome: { state } })
   expect(answer).toMatchObject({ code: 503, headers: { 'retry-after': '1' } })
   expect(body).toEqual({ error })
 })
 
-test('before the topics are known it is 503 as well, and never 404', async () => {
+test('until the topics are known the answer is a 503, and never a 404', async () => {
   const { answer, body } = await ask('/receipts/commission.events/0/0', { known: [] })
   expect([answer?.code, body]).toEqual([503, { error: 'the projector is starting' }])
 })
@@ -105,6 +105,6 @@ test.each([
   '/receipts/t/0/0/',
   '/receipts//0/0',
   '/x/t/0/0',
-])('%s is no such path', async url => {
+])('%s is not a path of receipts', async url => {
   expect((await ask(url)).answer).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-/** What one look at Elasticsearch says of records. */
+/** What one look-up in Elasticsearch says about records. */
 import { expect, test } from 'vitest'
 import { lookInto, type RecordPlace } from '../../../projector/admin/receipts.ts'
 import { AnswerTooLong, type Elasticsearch, type Request } from '../../../projector/elasticsearch/client.ts'
@@ -17,7 +17,7 @@ type Documents = Record<string, unknown>
 const live = (generation: string) => ({ kind: 'live', body: { generation } })
 const position = (position: number) => ({ kind: 'position', body: { position } })
 
-/** Elasticsearch with these documents, by index and id, which a test may change from one request to the next. */
+/** Elasticsearch with these documents, by index and id. A test may change them between two requests. */
 const setUp = (documents: Documents, before = (_asked: string[]): void => undefined) => {
   const requests: string[][] = []
   const send: Elasticsearch['send'] = async ({ path, body }: Request) => {
@@ -38,7 +38,7 @@ const setUp = (documents: Documents, before = (_asked: string[]): void => undefi
 
 const key: RecordPlace = { stream: 'api-keys', topic: 'commission.api-keys', partition: 0, offset: 3 }
 
-test('a look says of each record whether it is published, parked or neither, in three requests for all', async () => {
+test('one look-up tells published, parked and pending records apart, with three requests for all of them', async () => {
   const { look, requests } = setUp({
     'c-control/live': live('g2'),
     'c-control/position:g2:0': position(10),
@@ -56,7 +56,7 @@ test('a look says of each record whether it is published, parked or neither, in 
     { state: 'parked', code: 'rep_unknown' },
     NOT_YET,
     PUBLISHED,
-    // Not before readers may see what is before it.
+    // A parked record is reported once readers may see everything before it.
     NOT_YET,
     { state: 'parked', code: 'rep_unknown' },
     { state: 'parked', code: 'key_unknown' },
@@ -73,9 +73,9 @@ test('a look says of each record whether it is published, parked or neither, in 
   ])
 })
 
-test('a look never takes for published what is parked while it looks', async () => {
+test('a look-up never reports as published a record that is parked during the look-up', async () => {
   const documents: Documents = { 'c-control/live': live('g1'), 'c-control/position:g1:0': position(8) }
-  // As the projector does it, at the worst moment: between any two requests.
+  // The projector parks the record between any two requests: the worst moment.
   for (const moment of ['c-control/live', 'c-control/position:g1:0', 'c-g1-parked/commission.events:0:8/code']) {
     const all = { ...documents }
     const { look } = setUp(all, asked => {
@@ -87,7 +87,7 @@ test('a look never takes for published what is parked while it looks', async () 
   }
 })
 
-test('a look follows a swap of generations', async () => {
+test('a look-up follows a swap of generations', async () => {
   const documents: Documents = {
     'c-control/live': live('g1'),
     'c-control/position:g1:0': position(8),
@@ -100,13 +100,13 @@ test('a look follows a swap of generations', async () => {
   expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
 })
 
-test.each(['c-control/live', 'c-control/position:g1:0'])('without %s there is no answer to a look', async missing => {
+test.each(['c-control/live', 'c-control/position:g1:0'])('without %s a look-up fails', async missing => {
   const documents: Documents = { 'c-control/live': live('g1'), 'c-control/position:g1:0': position(8) }
   delete documents[missing]
   await expect(setUp(documents).look(at(7))).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
 })
 
-test('an answer that does not hold all that was asked for leaves the rest for the next look', async () => {
+test('records left out of an incomplete response wait for the next look-up', async () => {
   const send: Elasticsearch['send'] = async ({ body }) => {
     const { docs } = body as { docs: { _id: string }[] }
     const sources: Documents = { live: live('g1'), 'position:g1:0': position(8) }

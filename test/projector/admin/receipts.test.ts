@@ -1,4 +1,4 @@
-/** How receipts are waited for; what a look sees is in `receipts-look.test.ts`. */
+/** How receipts wait. `receipts-look.test.ts` tests what a look-up sees. */
 import { expect, test } from 'vitest'
 import {
   createReceipts,
@@ -31,7 +31,7 @@ const setUp = () => {
     signals.push(signal)
     return looks.call(places)
   }, clock.sleep)
-  /** What was answered, as soon as it was. */
+  /** Asks for a receipt. Its answer is set when it arrives. */
   const ask = (place: RecordPlace, milliseconds: number, gone = new AbortController().signal) => {
     const asked: { answer: ReceiptOutcome | undefined; error: unknown } = { answer: undefined, error: undefined }
     receipts.ask(place, milliseconds, gone).then(
@@ -45,7 +45,7 @@ const setUp = () => {
   return { clock, looks, signals, receipts, ask, offsets, nextLook }
 }
 
-test('without a wait the first look is answered, whatever it sees', async () => {
+test('without a wait the first look-up is the answer, whatever it sees', async () => {
   const { looks, ask, offsets, receipts } = setUp()
   const asked = ask(at(5), 0)
   await everythingRuns()
@@ -54,7 +54,7 @@ test('without a wait the first look is answered, whatever it sees', async () => 
   expect([asked.answer, receipts.waiting()]).toEqual([NOT_YET, 0])
 })
 
-test('with a wait it looks again and again until there is something to say', async () => {
+test('with a wait it looks up the record until it is published or parked', async () => {
   const { looks, ask, nextLook, receipts } = setUp()
   const asked = ask(at(5), 10 * SECOND)
   for (let look = 0; look < 3; look++) {
@@ -68,7 +68,7 @@ test('with a wait it looks again and again until there is something to say', asy
   expect(looks.count).toBe(4)
 })
 
-test('when the time is over the latest look is answered, at once', async () => {
+test('when the time is over the latest look-up is the answer, at once', async () => {
   const { clock, looks, ask, nextLook } = setUp()
   const asked = ask(at(5), SECOND)
   await looks.at(0).letGo([NOT_YET])
@@ -76,16 +76,16 @@ test('when the time is over the latest look is answered, at once', async () => {
   expect(looks.calls).toHaveLength(1)
   await clock.move(SECOND - RECEIPTS_LOOK_INTERVAL_MS - 1)
   expect(asked.answer).toBeUndefined()
-  // The look that is under way does not hold it up.
+  // The look-up in flight does not delay the answer.
   await clock.move(1)
   expect(asked.answer).toEqual(NOT_YET)
 })
 
-test('all who wait share one look, and each gets what is said of its record', async () => {
+test('all waiting requests share one look-up, and each gets the answer for its record', async () => {
   const { looks, ask, offsets, nextLook } = setUp()
   const first = ask(at(1), 10 * SECOND)
   const others = [2, 3, 4].map(offset => ask(at(offset), 10 * SECOND))
-  // The look that is under way began without them.
+  // The look-up in flight began without them.
   expect(offsets()).toEqual([1])
   await looks.at(0).letGo([NOT_YET])
   await nextLook()
@@ -101,7 +101,7 @@ test('all who wait share one look, and each gets what is said of its record', as
   expect([offsets(), looks.count]).toEqual([[2], 3])
 })
 
-test('however quickly questions follow one another, looks do not', async () => {
+test('look-ups keep a minimum interval, however quickly requests arrive', async () => {
   const { clock, looks, ask } = setUp()
   ask(at(1), 0)
   await looks.at(0).letGo([PUBLISHED])
@@ -113,7 +113,7 @@ test('however quickly questions follow one another, looks do not', async () => {
   expect([looks.count, second.answer]).toEqual([2, PUBLISHED])
 })
 
-test('after a time without questions the next is looked for at once', async () => {
+test('after an idle time the next request is looked up at once', async () => {
   const { clock, looks, ask } = setUp()
   ask(at(1), 0)
   await looks.at(0).letGo([PUBLISHED])
@@ -122,13 +122,13 @@ test('after a time without questions the next is looked for at once', async () =
   expect(looks.count).toBe(2)
 })
 
-test('a look that fails is followed by the next, and is the answer only where time is over', async () => {
+test('a failed look-up is followed by another one, and is the answer only if the time is over', async () => {
   const { clock, looks, ask, nextLook } = setUp()
   const [now, later, longer] = [ask(at(1), 0), ask(at(2), 300), ask(at(3), 10 * SECOND)]
   await looks.at(0).fail(new Unavailable(503))
   expect(now.answer).toEqual({ state: 'unavailable' })
   await nextLook()
-  // An index that a swap left behind, and that is dropped now.
+  // An index that a swap left behind, and that is being dropped.
   await looks.at(0).fail(new StopError('index_missing', 'commission-g1-parked'))
   await clock.move(300)
   expect([later.answer, longer.answer]).toEqual([{ state: 'unavailable' }, undefined])
@@ -136,7 +136,7 @@ test('a look that fails is followed by the next, and is the answer only where ti
   expect(longer.answer).toEqual(PUBLISHED)
 })
 
-test('when the time is over before any look is answered, the first that is, is the answer', async () => {
+test('if the time is over before the first look-up ends, that look-up is the answer', async () => {
   const { clock, looks, ask } = setUp()
   const asked = ask(at(5), SECOND)
   await clock.move(SECOND)
@@ -145,7 +145,7 @@ test('when the time is over before any look is answered, the first that is, is t
   expect(asked.answer).toEqual(NOT_YET)
 })
 
-test('a look without an answer is given up', async () => {
+test('a look-up without an answer is aborted', async () => {
   const { clock, looks, signals, ask } = setUp()
   const asked = ask(at(1), 0)
   await clock.move(RECEIPTS_LOOK_TIMEOUT_MS - 1)
@@ -156,7 +156,7 @@ test('a look without an answer is given up', async () => {
   expect(asked.answer).toEqual({ state: 'unavailable' })
 })
 
-test('a defect is told to all that wait, and those who come later are looked for', async () => {
+test('a defect is reported to all waiting requests, and later requests are looked up', async () => {
   const { looks, ask, nextLook, receipts } = setUp()
   const asked = ask(at(1), 10 * SECOND)
   await looks.at(0).fail(new TypeError('a defect'))
@@ -167,7 +167,7 @@ test('a defect is told to all that wait, and those who come later are looked for
   expect(next.answer).toEqual(PUBLISHED)
 })
 
-test('no more can wait than there is room for, until somebody is answered', async () => {
+test('the number of waiting requests is limited; each answer makes room', async () => {
   const { looks, ask, receipts } = setUp()
   const all = Array.from({ length: RECEIPTS_WAITING_MAX }, (_, offset) => ask(at(offset), 10 * SECOND))
   const tooMany = ask(at(0), 0)
@@ -180,7 +180,7 @@ test('no more can wait than there is room for, until somebody is answered', asyn
   expect([next.answer, receipts.waiting()]).toEqual([undefined, RECEIPTS_WAITING_MAX])
 })
 
-test('who has gone is not looked for any more', async () => {
+test('records of disconnected clients are not looked up any more', async () => {
   const { looks, ask, nextLook, receipts } = setUp()
   const gone = new AbortController()
   ask(at(1), 10 * SECOND, gone.signal)
@@ -193,7 +193,7 @@ test('who has gone is not looked for any more', async () => {
   expect(looks.count).toBe(1)
 })
 
-test('at a stop all who wait are answered at once, the look is given up, and no other is begun', async () => {
+test('a stop answers all waiting requests at once, aborts the look-up, and starts no other', async () => {
   const { looks, signals, ask, nextLook, receipts } = setUp()
   const before = ask(at(1), 10 * SECOND)
   await looks.at(0).letGo([NOT_YET])

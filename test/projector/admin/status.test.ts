@@ -5,7 +5,7 @@ import type { SourceAdmin } from '../../../projector/kafka/source.ts'
 
 const identity = { generation: 'g1', topic: 'commission.events', cluster_id: 'x', partitions: 2, rules_version: 1 }
 
-test('the status is of every partition, whoever owns it: published, end, lag and how many are parked', async () => {
+test('the status of every partition, whoever owns it, has its published position, end, lag and parked records', async () => {
   const asked: Request[] = []
   const admin = {
     fetchTopicOffsets: async () => [

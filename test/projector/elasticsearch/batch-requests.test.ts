@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  type BatchableKind,
   bulks,
   createGather,
-  type Kind,
   multiGets,
   replacements,
 } from '../../../projector/elasticsearch/batch-requests.ts'
@@ -13,8 +13,8 @@ import { everythingRuns, Held } from '../held.ts'
 
 type Sent = { readonly request: Request; readonly signal: AbortSignal | undefined }
 
-/** Gathers requests whose way to Elasticsearch is held. */
-const setUp = (kind: Kind) => {
+/** Batches requests. The test holds each one on its way to Elasticsearch. */
+const setUp = (kind: BatchableKind) => {
   const sent = new Held<Sent, Answer>()
   const send = createGather(kind, (request, signal) => sent.call({ request, signal }))
   const outcomes: Record<string, unknown> = {}
@@ -54,7 +54,7 @@ const replacementOf = (id: string): Request => ({
 })
 
 describe('requests of several partitions', () => {
-  test('wait while one is under way, and then go as one; to each its own answer', async () => {
+  test('wait while one is in flight, then go as one; each gets its own answer', async () => {
     const { ask, sent, outcomes, underWay } = setUp(bulks)
     await ask('a', bulkOf('1'))
     await ask('b', bulkOf('2', '3'))
@@ -68,7 +68,7 @@ describe('requests of several partitions', () => {
     expect(underWay()).toEqual([bulkOf('5')])
   })
 
-  test('of which one is large do not wait for it, nor it for them', async () => {
+  test('do not wait for a large one, and it does not wait for them', async () => {
     const { ask, underWay } = setUp(bulks)
     const large = { ...bulkOf(), bulk: Buffer.alloc(GATHERED_BYTES + 1) }
     await ask('small', bulkOf('1'))
@@ -76,7 +76,7 @@ describe('requests of several partitions', () => {
     expect(underWay()).toEqual([bulkOf('1'), large])
   })
 
-  test('that are too large together go one group after the other', async () => {
+  test('that are too large together go in groups, one after the other', async () => {
     const { ask, sent, underWay } = setUp(multiGets)
     const half = Array.from({ length: GATHERED_IDS / 2 }, (_, at) => String(at))
     await ask('first', mgetOf('0'))
@@ -91,7 +91,7 @@ describe('requests of several partitions', () => {
     ['is refused as a whole', { status: 413, body: '' }],
     ['is answered with fewer items', items('2')],
     ['is answered with more items', items('2', '3', '4', '5')],
-    ['is answered with nothing', { status: 200, body: undefined }],
+    ['is answered without a body', { status: 200, body: undefined }],
     ['fails for good', new Error('for good')],
   ])('that %s are sent again one by one', async (_, answer) => {
     const { ask, sent, outcomes, underWay } = setUp(bulks)
@@ -107,7 +107,7 @@ describe('requests of several partitions', () => {
     expect(outcomes).toEqual({ first: items('1'), a: refused, b: items('3') })
   })
 
-  test('that are not answered for now fail for now, each for itself', async () => {
+  test('that get no answer fail as temporary errors, each on its own', async () => {
     const { ask, sent, outcomes } = setUp(bulks)
     await ask('first', bulkOf('1'))
     await ask('a', bulkOf('2'))
@@ -118,7 +118,7 @@ describe('requests of several partitions', () => {
     expect(outcomes).toEqual({ first: new Unavailable(0), a: unavailable, b: unavailable })
   })
 
-  test('are given up once nobody waits for any of them, not before', async () => {
+  test('are aborted once nobody waits for any of them, and not earlier', async () => {
     const { ask, sent, outcomes } = setUp(bulks)
     const [one, other] = [new AbortController(), new AbortController()]
     await ask('first', bulkOf('1'))
@@ -134,7 +134,7 @@ describe('requests of several partitions', () => {
     expect(outcomes).toMatchObject({ a: new Unavailable(0), b: new Unavailable(0) })
   })
 
-  test('are not sent at all for whom nobody waits any more', async () => {
+  test('are not sent if nobody waits for them any more', async () => {
     const { ask, sent, outcomes, underWay } = setUp(bulks)
     const waiting = new AbortController()
     await ask('first', bulkOf('1'))
@@ -146,7 +146,7 @@ describe('requests of several partitions', () => {
     expect(outcomes.a).toEqual(new Error('closed'))
   })
 
-  test('get what they would have got alone, whatever goes together', async () => {
+  test('get the same answers as alone, whatever is batched together', async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 })
     await fc.assert(
       fc.asyncProperty(sizes, async sizes => {
@@ -173,7 +173,7 @@ describe('positions', () => {
     return all
   }
 
-  test('go as one bulk request, each replaced only as it was last seen', async () => {
+  test('go as one bulk request, and each is replaced only in the version last seen', async () => {
     const { underWay, sent, outcomes } = await started()
     const operation = (id: string) =>
       `{"index":{"_index":"control","_id":"${id}","if_seq_no":4,"if_primary_term":1}}\n{"of":"${id}"}\n`
@@ -190,7 +190,7 @@ describe('positions', () => {
   })
 
   test.each([{ status: 429 }, { status: 503 }, { status: 403, error: { type: 'cluster_block_exception' } }])(
-    'of which one is refused for now with %o are tried again for that one',
+    'with a temporary refusal of one item, %o, are tried again only for that item',
     async refused => {
       const { sent, outcomes } = await started()
       const answered = [item('position:g1:1', refused), item('position:g1:2', { status: 200 })]
@@ -206,8 +206,8 @@ describe('positions', () => {
     ['without a status', item('position:g1:1', {})],
     ['that failed in a way that alone would stop', item('position:g1:1', { status: 500 })],
     ['refused for good', item('position:g1:1', { status: 400, error: { type: 'mapper_parsing_exception' } })],
-    ['of nothing', undefined],
-  ])('of which one is answered by an item %s are sent again one by one', async (_, strange) => {
+    ['that is missing', undefined],
+  ])('with an item %s are sent again one by one', async (_, strange) => {
     const { sent, underWay } = await started()
     await sent.at(0).letGo({ status: 200, body: { items: [strange, item('position:g1:2', { status: 200 })] } })
     expect(underWay()).toEqual([replacementOf('position:g1:1'), replacementOf('position:g1:2')])

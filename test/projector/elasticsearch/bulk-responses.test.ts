@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AnswerReader, BulkAnswer } from '../../../projector/elasticsearch/bulk-responses.ts'
-import { isForNow, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { isTransient, Unavailable } from '../../../projector/elasticsearch/client.ts'
 
 const reader = new AnswerReader()
 const read = (text: string): unknown => reader.deserialize(text)
@@ -19,29 +19,29 @@ const says = (text: string): boolean => {
   return (body as BulkAnswer).saysWritten(sent)
 }
 
-test('that all is written is read off the text', () => expect(says(written)).toBe(true))
+test('a response that says all is written is recognized from its text', () => expect(says(written)).toBe(true))
 
 test.each([
-  ['one that is stale', written.replace('200', '409')],
-  ['one that is refused for now', written.replace('201', '429')],
-  ['one that is missing', answer(item('p-g1-payouts', 'org_a:payout_1', 201))],
-  ['one too many', written.replace(']}', ',{"index":{"_index":"p","_id":"x","status":201}}]}')],
+  ['a stale item', written.replace('200', '409')],
+  ['a temporarily refused item', written.replace('201', '429')],
+  ['a missing item', answer(item('p-g1-payouts', 'org_a:payout_1', 201))],
+  ['an extra item', written.replace(']}', ',{"index":{"_index":"p","_id":"x","status":201}}]}')],
   ['another order', answer(...JSON.parse(written).items.toReversed())],
   ['another id', written.replace('payout_1"', 'payout_2"')],
-  ['an id that goes on', written.replace('payout_1"', 'payout_11"')],
-  ['an id that ends before', written.replace('payout_1"', 'payout_"')],
+  ['an id that is too long', written.replace('payout_1"', 'payout_11"')],
+  ['an id that is too short', written.replace('payout_1"', 'payout_"')],
   ['another index', written.replace('g1-chains', 'g2-chains')],
   ['an error beside the status', written.replace('201}', '201,"error":{"type":"x"}}')],
-  ['a status that begins like one of success', written.replace('201', '2010')],
+  ['a status that starts with 201', written.replace('201', '2010')],
   ['a status as text', written.replace('201', '"201"')],
   ['202', written.replace('201', '202')],
-  ['something after its end', `${written} `],
+  ['text after its end', `${written} `],
   ['no end', written.slice(0, -2)],
-  ['space between', written.replace('},{', '}, {')],
-  ['nothing', answer()],
-])('an answer with %s is not read so', (_, text) => expect(says(text)).toBe(false))
+  ['a space between items', written.replace('},{', '}, {')],
+  ['no items', answer()],
+])('a response with %s is not recognized', (_, text) => expect(says(text)).toBe(false))
 
-test('it says so of no other text than one that is parsed to it', () => {
+test('no text is recognized unless parsing it gives the same result', () => {
   const part = fc.constantFrom('', '"', '}}', ',', '201', '200', '1', 'payout_1', '{"index":{"_index":"', ']}')
   const edited = fc.tuple(fc.nat(written.length), fc.nat(12), part).map(([at, length, put]) => {
     return `${written.slice(0, at)}${put}${written.slice(at + length)}`
@@ -56,24 +56,24 @@ test('it says so of no other text than one that is parsed to it', () => {
   )
 })
 
-describe('what is not that is read as ever', () => {
-  test('items of a bulk answer, once asked for', () => {
+describe('any other response is parsed as usual:', () => {
+  test('the items of a bulk response, when they are first used', () => {
     expect(read(written)).toHaveProperty('items', JSON.parse(written).items)
   })
 
-  test('an error, wherever it stands: a block must not pass for refused credentials', () => {
+  test('an error anywhere in the response: a cluster block must not look like refused credentials', () => {
     const blocked = read('{"items":[],"error":{"type":"cluster_block_exception"},"status":403}')
-    expect(isForNow(403, blocked)).toBe(true)
-    expect(isForNow(403, read('{"items":[]}'))).toBe(false)
+    expect(isTransient(403, blocked)).toBe(true)
+    expect(isTransient(403, read('{"items":[]}'))).toBe(false)
   })
 
-  test('any other answer', () => {
+  test('any other response', () => {
     for (const value of [{ docs: [{ _id: 'a' }] }, { error: { type: 'x' }, items: [] }, {}]) {
       expect(read(JSON.stringify(value))).toEqual(value)
     }
   })
 
-  test('a bulk answer that is no JSON is one to try again', () => {
+  test('a bulk response that is not JSON is a temporary error', () => {
     const broken = read(`${written.slice(0, -3)}`) as BulkAnswer
     expect(() => broken.items).toThrow(Unavailable)
   })

@@ -19,7 +19,7 @@ type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
 const metaOf = (statusCode: number, body: unknown): Meta =>
   ({ statusCode, body, headers: {}, warnings: null, meta: {} }) as unknown as Meta
 
-/** The client with its transport answering what it is told; whatever is asked is kept. */
+/** The client with a transport that returns the given outcome and records its calls. */
 const setUp = (outcome: { statusCode: number; body: unknown } | Error) => {
   const asked: unknown[][] = []
   const request = async (...call: unknown[]) => {
@@ -36,7 +36,7 @@ const refused = (status: number, type?: string) =>
 const request = { method: 'POST', path: '/test-control/_refresh' } as const
 
 describe('a request', () => {
-  test('is sent once: trying again is ours', async () => {
+  test('is sent once: retries are not the job of the client', async () => {
     const { send, asked } = setUp({ statusCode: 200, body: { ok: true } })
     const { signal } = new AbortController()
     expect(await send({ ...request, query: { a: 1 }, body: { b: 2 } }, signal)).toEqual({
@@ -51,7 +51,7 @@ describe('a request', () => {
     ])
   })
 
-  test('says how long its answer may be; one that is longer is told from one that does not come', async () => {
+  test('limits the size of its response, and a response over the limit differs from a missing one', async () => {
     const aborted = setUp(new errors.RequestAbortedError('The content length (9) is bigger than the maximum'))
     await expect(aborted.send({ ...request, answerBytesMax: 8 })).rejects.toThrow(AnswerTooLong)
     expect(aborted.asked[0]?.[1]).toMatchObject({ maxResponseSize: 8 })
@@ -60,22 +60,22 @@ describe('a request', () => {
     await expect(aborted.send(request)).rejects.toThrow(Unavailable)
   })
 
-  test('of many documents is sent as lines', async () => {
+  test('with many documents is sent as lines', async () => {
     const { send, asked } = setUp({ statusCode: 200, body: {} })
     const bulk = Buffer.from('{}\n{}\n')
     await send({ method: 'POST', path: '/_bulk', bulk })
     expect(asked[0]?.[0]).toEqual({ method: 'POST', path: '/_bulk', bulkBody: bulk })
   })
 
-  test.each([400, 404, 409, 413])('answered %i is an answer', async status => {
+  test.each([400, 404, 409, 413])('with status %i has an answer', async status => {
     expect(await refused(status, 'some_exception').send(request)).toMatchObject({ status })
   })
 
-  test.each([408, 429, 502, 503, 504])('answered %i may work later', async status => {
+  test.each([408, 429, 502, 503, 504])('with status %i may work later', async status => {
     await expect(refused(status).send(request)).rejects.toThrow(new Unavailable(status))
   })
 
-  test.each([403, 400, 404])('that meets a block is a state of the cluster, whatever the status: %i', async status => {
+  test.each([403, 400, 404])('that meets a cluster block may work later, whatever the status: %i', async status => {
     await expect(refused(status, 'cluster_block_exception').send(request)).rejects.toThrow(Unavailable)
   })
 
@@ -84,7 +84,7 @@ describe('a request', () => {
     new errors.TimeoutError('Request timed out'),
     new errors.NoLivingConnectionsError('There are no living connections', metaOf(0, undefined)),
     new errors.RequestAbortedError('Request aborted'),
-  ])('that gets no answer may work later, and says nothing of the error: %s', async error => {
+  ])('without an answer may work later, and its message says nothing of the error: %s', async error => {
     const thrown = await setUp(error)
       .send(request)
       .catch((reason: unknown) => reason)
@@ -92,13 +92,13 @@ describe('a request', () => {
     expect(String(thrown)).toBe('Unavailable: Elasticsearch does not answer')
   })
 
-  test.each([401, 403])('answered %i stops: the credentials are refused', async status => {
+  test.each([401, 403])('with status %i stops the projector: the credentials are refused', async status => {
     await expect(refused(status, 'security_exception').send(request)).rejects.toThrow(
       expect.objectContaining({ code: 'access_refused' }),
     )
   })
 
-  test.each([405, 406, 500, 501])('answered %i stops, without quoting the answer', async status => {
+  test.each([405, 406, 500, 501])('with status %i stops the projector, without quoting the response', async status => {
     const thrown = await refused(status)
       .send(request)
       .catch((reason: unknown) => reason)
@@ -107,13 +107,13 @@ describe('a request', () => {
     expect(`${thrown}`).not.toContain('quotes')
   })
 
-  test('that fails by a defect of ours is not tried again', async () => {
+  test('that fails by a defect of ours is not retried', async () => {
     const defect = new TypeError('x is not a function')
     await expect(setUp(defect).send(request)).rejects.toBe(defect)
   })
 })
 
-test('the client reads a document with a key named __proto__: inputs may have one', () => {
+test('the client reads a document with a key named __proto__: inputs of a trace may have one', () => {
   const text = '{"body":{"__proto__":"x","constructor":{"prototype":"y"}}}'
   const read = new Client({ node: 'http://localhost:9200' }).serializer.deserialize(text)
   expect(JSON.stringify(read)).toBe(text)
@@ -143,11 +143,11 @@ describe('a multi-get', () => {
   ]
   const ask = (answer: Answer) => multiGet(async () => answer, docs)
 
-  test('gives the documents in the order asked', async () => {
+  test('gives the documents in the requested order', async () => {
     expect(await ask({ status: 200, body: { docs: [a, b] } })).toEqual([a, b])
   })
 
-  test('that is too long gives the first of them: fewer are asked for, one alone however long it is', async () => {
+  test('that is too long gives its first documents: it asks for fewer, and for a single one of any size', async () => {
     const asked: [ids: string, bytes: number | undefined][] = []
     const send: Elasticsearch['send'] = async ({ body, answerBytesMax }) => {
       const ids = (body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id)
@@ -164,29 +164,29 @@ describe('a multi-get', () => {
     ])
   })
 
-  test('that misses an index stops: an index that is gone must not look empty', async () => {
+  test('with a missing index stops: an index that is gone must not look empty', async () => {
     const gone = { _index: 'test-reps', _id: 'b', error: { type: 'index_not_found_exception', reason: 'x' } }
     await expect(ask({ status: 200, body: { docs: [a, gone] } })).rejects.toThrow(
       expect.objectContaining({ code: 'index_missing' }),
     )
   })
 
-  test('of which a shard does not answer may work later', async () => {
+  test('with a failed shard may work later', async () => {
     const error = { _index: 'test-reps', _id: 'b', error: { type: 'no_shard_available_action_exception' } }
     await expect(ask({ status: 200, body: { docs: [a, error] } })).rejects.toThrow(Unavailable)
   })
 
   test.each<[string, Answer]>([
-    ['in another order', { status: 200, body: { docs: [b, a] } }],
-    ['with fewer documents', { status: 200, body: { docs: [a] } }],
-    ['that does not say whether it is there', { status: 200, body: { docs: [a, { _id: 'b' }] } }],
-    ['with another status', { status: 400, body: {} }],
-  ])('answered %s stops', async (_, answer) => {
+    ['answered in another order', { status: 200, body: { docs: [b, a] } }],
+    ['answered with fewer documents', { status: 200, body: { docs: [a] } }],
+    ['answered without saying whether a document exists', { status: 200, body: { docs: [a, { _id: 'b' }] } }],
+    ['answered with another status', { status: 400, body: {} }],
+  ])('%s stops', async (_, answer) => {
     await expect(ask(answer)).rejects.toThrow(expect.objectContaining({ code: 'write_refused' }))
   })
 })
 
-describe('trying until it works', () => {
+describe('retrying until success', () => {
   const setUpTries = (outcomes: readonly ('works' | Error)[], random = 1) => {
     const stopping = new AbortController()
     const pauses: number[] = []
@@ -211,27 +211,27 @@ describe('trying until it works', () => {
   }
   const away = new Unavailable(503)
 
-  test('goes on with pauses that double up to the longest, and tells of each failure and of the end', async () => {
+  test('continues with pauses that double up to a maximum, and reports each failure and the end', async () => {
     const { trying, pauses, troubles } = setUpTries(Array(10).fill(away))
     expect(await trying).toBe(11)
     expect(pauses).toEqual(Array.from({ length: 10 }, (_, at) => Math.min(RETRY_FIRST_MS * 2 ** at, RETRY_LAST_MS)))
     expect(troubles).toEqual([...Array(10).fill('Elasticsearch answers 503'), undefined])
   })
 
-  test('pauses for a random part of the second half, so that many do not come back at once', async () => {
+  test('pauses for a random part of the second half, so that clients do not come back at once', async () => {
     const { trying, pauses } = setUpTries([away, away], 0)
     await trying
     expect(pauses).toEqual([RETRY_FIRST_MS / 2, RETRY_FIRST_MS])
   })
 
-  test('ends with what cannot be tried again', async () => {
+  test('ends on an error that cannot be retried', async () => {
     const stop = new StopError('access_refused', 'x')
     const { trying, pauses } = setUpTries([away, stop])
     await expect(trying).rejects.toBe(stop)
     expect(pauses).toHaveLength(1)
   })
 
-  test('ends with the signal, before a try, after one and in a pause', async () => {
+  test('ends on the signal: before an attempt, after one and in a pause', async () => {
     const reason = new Error('stopping')
     const patience = { sleep: async () => undefined, random: () => 0, onTrouble: () => undefined }
     const tries: number[] = []
@@ -239,7 +239,7 @@ describe('trying until it works', () => {
     await expect(keepTrying(async () => tries.push(1), stopped, patience)).rejects.toBe(reason)
     expect(tries).toEqual([])
 
-    // What fails because of the signal is no trouble, whatever error the client makes of it.
+    // A failure because of the signal is not reported, whatever error the client throws.
     const troubles: unknown[] = []
     for (const error of [away, new TypeError('aborted')]) {
       const during = new AbortController()

@@ -37,7 +37,7 @@ const setUp = () => {
     machine.ours += milliseconds
     machine.theirs += milliseconds
   }
-  /** Two readings: the first may begin a look at Elasticsearch's clock. */
+  /** Reads twice: the first read may start a request for the clock of Elasticsearch. */
   const read = async () => {
     clocks.read()
     await everythingRuns()
@@ -47,13 +47,13 @@ const setUp = () => {
 }
 
 describe('the time that may be published', () => {
-  test('is not known before Elasticsearch was asked', async () => {
+  test('is unknown until Elasticsearch has answered', async () => {
     const { clocks, read } = setUp()
     expect(clocks.read()).toBeUndefined()
     expect(await read()).toEqual({ reached: START, latest: START })
   })
 
-  test('goes on between two looks, and few are taken', async () => {
+  test('advances between two requests, and requests are rare', async () => {
     const { machine, pass, read } = setUp()
     await read()
     for (let passed = 0; passed < 3 * CLOCK_LOOK_MS; passed += 400) {
@@ -66,7 +66,7 @@ describe('the time that may be published', () => {
   test.each([
     ['ours jumps ahead', 'ours', HOUR, { reached: START, latest: START + HOUR }],
     ['ours is set back', 'ours', -HOUR, { reached: START - HOUR, latest: START }],
-  ] as const)('is the earlier of both at once when %s', async (_, clock, jump, expected) => {
+  ] as const)('is at once the earlier of both clocks when %s', async (_, clock, jump, expected) => {
     const { machine, changes, clocks, read } = setUp()
     await read()
     machine[clock] += jump
@@ -79,7 +79,7 @@ describe('the time that may be published', () => {
   })
 
   test.each([HOUR, -HOUR])(
-    'is the earlier of both after the next look when that of Elasticsearch jumps by %s',
+    'is the earlier of both clocks after the next request when that of Elasticsearch jumps by %s',
     async jump => {
       const { machine, pass, read } = setUp()
       await read()
@@ -90,7 +90,7 @@ describe('the time that may be published', () => {
     },
   )
 
-  test('is late rather than early where an answer takes its time, and goes by no answer that takes long', async () => {
+  test('is late rather than early if a response takes time, and ignores a response that takes too long', async () => {
     const { machine, pass, read } = setUp()
     const lateBy = async () => {
       const { reached = 0, latest = 0 } = (await read()) ?? {}
@@ -103,7 +103,7 @@ describe('the time that may be published', () => {
     expect(await lateBy()).toBe(300)
   })
 
-  test('is that of the last look while Elasticsearch does not answer', async () => {
+  test('follows the last response while Elasticsearch does not answer', async () => {
     const { machine, pass, read } = setUp()
     await read()
     machine.failure = new Unavailable(0)
@@ -113,9 +113,9 @@ describe('the time that may be published', () => {
   })
 
   test.each([
-    ['an answer of no node', { nodes: {} }],
+    ['a response without a node', { nodes: {} }],
     ['a refusal', new StopError('access_refused', 'Elasticsearch answers 403')],
-  ])('is that of the last look, never ours alone, after %s', async (_, answer) => {
+  ])('follows the last response, and never our clock alone, after %s', async (_, answer) => {
     const { machine, changes, pass, read } = setUp()
     await read()
     if (answer instanceof Error) machine.failure = answer
@@ -126,7 +126,7 @@ describe('the time that may be published', () => {
     expect(changes).toEqual(['clocks_disagree'])
   })
 
-  test('is ours alone where Elasticsearch does not tell its clock to us, and that is said once', async () => {
+  test('is our clock alone if Elasticsearch refuses to tell its clock, and that is reported once', async () => {
     const { machine, changes, clocks, pass, read } = setUp()
     machine.failure = new StopError('access_refused', 'Elasticsearch answers 403')
     expect(await read()).toEqual({ reached: START, latest: START })

@@ -5,7 +5,7 @@ import { binaryHeaders, type Headers, record } from '../records.ts'
 const type = 'commission.rep.recorded.v1'
 const headers = binaryHeaders(type)
 
-/** The headers with one of them changed; `undefined` takes it away. */
+/** The headers with one of them changed. `undefined` removes it. */
 const withHeader = (name: string, value: string | Buffer | null | undefined): Headers => [
   ...headers.filter(([present]) => present !== name),
   ...(value === undefined ? [] : [[name, value] as const]),
@@ -33,7 +33,7 @@ describe('binary mode', () => {
     'Application/JSON',
     ' application/json ',
     'application/json;',
-  ])('is what a content-type of %j means', contentType => {
+  ])('is selected by a content-type of %j', contentType => {
     expect(decodeBinary(withHeader('content-type', contentType))).toMatchObject({ data: { a: 1 } })
   })
 
@@ -54,7 +54,7 @@ describe('binary mode', () => {
     expect(decodeBinary(withHeader('content-type', contentType))).toBe('undecodable')
   })
 
-  test('JSON null is data: what it lacks is for the schema to say', () => {
+  test('accepts JSON null as data: the schema refuses it', () => {
     expect(decodeBinary(headers, 'null')).toEqual({ type, id: 'event-1', data: null })
     expect(decodeBinary(headers, ' "text" ')).toMatchObject({ data: 'text' })
   })
@@ -85,7 +85,7 @@ describe('the value', () => {
     ['100,000 levels', '['.repeat(100_000)],
     ['XML', '<a/>'],
     ['a byte over 8 MiB', `"${'a'.repeat(8 * 1024 * 1024 - 1)}"`],
-  ])('is undecodable in either mode when it is %s', (_, value) => {
+  ])('is undecodable in both modes if it is %s', (_, value) => {
     expect(decodeBinary(headers, value)).toBe('undecodable')
     expect(decode(record({ value, headers: [['content-type', 'application/cloudevents+json']] }))).toBe('undecodable')
   })
@@ -94,7 +94,7 @@ describe('the value', () => {
     expect(decodeBinary(headers, `"${'a'.repeat(8 * 1024 * 1024 - 2)}"`)).not.toBe('undecodable')
   })
 
-  test('may be nested 32 levels deep, and may have a surrogate as an escape', () => {
+  test('may be nested 32 levels deep, and may have an escaped surrogate', () => {
     expect(decodeBinary(headers, `${'['.repeat(32)}${']'.repeat(32)}`)).not.toBe('undecodable')
     expect(decodeBinary(headers, '"\\ud800"')).toMatchObject({ data: '\ud800' })
   })
@@ -144,15 +144,15 @@ describe('attributes', () => {
   const each = <Value>(rows: [string, Value[]][]) =>
     rows.flatMap(([name, values]) => values.map(value => [name, value] as const))
 
-  test.each(each(accepted))('of binary mode: %s may be %j', (name, value) => {
+  test.each(each(accepted))('in binary mode: %s may be %j', (name, value) => {
     expect(decodeBinary(withHeader(`ce_${name}`, value))).toMatchObject({ data: { a: 1 } })
   })
 
-  test.each(each(refused))('of binary mode: a record whose %s is %j is undecodable', (name, value) => {
+  test.each(each(refused))('in binary mode: a record whose %s is %j is undecodable', (name, value) => {
     expect(decodeBinary(withHeader(`ce_${name}`, value))).toBe('undecodable')
   })
 
-  test.each(['specversion', 'id', 'type', 'source', 'time'])('of binary mode: %s may not stand twice', name => {
+  test.each(['specversion', 'id', 'type', 'source', 'time'])('in binary mode: %s must not occur twice', name => {
     const header =
       name === 'time' ? (['ce_time', '2026-02-01T08:30:00Z'] as const) : headers.find(([n]) => n === `ce_${name}`)
     const once = header && name === 'time' ? [...headers, header] : headers
@@ -161,11 +161,11 @@ describe('attributes', () => {
     expect(decodeBinary([...once, [`ce_${name}`, null]])).toBe('undecodable')
   })
 
-  test('of binary mode: content-type may not stand twice', () => {
+  test('in binary mode: content-type must not occur twice', () => {
     expect(decodeBinary([...headers, ['content-type', 'application/json']])).toBe('undecodable')
   })
 
-  test('of binary mode: time may be absent, and so may everything that is not ours', () => {
+  test('in binary mode: time may be absent, and unknown headers change nothing', () => {
     const extra: Headers = [
       ['toString', 'x'],
       ['__proto__', 'x'],
@@ -197,14 +197,14 @@ describe('attributes', () => {
       }),
     )
 
-  test.each(each(accepted))('of structured mode: %s may be %j', (name, value) => {
+  test.each(each(accepted))('in structured mode: %s may be %j', (name, value) => {
     expect(structured({ [name]: value })).toMatchObject({ data: { a: 1 } })
   })
 
   test.each(each(refused).filter(([, value]) => !Buffer.isBuffer(value)))(
-    'of structured mode: a record whose %s is %j is undecodable',
+    'in structured mode: a record whose %s is %j is undecodable',
     (name, value) => {
-      // A null attribute is one that is not set: of these, only time may be absent.
+      // A null attribute counts as absent. Only time may be absent.
       const expected = name === 'time' && value === null ? { data: { a: 1 } } : 'undecodable'
       expect(structured({ [name]: value })).toEqual(
         typeof expected === 'string' ? expected : expect.objectContaining(expected),
@@ -212,11 +212,11 @@ describe('attributes', () => {
     },
   )
 
-  test.each(['specversion', 'id', 'type', 'source', 'time'])('of structured mode: %s is a string', name => {
+  test.each(['specversion', 'id', 'type', 'source', 'time'])('in structured mode: %s is a string', name => {
     for (const wrong of [1, 1.0, true, {}, [], ['1.0']]) expect(structured({ [name]: wrong })).toBe('undecodable')
   })
 
-  test('of structured mode: a lone surrogate is malformed', () => {
+  test('in structured mode: a lone surrogate is malformed', () => {
     for (const name of ['id', 'type']) expect(structured({ [name]: 'a\ud800' })).toBe('undecodable')
   })
 })
@@ -227,7 +227,7 @@ describe('structured mode', () => {
   const event = (members: string) =>
     `{"specversion":"1.0","id":"event-1","type":"${type}","source":"/payouts"${members}}`
 
-  test('the value is the envelope, and the headers are not', () => {
+  test('reads the envelope from the value and ignores the headers', () => {
     const expected = { type, id: 'event-1', data: { a: 1 } }
     expect(decodeText(event(',"data":{"a":1}'))).toEqual(expected)
     expect(decodeText(event(',"data":{"a":1}'), 'Application/CloudEvents+JSON; charset=utf-8')).toEqual(expected)
@@ -248,7 +248,7 @@ describe('structured mode', () => {
     [',"data":null', undefined],
     ['', undefined],
     [',"data_base64":"e30="', undefined],
-  ])('an envelope with %s', (members, data) => {
+  ])('accepts an envelope with %s', (members, data) => {
     expect(decodeText(event(members))).toEqual({ type, id: 'event-1', data })
   })
 
@@ -265,11 +265,11 @@ describe('structured mode', () => {
     event(',"data":{},"data":{}'),
     event(',"data":{"a":1,"a":1}'),
     `[${event(',"data":{}')}]`,
-  ])('%s is undecodable', value => {
+  ])('refuses %s as undecodable', value => {
     expect(decodeText(value)).toBe('undecodable')
   })
 
-  test('the data object is level 1 of nesting, as in binary mode', () => {
+  test('counts the data object as level 1 of nesting, as in binary mode', () => {
     const nested = (depth: number) => event(`,"data":${'['.repeat(depth)}${']'.repeat(depth)}`)
     expect(decodeText(nested(32))).not.toBe('undecodable')
     expect(decodeText(nested(33))).toBe('undecodable')

@@ -4,22 +4,22 @@ import { canonical } from '../../../projector/event/canonical.ts'
 import { readPlainPayout } from '../../../projector/event/fast-payout.ts'
 import { JsonText } from '../../../projector/event/raw-json.ts'
 import { parseStrictJson } from '../../../projector/event/strict-json.ts'
-import { type Source, validate } from '../../../projector/event/validate.ts'
+import { type PartitionSource, validate } from '../../../projector/event/validate.ts'
 import type { PayoutCalculatedData } from '../../../schemas/events.ts'
 import { matchesSchema } from '../../../schemas/validate.ts'
 import { calculated, line, recorded, step } from '../../schemas/examples.ts'
 import { anyPayout, CALCULATED, RECORDED } from '../any-payout.ts'
 import { record } from '../records.ts'
 
-const source: Source = { stream: 'events', partition: 0, partitions: 1 }
+const source: PartitionSource = { stream: 'events', partition: 0, partitions: 1 }
 
-/** What reading, schema, canonical form and rules come to. */
+/** The result of the general path: parser, schema, canonical form and rules. */
 const properly = (type: string, text: string) => {
   const parsed = parseStrictJson(Buffer.from(text), 32)
   if (parsed === undefined) return 'record_undecodable'
   return validate({ type, id: 'event-1', data: parsed.value }, record({ value: text }), source)
 }
-/** Of a text that is plain, the same; and whether it is. */
+/** Expects the same result from the fast path if it accepts the text. Returns whether it does. */
 const expectSame = (type: string, text: string): boolean => {
   const plain = readPlainPayout(type, text)
   if (plain === undefined) return false
@@ -28,7 +28,7 @@ const expectSame = (type: string, text: string): boolean => {
   expect(text).toBe(JSON.stringify(canonical(event).data))
   const verdict = validate({ type, id: 'event-1', data: plain.data, plain }, record({ value: text }), source)
   expect(verdict).toEqual(properly(type, text))
-  // Whatever they add up to.
+  // Also if the amounts do not add up.
   const { line_items: lines, calculation_trace: trace, ...rest } = event.data as PayoutCalculatedData
   const lists = { line_items: asText(lines), ...(trace && { calculation_trace: asText(trace) }) }
   expect(plain).toEqual({ data: { ...rest, ...lists }, amounts: lines.map(line => line.amount) })
@@ -36,7 +36,7 @@ const expectSame = (type: string, text: string): boolean => {
 }
 const asText = (list: readonly unknown[]) => new JsonText(JSON.stringify(list))
 
-/** So many lines and steps. */
+/** A payout with the given number of lines and steps. */
 const many = (count: number) => ({
   ...calculated,
   net_amount: String(100 * count),
@@ -45,7 +45,7 @@ const many = (count: number) => ({
 })
 
 describe.each([CALCULATED, RECORDED] as const)('%s', type => {
-  test('read plainly is what it is read properly, whatever is in it', () => {
+  test('read by the fast path is what the general path reads, whatever its content', () => {
     let plain = 0
     fc.assert(
       fc.property(anyPayout(type), payout => {
@@ -56,7 +56,7 @@ describe.each([CALCULATED, RECORDED] as const)('%s', type => {
     expect(plain).toBeGreaterThan(400)
   })
 
-  test('of which some characters are changed is the same as read properly, or is not plain', () => {
+  test('with changed characters is read as by the general path, or not by the fast path', () => {
     const characters = fc.constantFrom(
       '',
       ' ',
@@ -101,11 +101,11 @@ describe('a payout as JSON.stringify writes it', () => {
   const { calculation_trace: _, calculated_at: __, ...fields } = calculated
   test.each([
     ['the example', CALCULATED, calculated],
-    ['the example that was recorded', RECORDED, recorded],
+    ['the example of a recorded payout', RECORDED, recorded],
     ['without lines and steps', CALCULATED, { ...calculated, net_amount: '0', line_items: [], calculation_trace: [] }],
     ['with a hundred of both', CALCULATED, many(100)],
     [
-      'with amounts below nothing',
+      'with negative amounts',
       CALCULATED,
       { ...many(2), net_amount: '-0.20', line_items: many(2).line_items.map(one => ({ ...one, amount: '-0.10' })) },
     ],
@@ -119,11 +119,11 @@ describe('a payout as JSON.stringify writes it', () => {
       CALCULATED,
       { ...calculated, line_items: [{ ...line, description: '],calculation_trace:[' }] },
     ],
-  ])('is plain: %s', (_, type, data) => {
+  ])('is accepted by the fast path: %s', (_, type, data) => {
     expect(expectSame(type, JSON.stringify(data))).toBe(true)
   })
 
-  test('is given back with its lists as text and everything else as it is', () => {
+  test('is returned with its lists as text and all other fields as they are', () => {
     const text = JSON.stringify(calculated)
     const { line_items, calculation_trace } = calculated
     expect(readPlainPayout(CALCULATED, text)).toEqual({
@@ -166,20 +166,20 @@ describe('a payout as JSON.stringify writes it', () => {
       ),
     ],
     [
-      'with inputs that are moved',
+      'with inputs that JSON.parse reorders',
       JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs: { a: '1' } }] }).replace(
         '"a":"1"',
         '"10":"1","9":"2"',
       ),
     ],
-    ['on a day that there is not', JSON.stringify({ ...calculated, calculated_at: '2026-02-30T00:00:00Z' })],
-    ['with something else than a comma between lines', JSON.stringify(many(2)).replace('},{', '};{')],
+    ['on a day that does not exist', JSON.stringify({ ...calculated, calculated_at: '2026-02-30T00:00:00Z' })],
+    ['without a comma between lines', JSON.stringify(many(2)).replace('},{', '};{')],
     ['that is very long', JSON.stringify(many(500))],
-  ])('is not plain %s', (_, text) => {
+  ])('is left to the general path %s', (_, text) => {
     expect(readPlainPayout(CALCULATED, text)).toBeUndefined()
   })
 
-  test('takes no time out of proportion, however long what almost fits is', () => {
+  test('takes linear time for a long text that almost matches', () => {
     const inputs = Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`k${String(at).padStart(4, '0')}`, '']))
     const almost = JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs }] }).replace(
       '"output_amount"',
@@ -187,7 +187,7 @@ describe('a payout as JSON.stringify writes it', () => {
     )
     const began = performance.now()
     for (let times = 0; times < 20; times++) expect(readPlainPayout(CALCULATED, almost)).toBeUndefined()
-    // Some milliseconds; what grows with the square takes minutes.
+    // Takes milliseconds. Quadratic time would take minutes.
     expect(performance.now() - began).toBeLessThan(10_000)
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addUpTo } from '../../../projector/event/money.ts'
 
-/** Units of the last place, 10^-40: exact where decimal.js is what is tested. */
+/** Units of 10^-40. Exact, because decimal.js is what the test checks. */
 const toUnits = (amount: string): bigint => {
   const [whole = '', fraction = ''] = amount.replace('-', '').split('.')
   const units = BigInt(whole + fraction.padEnd(40, '0'))
@@ -36,11 +36,11 @@ test.each([
   expect(addUpTo(amounts, total)).toBe(expected)
 })
 
-describe('sums are exact at the edge of the grammar', () => {
+describe('sums are exact for the largest amounts', () => {
   const largest = `${'9'.repeat(40)}.${'9'.repeat(40)}`
   const smallest = `0.${'0'.repeat(39)}1`
 
-  test('10,000 lines of 40 digits on either side of the point', () => {
+  test('of 10,000 lines with 40 digits on each side of the point', () => {
     const lines = Array.from({ length: 10_000 }, () => largest)
     const total = fromUnits(10_000n * toUnits(largest))
     expect(addUpTo(lines, total)).toBe(true)
@@ -48,7 +48,7 @@ describe('sums are exact at the edge of the grammar', () => {
     expect(addUpTo([...lines.slice(1), fromUnits(toUnits(largest) - 1n)], total)).toBe(false)
   })
 
-  test('one unit of the last place is never lost beside the largest amount', () => {
+  test('with one unit of the last place beside the largest amount', () => {
     expect(addUpTo([largest, smallest, `-${largest}`], smallest)).toBe(true)
     expect(addUpTo([largest, smallest, `-${largest}`], '0')).toBe(false)
     expect(addUpTo([largest, smallest], `1${'0'.repeat(40)}`)).toBe(true)
@@ -56,7 +56,7 @@ describe('sums are exact at the edge of the grammar', () => {
   })
 })
 
-test('lines of cents, also of more than a double holds, add up to their exact sum and to nothing beside it', () => {
+test('lines in cents, also beyond the precision of a double, add up to their exact sum and to no other', () => {
   const cent = 10n ** 38n
   const amount = fc.oneof(
     fc.bigInt({ min: -(10n ** 9n), max: 10n ** 9n }),
@@ -73,7 +73,7 @@ test('lines of cents, also of more than a double holds, add up to their exact su
   )
 })
 
-test('any lines add up to their exact sum and to nothing beside it', () => {
+test('any lines add up to their exact sum and to no other', () => {
   const limit = 10n ** 80n - 1n
   const amount = fc.bigInt({ min: -limit, max: limit })
   fc.assert(

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JsonText } from '../../../projector/event/raw-json.ts'
 import { parseStrictJson } from '../../../projector/event/strict-json.ts'
-import { type Source, type ValidEvent, validate } from '../../../projector/event/validate.ts'
+import { type PartitionSource, type ValidEvent, validate } from '../../../projector/event/validate.ts'
 import type { ParkCode } from '../../../schemas/errors.ts'
 import type { EventType, PayoutCalculatedData } from '../../../schemas/events.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
@@ -11,12 +11,12 @@ import { anyText } from '../../schemas/any-text.ts'
 import { calculated, examples, line, period, recorded, rep, step } from '../../schemas/examples.ts'
 import { record } from '../records.ts'
 
-const events: Source = { stream: 'events', partition: 0, partitions: 1 }
+const events: PartitionSource = { stream: 'events', partition: 0, partitions: 1 }
 const validateText = (type: string, text: string, key: string | Buffer | null = 'org_1', source = events) => {
   const parsed = parseStrictJson(Buffer.from(text), 32)
   return validate({ type, id: 'event-1', data: parsed?.value }, record({ key, value: text }), source)
 }
-const validateData = (type: string, data: unknown, key?: string | Buffer | null, source?: Source) =>
+const validateData = (type: string, data: unknown, key?: string | Buffer | null, source?: PartitionSource) =>
   validateText(type, JSON.stringify(data), key, source)
 
 const valid = (verdict: ValidEvent | ParkCode): ValidEvent =>
@@ -26,14 +26,14 @@ const validPayout = (text: string): ValidEvent => valid(validateText(calculatedT
 const payout = (change: Partial<PayoutCalculatedData>) => validateData(calculatedType, { ...calculated, ...change })
 
 describe.each(examples.map(({ type, data, stream }) => [type, data, stream] as const))('%s', (type, data, stream) => {
-  test('the example passes, with its data as it is', () => {
+  test('accepts the example, with unchanged data', () => {
     const verdict = valid(validateData(type, data, 'org_1', { ...events, stream }))
     expect(verdict).toEqual({ type, data: verdict.data, hash: expect.stringMatching(/^[\w-]{43}$/) })
     expect(jsonOf(verdict.data)).toBe(JSON.stringify(data))
   })
 })
 
-/** The JSON of data, whose lists may be text already. */
+/** The JSON of data whose lists may already be text. */
 const jsonOf = (data: object): string =>
   JSON.stringify(data, (_, value) => (value instanceof JsonText ? JSON.parse(value.text) : value))
 
@@ -42,7 +42,7 @@ describe('the hash of an event', () => {
     ['commission.payout.calculated.v1', calculated],
     ['commission.payout.recorded.v1', recorded],
     ['commission.rep.recorded.v1', rep],
-  ] as const)('%s is the SHA-256 of its type and of the JSON of its data', (type, data) => {
+  ] as const)('%s is the SHA-256 of the type and the JSON of the data', (type, data) => {
     const expected = createHash('sha256')
       .update(`${type}\n${JSON.stringify(data)}`)
       .digest('base64url')
@@ -51,7 +51,7 @@ describe('the hash of an event', () => {
 
   const original = validPayout(JSON.stringify(calculated))
 
-  /** The same JSON with the keys of every object the other way round. */
+  /** The same JSON with the keys of every object reversed. */
   const turned = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(turned)
@@ -72,7 +72,7 @@ describe('the hash of an event', () => {
     expect(validPayout(text)).toEqual(original)
   })
 
-  test('is the same whatever the envelope', () => {
+  test('is the same for any envelope', () => {
     const raw = record({ value: JSON.stringify(calculated), offset: 9, timestamp: 9, headers: [['x', 'y']] })
     expect(validate({ type: calculatedType, id: 'another', data: calculated }, raw, events)).toEqual(original)
   })
@@ -85,7 +85,7 @@ describe('the hash of an event', () => {
     ['composed for decomposed text', { line_items: [{ ...line, description: 'é' }] }],
     ['null for an id', { line_items: [{ ...line, deal_id: null }] }],
     ['another input', { calculation_trace: [{ ...step, inputs: {} }] }],
-    ['an empty input more', { calculation_trace: [{ ...step, inputs: { ...step.inputs, '': '' } }] }],
+    ['an additional empty input', { calculation_trace: [{ ...step, inputs: { ...step.inputs, '': '' } }] }],
   ])('differs for %s', (_, change) => {
     const changed = valid(payout(change))
     expect(changed.hash).not.toBe(original.hash)
@@ -98,7 +98,7 @@ describe('the hash of an event', () => {
     expect(JSON.parse(jsonOf(of('1.00').data))).toMatchObject({ net_amount: '1.00', line_items: [{ amount: '1.00' }] })
   })
 
-  test('differs for another type with the same data', () => {
+  test('differs for a different type with the same data', () => {
     const { calculation_trace: _, calculated_at: recorded_at, ...rest } = calculated
     const data = { ...calculated, ...rest, recorded_at }
     const types: EventType[] = [calculatedType, 'commission.payout.recorded.v1']
@@ -107,14 +107,14 @@ describe('the hash of an event', () => {
 })
 
 describe('the data of a valid event', () => {
-  test('holds the known fields only, in the order of the schema', () => {
+  test('has only the known fields, in the order of the schema', () => {
     const text = JSON.stringify({ zz: 1, ...rep, name: 'Ada', aa: { deep: [] }, toString: 'x', hash: 'x' })
     expect(JSON.stringify(valid(validateText('commission.rep.recorded.v1', text)).data)).toBe(
       JSON.stringify({ ...rep, name: 'Ada' }),
     )
   })
 
-  test('keeps every key of free-form maps, in the order of the keys', () => {
+  test('keeps every key of free-form maps, in a fixed order', () => {
     const inputs = '{"b":"1","":"2","a\\nb":"3","__proto__":"4","constructor":"5","10":"6","9":"7","ü":"8"}'
     const text = JSON.stringify(calculated).replace(JSON.stringify(step.inputs), inputs)
     expect(jsonOf(validPayout(text).data)).toContain(
@@ -122,7 +122,7 @@ describe('the data of a valid event', () => {
     )
   })
 
-  test('is the same whichever order the keys of a map came in', () => {
+  test('is the same for any order of the keys in a map', () => {
     const hashWith = (keys: readonly string[]): string => {
       const inputs = Object.fromEntries(keys.map(key => [`k${key}`, 'x']))
       return validPayout(JSON.stringify({ ...calculated, calculation_trace: [{ ...step, inputs }] })).hash
@@ -139,7 +139,7 @@ describe('the rules that span several fields', () => {
   const lines = (...ids: string[]) => ids.map(id => ({ ...line, id, amount: '0' }))
   const steps = (...numbers: number[]) => numbers.map(number => ({ ...step, step: number }))
 
-  test('two lines with one id are data_invalid, of a recorded payout too', () => {
+  test('two lines with one id are data_invalid, also in a recorded payout', () => {
     const { calculation_trace: _, calculated_at: recorded_at, ...rest } = calculated
     const twice = { net_amount: '0', line_items: lines('line_1', 'line_2', 'line_1') }
     expect(payout(twice)).toBe('data_invalid')
@@ -147,10 +147,10 @@ describe('the rules that span several fields', () => {
     expect(payout({ net_amount: '0', line_items: lines('line_1', 'line_2', 'line_01') })).toBeTypeOf('object')
   })
 
-  test.each([[[1]], [[1, 2, 3]], [[]]])('steps %j count up', numbers => {
+  test.each([[[1]], [[1, 2, 3]], [[]]])('accepts steps %j', numbers => {
     expect(payout({ calculation_trace: steps(...numbers) })).toBeTypeOf('object')
   })
-  test.each([[[2]], [[1, 3]], [[1, 1]], [[2, 1]], [[0]], [[1.5]]])('steps %j are data_invalid', numbers => {
+  test.each([[[2]], [[1, 3]], [[1, 1]], [[2, 1]], [[0]], [[1.5]]])('refuses steps %j as data_invalid', numbers => {
     expect(payout({ calculation_trace: steps(...numbers) })).toBe('data_invalid')
   })
 
@@ -161,7 +161,7 @@ describe('the rules that span several fields', () => {
     ['2026-01-01T00:00:00+02:00', '2026-01-01T00:00:00+01:00', true],
     ['2026-01-01T01:00:00Z', '2026-01-01T01:30:00+01:00', false],
     ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', false],
-  ])('a period from %s to %s is one: %s', (starts_at, ends_at, expected) => {
+  ])('a period from %s to %s is valid: %s', (starts_at, ends_at, expected) => {
     const verdict = validateData('commission.period.recorded.v1', { ...period, starts_at, ends_at })
     expect(verdict === 'data_invalid').toBe(!expected)
   })
@@ -175,7 +175,7 @@ describe('the record key', () => {
     },
   )
 
-  test('sends the record to one partition; in every other it is partition_mismatch', () => {
+  test('determines one partition; in any other the record is partition_mismatch', () => {
     for (let partition = 0; partition < 6; partition++) {
       const verdict = validateData('commission.rep.recorded.v1', rep, 'org_1', { ...events, partition, partitions: 6 })
       expect(verdict === 'partition_mismatch').toBe(partition !== partitionOf('org_1', 6))
@@ -183,12 +183,12 @@ describe('the record key', () => {
   })
 })
 
-describe('where several codes fit, the first of the contract wins', () => {
+describe('if several codes apply, the first one of the contract wins', () => {
   const elsewhere = { ...events, partition: 1, partitions: 2 }
   const home = partitionOf('org_1', 2) === 1 ? { ...elsewhere, partition: 0 } : elsewhere
   const wrong = { lines: { net_amount: '1' }, data: { currency: 'eur' } }
 
-  test.each<[ParkCode | 'none', string, Partial<PayoutCalculatedData>, string, Source]>([
+  test.each<[ParkCode | 'none', string, Partial<PayoutCalculatedData>, string, PartitionSource]>([
     ['type_unknown', 'commission.payout.deleted.v1', { ...wrong.data, ...wrong.lines }, 'org_2', home],
     ['data_invalid', calculatedType, { ...wrong.data, ...wrong.lines }, 'org_2', home],
     ['data_invalid', calculatedType, { line_items: [line, line] }, 'org_2', home],
@@ -201,21 +201,21 @@ describe('where several codes fit, the first of the contract wins', () => {
     expect(typeof verdict === 'string' ? verdict : 'none').toBe(code)
   })
 
-  test('an event on the wrong topic is type_unknown there', () => {
+  test('an event on the wrong topic is type_unknown', () => {
     for (const { type, data, stream } of examples) {
       const other = { ...events, stream: stream === 'events' ? 'api-keys' : 'events' } as const
       expect(validateData(type, data, 'org_1', other)).toBe('type_unknown')
     }
   })
 
-  test('data that is not there, or is null, is data_invalid', () => {
+  test('missing data and null are data_invalid', () => {
     for (const data of [undefined, null]) {
       expect(validate({ type: calculatedType, id: '1', data }, record({}), events)).toBe('data_invalid')
     }
   })
 })
 
-test('every position of every line counts: the lines add up exactly or not at all', () => {
+test('every digit of every line counts: the lines add up exactly or not at all', () => {
   const lines = (...amounts: string[]) => amounts.map((amount, at) => ({ ...line, id: `line_${at}`, amount }))
   expect(payout({ net_amount: '0.3', line_items: lines('0.1', '0.2') })).toBeTypeOf('object')
   expect(payout({ net_amount: '0.3', line_items: lines('0.1', '0.2000000000000000000000000000000000000001') })).toBe(

@@ -1,16 +1,14 @@
-/**
- * The cache beside a model that forgets nothing, through thousands of random batches, acknowledgements and readings.
- */
+/** The cache beside a model that forgets nothing, over thousands of random batches, acknowledgements and reads. */
 import { expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../projector/limits.ts'
-import { type AnyNewDocument, changeOf, type Key, refOf } from '../../../projector/rules/state.ts'
+import { type AnyNewDocument, type DocumentKey, documentChangeOf, refOf } from '../../../projector/rules/state.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 
 const STEPS = 2_000
 const PENDING_MOST = 4
-/** As many as the bounds hold about half of. */
+/** The cache has room for about half of these ids. */
 const IDS = 60
 
 const headOf = (seq: number, random: Random): AnyNewDocument => {
@@ -22,7 +20,7 @@ const chainOf = (seq: number, random: Random): AnyNewDocument => {
   const body = { payouts: [{ seq, id: 'payout_1' }], payroll: [], note }
   return { org_id: 'org_1', body } as AnyNewDocument
 }
-/** At which step it was decided. */
+/** The step at which the document was decided. */
 const seqOf = (draft: AnyNewDocument | null): number | undefined => {
   const { versions, payouts } = (draft?.body ?? {}) as { versions?: { seq: number }[]; payouts?: { seq: number }[] }
   return (versions ?? payouts)?.[0]?.seq
@@ -30,31 +28,31 @@ const seqOf = (draft: AnyNewDocument | null): number | undefined => {
 const changeAt = (seq: number, random: Random): Rendered => {
   const id = `${random.below(IDS)}`
   return random.below(2) === 0
-    ? render(changeOf(refOf('reps', id), seq, headOf(seq, random)))
-    : render(changeOf(refOf('chains', id), seq, chainOf(seq, random)))
+    ? render(documentChangeOf(refOf('reps', id), seq, headOf(seq, random)))
+    : render(documentChangeOf(refOf('chains', id), seq, chainOf(seq, random)))
 }
 
-test.each([1, 2, 3])('what it gives is the latest that was decided, and what is pending is there (seed %i)', seed => {
+test.each([1, 2, 3])('returns the latest decision, and never lacks a pending one (seed %i)', seed => {
   const random = createRandom(seed)
   const cache = new Cache(true)
-  const latest = new Map<Key, AnyNewDocument>()
-  const pending: { readonly keys: Set<Key>; readonly acknowledged: () => void }[] = []
+  const latest = new Map<DocumentKey, AnyNewDocument>()
+  const pending: { readonly keys: Set<DocumentKey>; readonly acknowledged: () => void }[] = []
   let given = 0
   for (let seq = 0; seq < STEPS; seq++) {
     if (pending.length < PENDING_MOST && random.below(3) === 0) {
       const batch = Array.from({ length: 1 + random.below(8) }, () => changeAt(seq, random))
-      // Of one event each: a batch has a document once.
+      // A batch has each document once.
       const documents = [...new Map(batch.map(document => [document.key, document])).values()]
       pending.push({ keys: new Set(documents.map(({ key }) => key)), acknowledged: cache.decided(documents) })
       for (const { key, draft } of documents) latest.set(key, draft)
     } else if (random.below(2) === 0) {
       for (const { acknowledged } of pending.splice(random.below(pending.length), 1)) acknowledged()
     }
-    const key: Key = `${random.below(2) === 0 ? 'reps' : 'chains'}/${random.below(IDS)}`
+    const key: DocumentKey = `${random.below(2) === 0 ? 'reps' : 'chains'}/${random.below(IDS)}`
     const found = cache.get(key)
     if (found === undefined) {
       expect(pending.some(({ keys }) => keys.has(key))).toBe(false)
-      // Elasticsearch has what was acknowledged.
+      // Elasticsearch has every acknowledged document.
       const stored = latest.get(key)
       if (stored) cache.keep(key, stored)
     } else {

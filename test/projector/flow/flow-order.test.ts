@@ -1,6 +1,4 @@
-/**
- * A flow as a whole: whatever the batches and whichever step ends first, the end is that of one record after the other.
- */
+/** A whole flow. For any batches and any order of completion, the result is that of one record after the other. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Batch } from '../../../projector/flow/queue.ts'
@@ -9,7 +7,7 @@ import { type Event, eventRecord } from '../records.ts'
 import { startFlow } from '../running-flow.ts'
 import { payment, payout, period, rep, voided } from '../story.ts'
 
-/** Recalculations, payments and voids of one rep and period: each stands on what the one before did. */
+/** Recalculations, payments and voids of one rep and period. Each one depends on the one before. */
 const story = (length: number): Event[] => {
   const events = [rep(), period()]
   for (let at = 0; events.length < length; at++) {
@@ -23,7 +21,7 @@ const story = (length: number): Event[] => {
 
 const steps = ['reads', 'writes', 'refreshes', 'advances'] as const
 
-test('whatever ends first, positions move strictly forward and the documents are those of one record after the other', async () => {
+test('for any order of completion, positions increase strictly and the documents are those of sequential decisions', async () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 12 })
   await fc.assert(
     fc.asyncProperty(sizes, fc.infiniteStream(fc.nat(99)), async (sizes, chances) => {
@@ -66,7 +64,7 @@ test('whatever ends first, positions move strictly forward and the documents are
   )
 }, 60_000)
 
-/** The story in batches of these sizes; every second offset is missing, as in a log with transactions. */
+/** The story in batches of these sizes. Every second offset is missing, as in a log with transactions. */
 const batchesOf = (sizes: readonly number[]): Batch[] => {
   const records = story(sizes.reduce((sum, size) => sum + size, 0)).map((event, at) => eventRecord(event, at * 2, at))
   const batches: Batch[] = []

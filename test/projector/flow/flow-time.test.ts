@@ -3,8 +3,8 @@ import { CLOCKS_APART_MS, PARTITION_BYTES_IN_FLIGHT, RECORDS_LATE_MS } from '../
 import { everythingRuns } from '../held.ts'
 import { both, heavyBatch, repsOf, startFlow } from '../running-flow.ts'
 
-describe('the time up to which everything is included', () => {
-  test('is that of the look which saw an end that is now published', async () => {
+describe('the time up to which everything is published', () => {
+  test('is that of the observation whose end is now published', async () => {
     const { flow, take, published, story } = startFlow()
     flow.sawEnd(3, both(100))
     await take(repsOf(0, 2))
@@ -14,7 +14,7 @@ describe('the time up to which everything is included', () => {
     expect(story.filter(step => step.startsWith('time'))).toEqual(['time 100'])
   })
 
-  test('moves with each look while the partition is caught up', async () => {
+  test('advances with each observation while the partition has caught up', async () => {
     const { flow, take, published } = startFlow()
     await take(repsOf(0, 2))
     for (const time of [100, 200, 300]) {
@@ -24,7 +24,7 @@ describe('the time up to which everything is included', () => {
     }
   })
 
-  test('is never that of a look which saw more than is published', async () => {
+  test('is never that of an observation whose end is not yet published', async () => {
     const { flow, take, published, hold, writes } = startFlow()
     hold('writes')
     flow.sawEnd(0, both(100))
@@ -37,7 +37,7 @@ describe('the time up to which everything is included', () => {
     expect(published()).toMatchObject({ position: 2, time: 200 })
   })
 
-  test('moves under a steady stream, though the position never reaches the present end', async () => {
+  test('advances under a steady stream, although the position never reaches the current end', async () => {
     const { flow, take, published } = startFlow()
     const times: number[] = []
     for (let second = 1; second <= 5; second++) {
@@ -48,7 +48,7 @@ describe('the time up to which everything is included', () => {
     expect(times).toEqual([1_000, 2_000, 3_000, 4_000, 5_000])
   })
 
-  test('comes true for the oldest look first, and then for the latest', async () => {
+  test('becomes that of the oldest observation first, and then that of the latest', async () => {
     const { flow, take, published } = startFlow()
     for (const [end, time] of [
       [2, 100],
@@ -75,16 +75,16 @@ describe('when clocks disagree', () => {
     return { ...running, look }
   }
 
-  test('the time that both have reached is published, and one that was ahead alone is never taken back', async () => {
+  test('the time that both clocks have reached is published; a time that only one has reached is never taken back', async () => {
     const { look, story } = await caughtUp()
     expect(await look(100_000, 3_700_000)).toBe(100_000)
     expect(await look(100_400)).toBe(100_400)
-    // One of them is set back by an hour: the time stands still.
+    // One clock is set back by an hour: the time stands still.
     expect(await look(-3_499_200, 100_800)).toBe(100_400)
     expect(story.filter(step => step.startsWith('take'))).toEqual([])
   })
 
-  test('a time that lies ahead of both is taken back, within a bound it stands still', async () => {
+  test('a time ahead of both clocks is taken back; within CLOCKS_APART_MS it stands still', async () => {
     const { look, story } = await caughtUp()
     expect(await look(100_000)).toBe(100_000)
     expect(await look(100_000 - CLOCKS_APART_MS)).toBe(100_000)
@@ -93,7 +93,7 @@ describe('when clocks disagree', () => {
     expect(await look(90_400)).toBe(90_400)
   })
 
-  test('a time is taken back only once everything is published that the look saw', async () => {
+  test('a time is taken back only once the end that the observation saw is published', async () => {
     const { flow, look, published } = await caughtUp()
     await look(100_000)
     flow.sawEnd(3, both(50_000))
@@ -101,7 +101,7 @@ describe('when clocks disagree', () => {
     expect(published().time).toBe(100_000)
   })
 
-  test('a time ahead of both is taken back under a steady stream, too, though the position never reaches the present end', async () => {
+  test('a time ahead of both clocks is taken back under a steady stream too', async () => {
     const { flow, look, take, published } = await caughtUp()
     await look(3_600_000)
     for (let second = 1; second <= 3; second++) {
@@ -111,7 +111,7 @@ describe('when clocks disagree', () => {
     expect(published()).toMatchObject({ position: 37, time: 3_000 })
   })
 
-  test('what was seen while they were ahead is published no more', async () => {
+  test('observations made while both clocks were ahead are dropped', async () => {
     const { flow, look, take, published } = await caughtUp()
     await look(10_000)
     flow.sawEnd(3, both(3_600_000))
@@ -120,17 +120,17 @@ describe('when clocks disagree', () => {
     expect(published().time).toBe(10_400)
   })
 
-  test('without a reading no time is told', async () => {
+  test('without a reading of the clocks no time is published', async () => {
     const { flow, published } = await caughtUp()
     flow.sawEnd(2, undefined)
     await everythingRuns()
     expect(published().time).toBe(0)
   })
 
-  describe('and the records of the broker are behind', () => {
+  describe('and the timestamps of the broker are behind', () => {
     const appended = (offset: number, time: number) => ({ ...repsOf(offset, 1), appended: { offset, time } })
 
-    test('the time stays behind with them, and what was published is taken back', async () => {
+    test('the time stays behind with them, and a published time is taken back', async () => {
       const { flow, look, take, story, published } = await caughtUp()
       await look(100_000)
       await take(appended(2, 40_000))
@@ -145,7 +145,7 @@ describe('when clocks disagree', () => {
       expect(story).toContain('records behind 0')
     })
 
-    test('a record that its broker held back until all copies had it says nothing of the clock', async () => {
+    test('a record that its broker held back until all replicas had it says nothing about the clock', async () => {
       const { look, take, flow, story, published } = await caughtUp()
       await look(100_000)
       await take(appended(2, 100_000 - RECORDS_LATE_MS))
@@ -155,7 +155,7 @@ describe('when clocks disagree', () => {
       expect(story.filter(step => step.startsWith('records') || step.startsWith('take'))).toEqual([])
     })
 
-    test('says nothing that was there before the look, is a little late, or lay there uncommitted', async () => {
+    test('records older than the observation, slightly late, or of a transaction say nothing about the clock', async () => {
       const { flow, look, take, story } = await caughtUp()
       await look(100_000)
       await take(appended(2, 100_000 - CLOCKS_APART_MS))
@@ -171,7 +171,7 @@ describe('when clocks disagree', () => {
 describe('pressure', () => {
   const half = PARTITION_BYTES_IN_FLIGHT / 2
 
-  test('is full above what may be in flight, and gone at half of it', async () => {
+  test('is full above its limit, and over at half of it', async () => {
     const { take, hold, writes, pressure } = startFlow()
     hold('writes')
     await take(heavyBatch(0, half))
@@ -187,7 +187,7 @@ describe('pressure', () => {
     expect(pressure).toEqual([true, false])
   })
 
-  test('that never was full is never said to be gone', async () => {
+  test('that was never full is never reported as over', async () => {
     const { take, hold, writes, pressure } = startFlow()
     hold('writes')
     await take(heavyBatch(0, half + 1_000))
@@ -197,11 +197,11 @@ describe('pressure', () => {
 })
 
 describe('settled', () => {
-  test('is at once what has nothing to do', async () => {
+  test('resolves at once if there is nothing to do', async () => {
     await startFlow().flow.settled()
   })
 
-  test('resolves when everything taken is published', async () => {
+  test('resolves when every batch taken is published', async () => {
     const { flow, take, hold, refreshes, writes, published } = startFlow()
     hold('writes', 'refreshes')
     let settledAt: number | undefined

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { hashOf } from '../../../projector/kafka/source.ts'
+import { recordHash } from '../../../projector/kafka/source.ts'
 import { BATCH_BYTES, WRITES_IN_FLIGHT_PER_PARTITION } from '../../../projector/limits.ts'
 import { eventRecord } from '../records.ts'
 import { batchOf, both, heavyBatch, repsOf, startFlow } from '../running-flow.ts'
 import { payout, period, rep } from '../story.ts'
 
 describe('a batch', () => {
-  test('is taken exactly where the last one ended, and nowhere else', async () => {
+  test('is taken only if it starts where the last one ended', async () => {
     const { take, flow, published } = startFlow({ position: 10 })
     expect(await take(repsOf(9, 1))).toBe('gap')
     expect(await take(repsOf(11, 1))).toBe('gap')
@@ -18,7 +18,7 @@ describe('a batch', () => {
     expect(published().position).toBe(16)
   })
 
-  test('goes through its steps in order: write, refresh, publish, commit', async () => {
+  test('passes its stages in order: write, refresh, publish, commit', async () => {
     const { take, story, hold, writes, refreshes, advances } = startFlow()
     hold('writes', 'refreshes', 'advances')
     await take(repsOf(0, 2))
@@ -35,12 +35,12 @@ describe('a batch', () => {
     const { take, published } = startFlow()
     const [first, second] = [eventRecord(rep(), 0, 9_000), eventRecord(rep({ name: 'Ada' }), 1, 4_000)]
     await take({ from: 0, end: 5, records: [first, second] })
-    expect(published()).toMatchObject({ position: 5, at: 9_000, last: { offset: 1, sha256: hashOf(second) } })
+    expect(published()).toMatchObject({ position: 5, at: 9_000, last: { offset: 1, sha256: recordHash(second) } })
     await take({ from: 5, end: 7, records: [] })
-    expect(published()).toMatchObject({ position: 7, at: 9_000, last: { offset: 1, sha256: hashOf(second) } })
+    expect(published()).toMatchObject({ position: 7, at: 9_000, last: { offset: 1, sha256: recordHash(second) } })
   })
 
-  test('without records leaves the last record to the batch before, also where both are published together', async () => {
+  test('without records keeps the last record of the batch before, also if both are published together', async () => {
     const { take, published, hold, writes } = startFlow()
     hold('writes')
     const [first, second] = [repsOf(0, 1), repsOf(1, 1)]
@@ -49,7 +49,7 @@ describe('a batch', () => {
     await writes.at(1).letGo()
     await writes.at(0).letGo()
     const record = second.records[0] ?? expect.unreachable()
-    expect(published()).toMatchObject({ position: 4, last: { offset: 1, sha256: hashOf(record) } })
+    expect(published()).toMatchObject({ position: 4, last: { offset: 1, sha256: recordHash(record) } })
   })
 
   test('without records moves the position and refreshes nothing', async () => {
@@ -59,13 +59,13 @@ describe('a batch', () => {
     expect(published().last).toBeNull()
   })
 
-  test('that only parks refreshes nothing: no list holds what was parked', async () => {
+  test('that only parks refreshes nothing: no list contains parked records', async () => {
     const { take, story } = startFlow()
     await take(batchOf(0, [payout('payout_1')]))
     expect(story).toEqual(['write 0-0', 'publish 1', 'commit 1'])
   })
 
-  test('refreshes the indices it wrote to, and tells whether the partition is far behind', async () => {
+  test('refreshes the indices that it wrote to, and tells whether the partition is far behind', async () => {
     const { take, story, flow } = startFlow({ farBehind: 10 })
     flow.sawEnd(20, both(1))
     await take(batchOf(0, [rep(), period(), payout('payout_1')]))
@@ -77,7 +77,7 @@ describe('a batch', () => {
   })
 })
 
-test('what is written last of a partition that was far behind is not kept waiting', async () => {
+test('the last writes of a partition that was far behind do not wait for a refresh', async () => {
   const { take, hold, refreshes, flow, hurries } = startFlow({ farBehind: 10 })
   hold('refreshes')
   flow.sawEnd(40, both(1))
@@ -88,7 +88,7 @@ test('what is written last of a partition that was far behind is not kept waitin
 })
 
 describe('while a batch is written', () => {
-  test('the next are decided on what it decided, and written beside it', async () => {
+  test('the next batches are decided on its decisions, and written in parallel', async () => {
     const { take, hold, writes, story, documents } = startFlow()
     hold('writes')
     await take(batchOf(0, [rep(), period(), payout('payout_1')]))
@@ -104,7 +104,7 @@ describe('while a batch is written', () => {
     expect(documents.all().some(([key]) => key.startsWith('parked/'))).toBe(false)
   })
 
-  test('no more than a few are written at once; the next waits for a place, then goes on', async () => {
+  test('only a few are written at once; the next one waits for a place and then continues', async () => {
     const { take, hold, writes, story } = startFlow()
     hold('writes')
     for (let from = 0; from < WRITES_IN_FLIGHT_PER_PARTITION + 2; from++) await take(repsOf(from, 1))
@@ -116,7 +116,7 @@ describe('while a batch is written', () => {
     )
   })
 
-  test('those that came meanwhile are decided together, but not more than a batch may hold', async () => {
+  test('batches that arrive meanwhile are decided together, up to the limit of a batch', async () => {
     const { take, hold, release, reads, story } = startFlow({ position: 10 })
     hold('reads')
     await take(repsOf(10, 1))
@@ -137,7 +137,7 @@ describe('while a batch is written', () => {
     ])
   })
 
-  test('positions are published strictly in order, although writes end out of order', async () => {
+  test('positions are published in order, although writes end out of order', async () => {
     const { take, hold, writes, story, flow } = startFlow()
     hold('writes')
     for (let from = 0; from < 3; from++) await take(repsOf(from, 1))
@@ -151,7 +151,7 @@ describe('while a batch is written', () => {
     expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 3, searchableTo: 3 })
   })
 
-  test('a refresh counts only for what was written before it began', async () => {
+  test('a refresh counts only for writes that ended before it began', async () => {
     const { take, hold, writes, refreshes, story } = startFlow()
     hold('writes', 'refreshes')
     await take(repsOf(0, 1))
@@ -165,7 +165,7 @@ describe('while a batch is written', () => {
     expect(story.slice(3)).toEqual(['publish 2', 'commit 2'])
   })
 
-  test('the next is made searchable while a position is published, and published after it', async () => {
+  test('the next batch is made searchable while a position is published, and is published after it', async () => {
     const { take, hold, refreshes, advances, story, published } = startFlow()
     hold('refreshes', 'advances')
     await take(repsOf(0, 1))
@@ -180,7 +180,7 @@ describe('while a batch is written', () => {
     expect(published().position).toBe(2)
   })
 
-  test('a position published behind one that is on its way names its own last record, or that of the one before', async () => {
+  test('a position published right after another names its own last record, or that of the one before', async () => {
     const { take, hold, advances } = startFlow()
     hold('advances')
     await take(repsOf(0, 1))
@@ -190,8 +190,8 @@ describe('while a batch is written', () => {
   })
 })
 
-describe('after it was closed', () => {
-  test('a flow takes nothing', async () => {
+describe('after it is closed', () => {
+  test('a flow takes no batch', async () => {
     const { take, flow, story } = startFlow()
     flow.close()
     expect(await take(repsOf(0, 1))).toBe('gap')
@@ -199,7 +199,7 @@ describe('after it was closed', () => {
   })
 
   test.each(['reads', 'writes', 'refreshes'] as const)(
-    'while its %s are under way, it publishes and commits nothing',
+    'while its %s are in flight, a flow publishes and commits nothing',
     async step => {
       for (const how of ['letGo', 'fail'] as const) {
         const running = startFlow({ position: 1 })
@@ -217,7 +217,7 @@ describe('after it was closed', () => {
     },
   )
 
-  test('it commits nothing of a position that was under way, and says no time', async () => {
+  test('a flow does not commit a position in flight, and publishes no time', async () => {
     const { flow, take, hold, advances, story } = startFlow()
     hold('advances')
     await take(repsOf(0, 1))
@@ -227,7 +227,7 @@ describe('after it was closed', () => {
     expect(story).toEqual(['write 0-0', 'refresh reps', 'publish 1'])
   })
 
-  test('it ends, though as many writes as may be were under way and failed', async () => {
+  test('a flow ends, even if the maximum number of writes was in flight and failed', async () => {
     const { flow, take, hold, writes, failures } = startFlow()
     hold('writes')
     for (let from = 0; from < WRITES_IN_FLIGHT_PER_PARTITION + 2; from++) await take(repsOf(from, 1))
@@ -240,7 +240,7 @@ describe('after it was closed', () => {
 })
 
 describe('a partition that is read from its first record on', () => {
-  test('asks for nothing: what there is was all decided here', async () => {
+  test('reads no documents: everything stored was decided here', async () => {
     const { take, hold, reads, story } = startFlow({ position: 0 })
     hold('reads')
     await take(repsOf(0, 3))
@@ -249,9 +249,9 @@ describe('a partition that is read from its first record on', () => {
   })
 })
 
-describe('a step that fails', () => {
+describe('a stage that fails', () => {
   test.each(['reads', 'writes', 'refreshes', 'advances'] as const)(
-    'in %s is reported once, and nothing goes on',
+    'in %s is reported once, and the flow stops',
     async step => {
       const { take, hold, failures, flow, story, ...held } = startFlow({ position: 1 })
       hold(step)

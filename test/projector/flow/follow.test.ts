@@ -1,4 +1,4 @@
-/** A generation that follows another one, on a control index and a parked index that a test changes. */
+/** A generation that follows another one, with a control index and a parked index that the test changes. */
 import { describe, expect, test } from 'vitest'
 import type { DocumentAddress, Request } from '../../../projector/elasticsearch/client.ts'
 import { createFollow, parkedAsThere } from '../../../projector/flow/follow.ts'
@@ -19,14 +19,14 @@ const identity: Identity = {
   follows: 'g1',
 }
 
-/** `positions` are those of g1, by partition; `parked` its parked records. */
+/** `positions` are those of g1, by partition. `parked` are its parked records. */
 const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string, string> } = {}) => {
   const state = { live, positions, parked, seqNo: 1 }
-  /** What the document of the live one says beside its name: made live, g2 has yet to be told where it begins. */
+  /** The other fields of the live document. If g2 is live, its floor is still missing. */
   const beside = { floor: live === 'g2' ? null : [], previous: 'g1', alone: {} as Record<string, readonly number[]> }
   const asked: string[] = []
   const told: (string | undefined)[] = []
-  /** What happens after each read, once each. */
+  /** Callbacks that run after the next reads, one for each. */
   const after: (() => void)[] = []
   const sourceOf = (index: string, id: string): unknown => {
     if (index.endsWith('-parked')) return state.parked[id] && { code: state.parked[id] }
@@ -75,7 +75,7 @@ const reps = (from: number, count: number) =>
     Array.from({ length: count }, () => rep()),
   )
 
-test('a generation that follows none asks nobody', () => {
+test('a generation that follows none reads nothing', () => {
   const { follows: _, ...others } = identity
   expect(createFollow({ identity: others, prefix: 'p' }, 0, {} as never)).toBeUndefined()
 })
@@ -96,7 +96,7 @@ describe('a generation that follows another', () => {
     expect(await deciding).toEqual({ until: 4, parked: new Map([[3, 'id_reused']]) })
   })
 
-  test('decides up to where the other one stopped in the middle of a batch, and no further', async () => {
+  test('decides up to a position of the other one in the middle of a batch, and no further', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:3': 'id_reused' }
     const { state, follow } = control({ positions: [3, 9], parked })
     expect(await follow(reps(0, 5))).toEqual({ until: 3, parked: new Map([[1, 'rep_unknown']]) })
@@ -110,7 +110,7 @@ describe('a generation that follows another', () => {
     expect(await deciding).toEqual({ until: 4, parked: new Map([[3, 'id_reused']]) })
   })
 
-  test('reads what was parked only after the position that says it is all there', async () => {
+  test('reads the parked records only after the position that guarantees that they are complete', async () => {
     const { state, after, follow } = control({ positions: [2, 2] })
     after.push(() => {
       state.parked['events:0:1'] = 'id_reused'
@@ -118,7 +118,7 @@ describe('a generation that follows another', () => {
     expect(await follow(reps(0, 2))).toMatchObject({ parked: new Map([[1, 'id_reused']]) })
   })
 
-  test('asks for no position that it knows is passed', async () => {
+  test('does not read a position that it knows is passed', async () => {
     const { asked, follow } = control({ positions: [100, 100] })
     await follow(reps(0, 2))
     asked.length = 0
@@ -126,7 +126,7 @@ describe('a generation that follows another', () => {
     expect(asked).toEqual(['events:0:2'])
   })
 
-  test('says that it waits once that takes long, and goes on by itself', async () => {
+  test('reports that it waits if that takes long, and then continues', async () => {
     const { state, told, follow, slept } = control({ positions: [0, 1] })
     const deciding = follow(reps(0, 2))
     while (slept() <= FOLLOWED_LATE_MS + 1_000) await everythingRuns()
@@ -135,21 +135,21 @@ describe('a generation that follows another', () => {
     expect(await deciding).toEqual({ until: 2, parked: new Map() })
   })
 
-  test('stops where the one it follows is gone', async () => {
+  test('stops if the followed generation is gone', async () => {
     const { follow } = control({ positions: [] })
     await expect(follow(reps(0, 1))).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
   })
 })
 
 describe('made live, it', () => {
-  test('takes over what the other one had parked until then, and says where it decides by itself', async () => {
+  test('takes over the records parked by the other one until then, and writes down where its own decisions begin', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
     const { beside, follow } = control({ live: 'g2', positions: [2, 7], parked })
     expect(await follow(reps(0, 4))).toEqual({ until: 4, parked: new Map([[1, 'rep_unknown']]) })
     expect(beside).toMatchObject({ floor: [2, 7], alone: { g2: [2, 7] } })
   })
 
-  test('goes by the positions that were written down first', async () => {
+  test('uses the positions that were written down first', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
     const { beside, follow } = control({ live: 'g2', positions: [9, 9], parked })
     beside.alone = { g2: [2, 2] }
@@ -157,7 +157,7 @@ describe('made live, it', () => {
     expect(beside.alone).toEqual({ g2: [2, 2] })
   })
 
-  test('asks nothing any more, also when it is live no longer and the other one is gone', async () => {
+  test('reads nothing more, even if it is not live any more and the other one is gone', async () => {
     const { beside, asked, follow } = control({ live: 'g1', positions: [] })
     beside.alone = { g2: [2, 2] }
     expect(await follow(reps(2, 2))).toEqual({ until: 4, parked: new Map() })
@@ -182,13 +182,13 @@ describe('made live, it', () => {
     expect(await follow(repsOf(6, 2))).toEqual({ until: 8, parked: new Map() })
   })
 
-  test('takes no position for one of a live generation that it reached after the swap', async () => {
+  test('does not take a position that the other one reached after the swap for one of a live generation', async () => {
     const { state, beside, after, follow } = control({
       live: 'g1',
       positions: [1, 1],
       parked: { 'events:0:1': 'id_reused' },
     })
-    // Between two looks: swapped, written down, and the other one goes on by itself.
+    // Between two reads: a swap, its positions written down, and the other one continues on its own.
     after.push(() => {
       state.live = 'g2'
       beside.alone = { g2: [1, 1] }
@@ -198,7 +198,7 @@ describe('made live, it', () => {
   })
 })
 
-test('a record that the followed one parked is parked with its code, and the rules are not asked', async () => {
+test('a record that the followed generation parked is parked with its code, without asking the rules', async () => {
   const { steps, documents, take, published } = startFlow()
   Object.assign(steps, { follow: async () => ({ until: 3, parked: new Map([[2, 'payout_mismatch']]) }) })
   await take(batchOf(0, [rep(), period(), payout('payout_1')]))
@@ -207,7 +207,7 @@ test('a record that the followed one parked is parked with its code, and the rul
   expect(keys.filter(key => /payouts|chains|parked/.test(key))).toEqual([`parked/${TOPIC}:0:2`])
 })
 
-test('what is parked there keeps all that is known of it', () => {
+test('a record parked by the followed generation keeps all that is known about it', () => {
   const assessed = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', names: {} } as never
   expect(parkedAsThere(assessed, undefined)).toBe(assessed)
   expect(parkedAsThere(assessed, new Map([[8, 'id_reused']]))).toBe(assessed)
@@ -217,8 +217,8 @@ test('what is parked there keeps all that is known of it', () => {
   })
 })
 
-describe('the flow of a generation whose followed one stops in the middle of a batch', () => {
-  test('publishes exactly up to there, also between two records, and the rest once that one goes on', async () => {
+describe('the flow of a generation that follows one at a position in the middle of a batch', () => {
+  test('publishes exactly up to there, also between two records, and the rest later', async () => {
     const { steps, flow, story, take, published } = startFlow()
     const { promise: goesOn, resolve } = Promise.withResolvers<void>()
     const asked: number[][] = []
@@ -229,7 +229,7 @@ describe('the flow of a generation whose followed one stops in the middle of a b
         return { until: Math.min(end, from === 0 ? 1 : from === 1 ? 3 : end), parked: new Map() }
       },
     })
-    // Offsets 1 and 2 are not of records: they end transactions.
+    // Offsets 1 and 2 are control records: they end transactions.
     const [first, second] = [batchOf(0, [rep()]), batchOf(3, [period()], 5)]
     await take({ from: 0, end: 5, records: [...first.records, ...second.records] })
     for (let round = 0; round < 5; round++) await everythingRuns()
@@ -251,7 +251,7 @@ describe('the flow of a generation whose followed one stops in the middle of a b
     ])
   })
 
-  test('keeps before what was not yet decided what did not fit in one load', async () => {
+  test('puts records that did not fit in one load before the undecided ones', async () => {
     const { steps, flow, story, take } = startFlow()
     const load = steps.load
     Object.assign(steps, {

@@ -4,18 +4,20 @@ import { KeyFilter } from '../../../projector/flow/key-filter.ts'
 const keys = (from: number, count: number) =>
   Array.from({ length: count }, (_, at) => `payouts/org_${(from + at) % 50}:payout_${(from + at).toString(36)}`)
 
-test('what was added is always taken for seen', () => {
+test('an added key is always reported as seen', () => {
   const filter = new KeyFilter()
   for (const key of keys(0, 200_000)) filter.add(key)
   expect(keys(0, 200_000).filter(key => !filter.hasSeen(key))).toEqual([])
 })
 
-test('of what was not added hardly anything is: one in a thousand with two million keys', { timeout: 60_000 }, () => {
+test('of two million keys that were not added, fewer than three in a thousand are reported as seen', {
+  timeout: 60_000,
+}, () => {
   const filter = new KeyFilter()
   for (let part = 0; part < 20; part++) for (const key of keys(part * 100_000, 100_000)) filter.add(key)
   expect(keys(2_000_000, 100_000).filter(key => filter.hasSeen(key)).length).toBeLessThan(300)
 })
 
-test('nothing was seen at first, not even the empty key', () => {
+test('an empty filter has seen no key, not even the empty one', () => {
   expect(new KeyFilter().hasSeen('')).toBe(false)
 })

@@ -4,7 +4,13 @@ import { Cache } from '../../../projector/flow/cache.ts'
 import { load, type PlacedEvent, type ReadDocuments } from '../../../projector/flow/load.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION, MGET_IDS } from '../../../projector/limits.ts'
-import { type AnyNewDocument, changeOf, type Key, refOf, State } from '../../../projector/rules/state.ts'
+import {
+  type AnyNewDocument,
+  type DocumentKey,
+  documentChangeOf,
+  refOf,
+  State,
+} from '../../../projector/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { Documents, tell } from '../given.ts'
 import { assess, type Event, eventRecord } from '../records.ts'
@@ -15,10 +21,10 @@ const head = (seq: number, length = 1): AnyNewDocument => ({
   body: { versions: Array.from({ length }, () => ({ seq, hash: 'x' })) },
 })
 const change = (id: string, version: number, draft = head(version)): Rendered =>
-  render(changeOf(refOf('reps', id), version, draft))
+  render(documentChangeOf(refOf('reps', id), version, draft))
 
 describe('the cache', () => {
-  test('gives the latest that was decided, acknowledged or not', () => {
+  test('returns the latest decision, acknowledged or not', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
     const batches = [[first], [second]]
@@ -28,7 +34,7 @@ describe('the cache', () => {
     expect(cache.get('reps/a')).toBe(second.draft)
   })
 
-  test('knows what there is not, where all that there is was decided here', () => {
+  test('knows which documents do not exist if everything stored was decided here', () => {
     const [all, some] = [new Cache(true), new Cache(false)]
     for (const cache of [all, some]) cache.decided([change('a', 1)])
     expect(all.get('reps/a')).toEqual(head(1))
@@ -36,13 +42,13 @@ describe('the cache', () => {
     expect(some.get('reps/b')).toBeUndefined()
   })
 
-  /** More than the cache keeps, read one by one. */
+  /** Reads more than the cache can keep, one document at a time. */
   const readMuch = (cache: Cache): void => {
     const half = CACHE_HEAD_BYTES_PER_PARTITION / 2 / (150 * 1_000)
     for (let at = 0; at < 3 * half; at++) cache.keep(`reps/x${at}`, head(at, 1_000))
   }
 
-  test('takes an acknowledgement for the very batch that it is of, however often', () => {
+  test('applies an acknowledgement only to its own batch, and only once', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
     const acknowledged = cache.decided([first])
@@ -52,7 +58,7 @@ describe('the cache', () => {
     expect(cache.get('reps/a')).toBe(second.draft)
   })
 
-  test('keeps the latest of what is pending, also where only an earlier state of it is', () => {
+  test('keeps the latest decision while an earlier one is pending', () => {
     const cache = new Cache(false)
     const [first, second] = [[change('a', 1)], [change('a', 2)]]
     const [firstAcknowledged, secondAcknowledged] = [cache.decided(first), cache.decided(second)]
@@ -64,7 +70,7 @@ describe('the cache', () => {
     expect(cache.get('reps/a')).toBeUndefined()
   })
 
-  test('prefers what it decided to what was read', () => {
+  test('prefers its own decision to a document that was read', () => {
     const cache = new Cache(false)
     const decided = change('a', 2)
     const acknowledged = cache.decided([decided])
@@ -75,7 +81,7 @@ describe('the cache', () => {
     expect(cache.get('reps/a')).toBe(decided.draft)
   })
 
-  test('never drops what is pending, however much there is', () => {
+  test('never drops a pending document, however many there are', () => {
     const cache = new Cache(false)
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     cache.decided(many)
@@ -83,21 +89,21 @@ describe('the cache', () => {
     for (const { id, draft } of many) expect(cache.get(`reps/${id}`)).toBe(draft)
   })
 
-  test('is bounded in what is acknowledged, and drops the oldest first', () => {
+  test('is bounded in acknowledged documents, and drops the oldest first', () => {
     const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const filled = (): Cache => {
       const cache = new Cache(false)
       for (const one of many) cache.decided([one])()
       return cache
     }
-    // Each asked of a cache that nothing else was asked: what is asked for is kept longer.
+    // Each document is looked up in a new cache: a lookup keeps a document longer.
     const kept = many.filter(({ key }) => filled().get(key) !== undefined)
     expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_HEAD_BYTES_PER_PARTITION)
     expect(kept.length * 1_000 * 150).toBeGreaterThan(CACHE_HEAD_BYTES_PER_PARTITION / 2)
     expect(kept).toEqual(many.slice(-kept.length))
   })
 
-  test('drops what was pending, too, once it is acknowledged and as much again has come', () => {
+  test('drops documents that were pending, after they are acknowledged and as many others came', () => {
     const cache = new Cache(false)
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     cache.decided(many)()
@@ -105,7 +111,7 @@ describe('the cache', () => {
     expect(many.filter(({ key }) => cache.get(key) !== undefined)).toEqual([])
   })
 
-  test('is bounded as soon as what was pending is acknowledged, without anything more coming', () => {
+  test('is bounded as soon as pending documents are acknowledged, even if nothing else comes', () => {
     const many = Array.from({ length: 200 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const acknowledged = (): Cache => {
       const cache = new Cache(false)
@@ -116,7 +122,7 @@ describe('the cache', () => {
     expect(kept.length * 1_000 * 150).toBeLessThanOrEqual(CACHE_HEAD_BYTES_PER_PARTITION)
   })
 
-  test('keeps what is asked for again and again', () => {
+  test('keeps a document that is looked up again and again', () => {
     const cache = new Cache(false)
     const asked = change('asked', 0)
     cache.decided([asked])()
@@ -126,7 +132,7 @@ describe('the cache', () => {
     }
   })
 
-  test('forgets an entry that has become too large to keep: an older state of it would be wrong', () => {
+  test('forgets an entry that has become too large: an older state of it would be wrong', () => {
     const cache = new Cache(false)
     const small = [change('a', 1)]
     const large = [change('a', 2, head(2, CACHE_HEAD_BYTES_PER_PARTITION / 150))]
@@ -138,7 +144,7 @@ describe('the cache', () => {
     expect(cache.get('reps/a')).toBeUndefined()
   })
 
-  test('leaves out what no rule ever asks for', () => {
+  test('does not keep documents that no rule reads', () => {
     const cache = new Cache(false)
     cache.decided([
       { ...change('a', 1), place: 'statements' },
@@ -154,25 +160,26 @@ describe('the cache', () => {
       org_id: 'org_1',
       body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) },
     }
-    for (let at = 0; at < 10; at++) cache.decided([render(changeOf(refOf('chains', `${at}`), at, long))])()
+    for (let at = 0; at < 10; at++) cache.decided([render(documentChangeOf(refOf('chains', `${at}`), at, long))])()
     expect([cache.get('chains/0'), cache.get('reps/a')]).toEqual([undefined, head(1)])
   })
 
-  test('gives payouts and chains as they were decided, and counts them by their length', () => {
+  test('returns payouts and chains as they were decided, and counts their length', () => {
     const cache = new Cache(false)
     const body = withLists({ id: 'payout_1', note: 'Ä"' }, { line_items: new JsonText('[{"amount":"1.50"}]') })
     const payout = { org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id: null, body }
     const chain = { org_id: 'org_1', body: { payouts: [{ seq: 1, id: 'payout_1' }], payroll: [] } }
     const changes = [
-      changeOf(refOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
-      changeOf(refOf('chains', 'a'), 1, chain),
+      documentChangeOf(refOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
+      documentChangeOf(refOf('chains', 'a'), 1, chain),
     ]
     cache.decided(changes.map(render))()
     expect(cache.get('payouts/a')).toEqual({ ...payout, body: JSON.parse(body.text) })
     expect(cache.get('chains/a')).toEqual(chain)
 
     const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) } }
-    for (const id of ['b', 'c', 'd', 'e', 'f']) cache.decided([render(changeOf(refOf('chains', id), 2, long))])()
+    for (const id of ['b', 'c', 'd', 'e', 'f'])
+      cache.decided([render(documentChangeOf(refOf('chains', id), 2, long))])()
     expect(['a', 'b', 'e', 'f'].map(id => cache.get(`chains/${id}`) !== undefined)).toEqual([false, false, true, true])
   })
 })
@@ -188,7 +195,7 @@ describe('loading', () => {
       return rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: 0 }]
     })
   const reading = (documents: Documents) => {
-    const asked: Key[][] = []
+    const asked: DocumentKey[][] = []
     const read: ReadDocuments = keys => {
       asked.push([...keys].sort())
       return documents.read(keys)
@@ -196,7 +203,7 @@ describe('loading', () => {
     return { asked, read }
   }
 
-  test('asks for everything a batch may look at, each once, and a second time for what only then is known', async () => {
+  test('reads everything that a batch may need, each document once, in at most two rounds', async () => {
     const documents = await tell(
       [rep(), 'applied'],
       [period(), 'applied'],
@@ -226,7 +233,7 @@ describe('loading', () => {
     ])
   })
 
-  test('asks in parts of at most so many keys', async () => {
+  test('reads at most MGET_IDS keys per request', async () => {
     const sizes: number[] = []
     const read: ReadDocuments = async keys => {
       sizes.push(keys.length)
@@ -237,23 +244,23 @@ describe('loading', () => {
     expect(sizes).toEqual([MGET_IDS, 1])
   })
 
-  test('what does not fit into one answer is left for later: the first events are complete, at least one', async () => {
+  test('keeps the first events that one response covers, at least one, and leaves the others for later', async () => {
     const asked: number[] = []
     const read: ReadDocuments = async keys => {
       asked.push(keys.length)
       return new Map(keys.slice(0, 3).map(key => [key, null]))
     }
     const events = placed([rep({ id: 'rep_1' }), rep({ id: 'rep_2' }), payout('payout_1'), rep({ id: 'rep_3' })])
-    // Of the payout's four documents the answer holds one.
+    // The response holds one of the four documents of the payout.
     const { state, events: complete } = await load(events, new Cache(false), read)
     expect(complete).toBe(2)
     expect(state.head(refOf('reps', 'org_1:rep_2'))).toBeNull()
-    // Alone it takes two answers: half of what an event needs is never decided on.
+    // Alone, the payout takes two responses: no event is decided with only a part of its documents.
     expect((await load(events.slice(2, 3), new Cache(false), read)).events).toBe(1)
     expect(asked).toEqual([6, 4, 1])
   })
 
-  test('what is known only then can be too large as well', async () => {
+  test('the second round of keys can be too large as well', async () => {
     const documents = await tell([rep({ id: 'rep_1' }), 'applied'], [rep({ id: 'rep_2' }), 'applied'])
     const read: ReadDocuments = async keys => {
       const found = await documents.read(keys)
@@ -263,7 +270,7 @@ describe('loading', () => {
     expect((await load(events, new Cache(false), read)).events).toBe(1)
   })
 
-  test('asks again for nothing that it found; what was not there is asked for anew', async () => {
+  test('does not read a found document again; a missing one is read again', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'])
     const cache = new Cache(false)
     const { asked, read } = reading(documents)
@@ -272,11 +279,13 @@ describe('loading', () => {
     expect(asked[1]).toEqual(['chains/org_1:rep_1:period_1', 'payouts/org_1:payout_1'])
   })
 
-  test('asks for nothing at all when the cache knows it, or when there is no event', async () => {
+  test('reads nothing if the cache has everything, or if there is no event', async () => {
     const cache = new Cache(false)
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
-    cache.decided(pending.map(key => render(changeOf(refOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))))
+    cache.decided(
+      pending.map(key => render(documentChangeOf(refOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))),
+    )
     const { asked, read } = reading(new Documents())
     await load(placed([rep()]), cache, read)
     await load([], cache, read)
@@ -284,7 +293,7 @@ describe('loading', () => {
   })
 })
 
-test('a rule that asks for what was not loaded is a defect, not an empty answer', () => {
+test('a rule that uses a document that was not loaded is a defect, not a missing document', () => {
   const state = new State()
   const payout = refOf('payouts', 'org_1:payout_1')
   expect(() => state.payout(payout)).toThrow('not loaded')

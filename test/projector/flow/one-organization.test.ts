@@ -14,7 +14,7 @@ const assessed = (raw: RawRecord, org: string | undefined) =>
   assessOnly(org, raw, { decode, source, rules: builtInRules })
 const isPassedOver = (raw: RawRecord, org: string | undefined) => 'passedOver' in assessed(raw, org)
 
-test('of one organization only its own records are projected, good and bad ones', () => {
+test('with one organization only its own records are projected, valid or not', () => {
   const good = eventRecord(rep({ org_id: 'org_1' }))
   const bad = record({ key: 'org_1', value: 'no JSON' })
   for (const raw of [good, bad]) {
@@ -27,14 +27,14 @@ test('of one organization only its own records are projected, good and bad ones'
   expect(isPassedOver(record({ key: null, value: 'no JSON' }), 'org_1')).toBe(true)
 })
 
-test('a record whose key and data name two organizations is of the one that it is parked under', () => {
+test('a record whose key and data name two organizations belongs to the one that it is parked under', () => {
   const torn = { ...eventRecord(rep({ org_id: 'org_1' })), key: Buffer.from('org_2') }
   expect([isPassedOver(torn, 'org_1'), isPassedOver(torn, 'org_2')]).toEqual([false, true])
   const { changes } = project([assessed(torn, 'org_1')], new State(), { topic: TOPIC, partition: 0 }, 0)
   expect(changes[0]?.draft).toMatchObject({ code: 'org_mismatch', org_id: 'org_1' })
 })
 
-test('what is passed over changes nothing and is counted as nothing, but time goes on with it', () => {
+test('a record of another organization changes nothing and is not counted, but its time counts', () => {
   const items = [eventRecord(rep({ org_id: 'org_2' }), 0, 70), record({ offset: 1, timestamp: 60, value: 'no JSON' })]
   const { changes, counts, at } = project(
     items.map(raw => assessed(raw, 'org_1')),

@@ -13,7 +13,7 @@ const type = 'commission.rep.recorded.v1'
 const source = { stream: 'events', partition: 0, partitions: 1 } as const
 
 describe('a parked record', () => {
-  test('is kept whole: key, headers and value as they came, with its code and place', async () => {
+  test('is kept whole: with its original key, headers and value, its code and its place', async () => {
     const raw = record({
       offset: 7,
       timestamp: 1_234,
@@ -49,7 +49,7 @@ describe('a parked record', () => {
     })
   })
 
-  test('keeps a header name that is not UTF-8 whole, beside its text', () => {
+  test('keeps a header name that is not UTF-8 as bytes, beside its text', () => {
     const name = Buffer.from([0x78, 0xff])
     const headers = encodeHeaders([
       ['x', Buffer.from('1')],
@@ -71,7 +71,7 @@ describe('a parked record', () => {
     return changes[0]?.draft
   }
 
-  test('that is too large for a document is named by its length and hash; the log keeps it', () => {
+  test('that is too large for a document is stored by length and hash; the log keeps its content', () => {
     const raw = (bytes: number) => record({ value: Buffer.alloc(bytes), headers: binaryHeaders(type) })
     const around = Buffer.byteLength(JSON.stringify(fieldsOf(raw(0))?.body))
     const most = Math.floor((PARKED_BYTES_MAX - around) / 4) * 3
@@ -90,13 +90,13 @@ describe('a parked record', () => {
     }
   })
 
-  test('counts as it is in its document: a control character in the name of a header takes six bytes', () => {
+  test('is measured as in its document: a control character in a header name takes six bytes', () => {
     const named = (bytes: number) => record({ value: null, headers: [['\u0001'.repeat(bytes), null]] })
     expect(fieldsOf(named(PARKED_BYTES_MAX / 8))?.body).not.toHaveProperty('left_out')
     expect(fieldsOf(named(PARKED_BYTES_MAX / 4))?.body).toHaveProperty('left_out')
   })
 
-  test('that cannot be decoded says nothing of its content but a key that is an organization', () => {
+  test('that cannot be decoded shows nothing of its content except a key that is an organization id', () => {
     const common = { topic: TOPIC, partition: 0, offset: 0, at: 0, code: 'record_undecodable', body: expect.anything() }
     expect(fieldsOf(record({ value: null, headers: binaryHeaders(type) }))).toEqual({ ...common, org_id: 'org_1' })
     expect(fieldsOf(record({ value: '{', key: 'Ada Lovelace' }))).toEqual(common)
@@ -107,10 +107,10 @@ describe('a parked record', () => {
   })
 
   test.each([
-    ['an organization that is none', { ...repData, org_id: 'Ada Lovelace' }, 'event-1', 'org_1'],
-    ['data that is no object', 'org_3', 'event-1', 'org_1'],
+    ['an invalid organization', { ...repData, org_id: 'Ada Lovelace' }, 'event-1', 'org_1'],
+    ['data that is not an object', 'org_3', 'event-1', 'org_1'],
     ['an id that is too long for a field', { ...repData, name: 1 }, 'x'.repeat(257), 'org_1'],
-  ])('with %s names only what passed its grammar', (_, data, id, org) => {
+  ])('with %s stores only valid fields', (_, data, id, org) => {
     const headers = binaryHeaders(type).map(([name, value]) => [name, name === 'ce_id' ? id : value] as const)
     const draft = fieldsOf(record({ value: JSON.stringify(data), headers }))
     expect(draft).toMatchObject({ code: 'data_invalid', org_id: org, type })
@@ -119,7 +119,7 @@ describe('a parked record', () => {
 })
 
 describe('the time of a record', () => {
-  test('never goes back within a partition, whatever the clocks of the publishers say', async () => {
+  test('never goes back within a partition, whatever timestamps the publishers set', async () => {
     const times = [5_000, 3_000, 9_000, 1_000]
     const records = times.map((time, offset) => eventRecord(rep({ name: `${offset}` }), offset, time))
     const documents = new Documents()
@@ -128,7 +128,7 @@ describe('the time of a record', () => {
     expect(documents.get('reps/org_1:rep_1:3')).toMatchObject({ at: 9_000 })
   })
 
-  test('begins with the highest of the batches before', async () => {
+  test('starts at the highest time of the batches before', async () => {
     const { at, changes } = await projectBatch([eventRecord(rep(), 0, 1)], new Cache(false), new Documents().read, 77)
     expect([at, changes[0]?.draft]).toMatchObject([77, { at: 77 }])
     expect((await projectBatch([], new Cache(false), new Documents().read, 77)).at).toBe(77)
@@ -136,7 +136,7 @@ describe('the time of a record', () => {
 })
 
 describe('a batch', () => {
-  test('writes each document once, as the last event leaves it, at the offset of that event', async () => {
+  test('writes each document once, in the state after the last event, with the offset of that event', async () => {
     const records = [rep(), period(), payout('payout_1'), payout('payout_2', 'payout_1'), payout('payout_3')].map(
       (event, at) => eventRecord(event, at * 10),
     )
@@ -157,7 +157,7 @@ describe('a batch', () => {
     expect(parkedCodes).toEqual(['supersedes_mismatch'])
   })
 
-  test('of duplicates only writes nothing', async () => {
+  test('with only duplicates writes nothing', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'])
     const again = [rep(), period()].map((event, at) => eventRecord(event, 10 + at))
     expect(await projectBatch(again, new Cache(false), documents.read)).toMatchObject({
@@ -166,7 +166,7 @@ describe('a batch', () => {
     })
   })
 
-  test('changes nothing that was read: what is stored stays as it is until it is written', async () => {
+  test('does not change documents that it read: stored documents change only by writes', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'], [payout('payout_1'), 'applied'])
     const before = JSON.stringify(documents.all())
     const cache = new Cache(false)

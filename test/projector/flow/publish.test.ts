@@ -2,24 +2,21 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
-import { type Position, readPosition } from '../../../projector/flow/publish.ts'
+import { type PublishedState, readPosition } from '../../../projector/flow/publish.ts'
 
-const start: Position = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
+const start: PublishedState = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
 const lastAt = (offset: number) => ({ offset, sha256: `${offset}` })
-const at = (position: number): Partial<Position> => ({ position, last: lastAt(position - 1), at: position * 10 })
+const at = (position: number): Partial<PublishedState> => ({ position, last: lastAt(position - 1), at: position * 10 })
 
-/** The document of one position, under the sequence numbers of Elasticsearch. */
-const setUp = async (stored: Position = start) => {
+/** The document of one position, with the sequence numbers of Elasticsearch. */
+const setUp = async (stored: PublishedState = start) => {
   const requests: Request[] = []
-  const history: Position[] = []
-  let document: Position | undefined = stored
+  const history: PublishedState[] = []
+  let document: PublishedState | undefined = stored
   let seqNo = 5
-  /**
-   * What happens to the next write: it goes through, somebody else is first, or its answer is lost after it went
-   * through.
-   */
-  const next: ('lost' | { before: Position })[] = []
-  const replace = (body: Position): void => {
+  /** Outcomes of the next writes: another owner is first, or the response is lost. By default a write succeeds. */
+  const next: ('lost' | { before: PublishedState })[] = []
+  const replace = (body: PublishedState): void => {
     document = body
     seqNo++
     history.push(body)
@@ -33,8 +30,8 @@ const setUp = async (stored: Position = start) => {
     const event = next.shift()
     if (typeof event === 'object') replace(event.before)
     if (asked.query?.if_seq_no !== seqNo || asked.query.if_primary_term !== 2) return { status: 409, body: {} }
-    replace((asked.body as { body: Position }).body)
-    // The request is tried until it is answered: a lost answer is seen as the conflict of the second try.
+    replace((asked.body as { body: PublishedState }).body)
+    // The client retries a request until it gets a response: after a lost one, the second attempt meets a conflict.
     if (event === 'lost') return { status: 409, body: {} }
     return { status: 200, body: { _seq_no: seqNo, _primary_term: 2 } }
   }
@@ -59,20 +56,20 @@ describe('a position', () => {
     expect(published.current()).toEqual({ ...start, position: 42 })
   })
 
-  test('that is missing stops: it must never pass for an empty partition', async () => {
+  test('that is missing stops the projector: it must not look like an empty partition', async () => {
     const request = async (): Promise<Answer> => ({ status: 404, body: { found: false } })
     const reading = readPosition(0, { index: 'test-control', generation: 'g1', request })
     await expect(reading).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
   })
 
-  test('that vanishes stops the next publication', async () => {
+  test('that disappears stops the next publication', async () => {
     const { published, remove } = await setUp()
     remove()
     const error = await published.advance(at(1)).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(StopError)
   })
 
-  test('moves forward with its last record and time, replaced only as it was last seen', async () => {
+  test('moves forward with its last record and time, and is replaced only in the version last seen', async () => {
     const { published, requests, document } = await setUp()
     await published.advance({ ...at(7), time: 100 })
     expect(requests[1]).toEqual({
@@ -87,7 +84,7 @@ describe('a position', () => {
     expect(published.current()).toEqual({ position: 7, last: lastAt(6), at: 70, time: 200, serve_from: 0 })
   })
 
-  test('is written only when there is something further to say', async () => {
+  test('is written only if it, its record or its time moves forward', async () => {
     const { published, requests } = await setUp({ ...start, ...at(7), time: 100 })
     await published.advance({ time: 100 })
     await published.advance(at(7))
@@ -95,7 +92,7 @@ describe('a position', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test('never goes back, nor do its time and its last record', async () => {
+  test('never goes back; neither do its time and its last record', async () => {
     const { published, document } = await setUp()
     await published.advance({ ...at(7), time: 100 })
     await published.advance({ ...at(5), time: 300 })
@@ -105,7 +102,7 @@ describe('a position', () => {
   })
 })
 
-describe('a time that is taken back', () => {
+describe('a published time that is taken back', () => {
   test('is replaced by an earlier one, and that is counted', async () => {
     const { published, document } = await setUp({ ...start, ...at(7), time: 9_000 })
     await published.takeBack({ time: 500 })
@@ -116,16 +113,16 @@ describe('a time that is taken back', () => {
     expect(document()).toEqual({ ...start, ...at(7), time: 100, taken_back: 2 })
   })
 
-  test('is not brought back by another owner that still holds it', async () => {
+  test('is not restored by another owner that still holds it', async () => {
     const { published, next, document } = await setUp({ ...start, ...at(7), time: 9_000 })
-    next.push({ before: { ...start, ...at(7), time: 500, taken_back: 1 } as Position })
+    next.push({ before: { ...start, ...at(7), time: 500, taken_back: 1 } as PublishedState })
     await published.advance({ ...at(9), time: 9_100 })
     expect(document()).toEqual({ ...start, ...at(9), time: 500, taken_back: 1 })
     await published.advance({ time: 700 })
     expect(document()?.time).toBe(700)
   })
 
-  test('is taken back once by two owners at the same time, to the later of both', async () => {
+  test('is taken back once by two owners at the same time, to the later of their times', async () => {
     const { published, next, document } = await setUp({ ...start, time: 9_000 })
     next.push({ before: { ...start, time: 500, taken_back: 1 } })
     await published.takeBack({ time: 510 })
@@ -133,8 +130,8 @@ describe('a time that is taken back', () => {
   })
 })
 
-describe('when another owner was first', () => {
-  test('what it wrote is merged: the further position with its record, the later time', async () => {
+describe('if another owner writes first', () => {
+  test('its position and time are merged with ours: the further position with its record, the later time', async () => {
     const { published, next, document } = await setUp()
     next.push({ before: { position: 20, last: lastAt(19), at: 200, time: 50, serve_from: 3 } })
     await published.advance({ ...at(10), time: 100 })
@@ -142,37 +139,37 @@ describe('when another owner was first', () => {
     expect(published.current()).toEqual(document())
   })
 
-  test('and is behind, our position wins and its later time stays', async () => {
+  test('and is behind us, our position wins and its later time stays', async () => {
     const { published, next, document } = await setUp()
     next.push({ before: { position: 4, last: lastAt(3), at: 40, time: 500, serve_from: 0 } })
     await published.advance({ ...at(10), time: 100 })
     expect(document()).toEqual({ position: 10, last: lastAt(9), at: 100, time: 500, serve_from: 0 })
   })
 
-  test('and is behind where we were, it is another copy: nothing is moved forward over what it lacks', async () => {
-    const { published, next, requests } = await setUp({ ...start, ...at(100) } as Position)
+  test('with a position behind our last one, the index is another copy: the position must not skip what it lacks', async () => {
+    const { published, next, requests } = await setUp({ ...start, ...at(100) } as PublishedState)
     next.push({ before: { position: 40, last: lastAt(39), at: 400, time: 0, serve_from: 0 } })
     await expect(published.advance({ time: 100 })).rejects.toMatchObject({ code: 'position_went_back' })
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
   })
 
-  test('and said all of it already, nothing more is written', async () => {
+  test('and has written everything already, nothing more is written', async () => {
     const { published, next, requests } = await setUp()
-    next.push({ before: { ...start, ...at(20), time: 500 } as Position })
+    next.push({ before: { ...start, ...at(20), time: 500 } as PublishedState })
     await published.advance({ ...at(10), time: 100 })
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
     expect(published.current().position).toBe(20)
   })
 
-  test('many times over, ours is told in the end', async () => {
+  test('many times, our position is written in the end', async () => {
     const { published, next, document } = await setUp()
-    for (let other = 1; other <= 9; other++) next.push({ before: { ...start, ...at(other) } as Position })
+    for (let other = 1; other <= 9; other++) next.push({ before: { ...start, ...at(other) } as PublishedState })
     await published.advance(at(10))
     expect(document()?.position).toBe(10)
   })
 })
 
-test('an answer that was lost is recognized: our own success is not written twice', async () => {
+test('after a lost response our own write is recognized, and not repeated', async () => {
   const { published, next, requests, history } = await setUp()
   next.push('lost')
   await published.advance(at(10))
@@ -182,7 +179,7 @@ test('an answer that was lost is recognized: our own success is not written twic
   expect(history.map(({ position }) => position)).toEqual([10, 11])
 })
 
-test('publications that come at once are carried out one after the other, the latest whole', async () => {
+test('concurrent publications are written one after the other, and the latest one is complete', async () => {
   const { published, requests, document } = await setUp()
   await Promise.all([
     published.advance(at(1)),
@@ -194,7 +191,7 @@ test('publications that come at once are carried out one after the other, the la
   expect(requests.filter(({ method }) => method === 'PUT')).toHaveLength(1)
 })
 
-test('two owners, in any order and with any lost answer, never move anything back and agree in the end', async () => {
+test('two owners, in any order and with lost responses, never move anything back and agree in the end', async () => {
   const further = fc.record({ position: fc.nat(30), time: fc.nat(30), ours: fc.boolean(), lost: fc.boolean() })
   await fc.assert(
     fc.asyncProperty(fc.array(further, { maxLength: 30 }), async all => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Batch, bytesOfAll, cut, Queue } from '../../../projector/flow/queue.ts'
+import { type Batch, bytesOfAll, Queue, splitBatch } from '../../../projector/flow/queue.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../projector/limits.ts'
 
@@ -29,48 +29,48 @@ const takeAll = (queue: Queue): { from: number; end: number; offsets: number[] }
   return taken
 }
 
-describe('what was read is decided in order', () => {
-  test('small batches together, up to where the last of them ends', () => {
+describe('batches are decided in order', () => {
+  test('small ones together, up to the end of the last', () => {
     const queue = queueOf(batch(3, 5), batch(5, 6, 10, []), batch(6, 9))
     expect(takeAll(queue)).toEqual([{ from: 3, end: 9, offsets: [3, 4, 6, 7, 8] }])
     expect(queue.isEmpty).toBe(true)
   })
 
-  test('at most so many records, the rest next, and nothing twice or never', () => {
+  test('at most BATCH_RECORDS records at once, then the rest, each exactly once', () => {
     const taken = takeAll(queueOf(batch(0, BATCH_RECORDS + 1), batch(BATCH_RECORDS + 1, 3 * BATCH_RECORDS)))
     expect(taken.map(({ offsets }) => offsets.length)).toEqual([BATCH_RECORDS, BATCH_RECORDS, BATCH_RECORDS])
     expect(taken.flatMap(({ offsets }) => offsets)).toEqual(count(0, 3 * BATCH_RECORDS))
     expect(taken.map(({ from }) => from)).toEqual([0, ...taken.slice(0, -1).map(({ end }) => end)])
   })
 
-  test('at most so many bytes, but at least one record', () => {
+  test('at most BATCH_BYTES at once, but at least one record', () => {
     const taken = takeAll(queueOf(batch(0, 3, BATCH_BYTES / 2), batch(3, 5, 2 * BATCH_BYTES)))
     expect(taken.map(({ offsets }) => offsets)).toEqual([[0], [1], [2], [3], [4]])
   })
 
-  test('offsets that hold no record belong to what is before them', () => {
-    const [first, rest] = cut(batch(0, 20, 10, [2, 4, 11]), 2)
+  test('offsets without a record belong to the record before them', () => {
+    const [first, rest] = splitBatch(batch(0, 20, 10, [2, 4, 11]), 2)
     expect(first).toMatchObject({ from: 0, end: 11 })
     expect(rest).toMatchObject({ from: 11, end: 20 })
     expect(rest.records.map(({ offset }) => offset)).toEqual([11])
   })
 
-  test('what is put back comes next', () => {
+  test('a batch that is put back comes next', () => {
     const queue = queueOf(batch(0, 2), batch(2, 4))
-    const [, rest] = cut(batch(0, 2), 1)
+    const [, rest] = splitBatch(batch(0, 2), 1)
     queue.next()
     queue.putBack(rest)
     expect(takeAll(queue)).toEqual([{ from: 1, end: 2, offsets: [1] }])
   })
 })
 
-test('a place that there is not leaves a batch whole', () => {
-  const [first, rest] = cut(batch(0, 4), -1)
+test('cutting at a place that does not exist leaves a batch whole', () => {
+  const [first, rest] = splitBatch(batch(0, 4), -1)
   expect(first).toEqual(batch(0, 4))
   expect(rest).toEqual({ from: 4, end: 4, records: [] })
 })
 
-test('bytes are of key, value, headers and some for the record itself', () => {
+test('the bytes are those of key, value and headers, plus an overhead per record', () => {
   const headers = encodeHeaders([['name', Buffer.from('value')]])
   expect(headers.bytes).toEqual(Buffer.from([2, 8, ...Buffer.from('name'), 10, ...Buffer.from('value')]))
   const record = { offset: 0, timestamp: 0, key: Buffer.from('key'), value: Buffer.alloc(7), headers }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { Found } from '../../../projector/elasticsearch/client.ts'
+import type { FoundDocument } from '../../../projector/elasticsearch/client.ts'
 import { readDocuments } from '../../../projector/flow/read-documents.ts'
 
-const found = (_id: string, _source: unknown): Found => ({ _id, found: true, _version: 1, _source })
-const missing = (_id: string): Found => ({ _id, found: false, _version: -1, _source: undefined })
+const found = (_id: string, _source: unknown): FoundDocument => ({ _id, found: true, _version: 1, _source })
+const missing = (_id: string): FoundDocument => ({ _id, found: false, _version: -1, _source: undefined })
 
-test('documents are read from the index of their place, as drafts: without the length of their body', async () => {
+test('documents are read from the index of their place, without the length of their body', async () => {
   const asked: unknown[] = []
   const read = readDocuments(
     async docs => {
@@ -26,7 +26,7 @@ test('documents are read from the index of their place, as drafts: without the l
   ])
 })
 
-test('what one answer does not hold is not there: not even as a document that there is not', async () => {
+test('a document that a response leaves out is not returned, not even as missing', async () => {
   const read = readDocuments(
     async docs => docs.slice(0, 2).map(({ _id }) => found(_id, { org_id: _id, body_bytes: 2, body: {} })),
     place => place,

@@ -31,7 +31,7 @@ const setUp = () => {
     now: clock.now,
     sleep: clock.sleep,
   })
-  /** Asks for a refresh, and notes by this name when it is done. */
+  /** Asks for a refresh, and adds this name to `done` when it ends. */
   const ask = async (name: string, indices: string[], behind = false): Promise<void> => {
     refresh(indices, behind).then(
       () => done.push(name),
@@ -44,7 +44,7 @@ const setUp = () => {
 }
 
 describe('a refresh', () => {
-  test('begins at once, and is done when every shard has answered', async () => {
+  test('starts at once, and ends when every shard has answered', async () => {
     const { ask, requests, done, paths } = setUp()
     await ask('one', ['payouts', 'reps'])
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
@@ -53,7 +53,7 @@ describe('a refresh', () => {
     expect(done).toEqual(['one'])
   })
 
-  test('is one at a time: who asks while one runs shares the next, with the indices of all', async () => {
+  test('runs alone: requests that come meanwhile share the next one, with the indices of all', async () => {
     const { ask, requests, done, paths } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['payouts'])
@@ -67,7 +67,7 @@ describe('a refresh', () => {
     expect(requests.count).toBe(2)
   })
 
-  test('never counts for who asked after it began, though it is still under way', async () => {
+  test('never counts for a request that came after it began', async () => {
     const { ask, requests, done } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['reps'])
@@ -80,7 +80,7 @@ describe('a refresh', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('with a failed shard, or without saying how many failed, is tried again', async () => {
+  test('with a failed shard, or without the number of failed shards, is retried', async () => {
     const { ask, requests, done } = setUp()
     await ask('one', ['reps'])
     for (const answer of [
@@ -98,7 +98,7 @@ describe('a refresh', () => {
     expect(requests.count).toBe(6)
   })
 
-  test('that a copy has missed which is not there yet is enough, index by index', async () => {
+  test('that only an unassigned replica missed is enough, for each index', async () => {
     const { ask, requests, done, paths } = setUp()
     await ask('one', ['payouts', 'reps'])
     await requests.at(0).letGo(shards(4, 3))
@@ -112,10 +112,10 @@ describe('a refresh', () => {
   })
 
   test.each([
-    ['is nowhere', health('red', 0)],
-    ['has been taken over by another node since', health('yellow', 1)],
-    ['nobody knows of', { status: 200, body: {} }],
-  ])('that missed a shard which %s is tried again, though none failed', async (_, answer) => {
+    ['is unassigned', health('red', 0)],
+    ['has moved to another node', health('yellow', 1)],
+    ['is unknown', { status: 200, body: {} }],
+  ])('that missed a shard which %s is retried, although no shard failed', async (_, answer) => {
     const { ask, requests, done, paths } = setUp()
     await ask('one', ['reps'])
     await requests.at(0).letGo(shards(2, 0))
@@ -126,7 +126,7 @@ describe('a refresh', () => {
     expect(done).toEqual(['one'])
   })
 
-  test('of an index that is gone stops all who wait for it; the next goes its own way', async () => {
+  test('of a missing index stops all who wait for it, and not the next request', async () => {
     const { ask, requests, done } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['reps'])
@@ -141,7 +141,7 @@ test.each([
   [2 * REFRESH_REST_MS, REFRESH_REST_MS],
   [20_000, REFRESH_REST_MS],
 ])(
-  'after a refresh of %i ms there is none for %i ms, and what is asked for meanwhile shares the next',
+  'after a refresh of %i ms there is a pause of %i ms, and requests that come meanwhile share the next one',
   async (took, rest) => {
     const { ask, requests, done, clock, paths } = setUp()
     await ask('first', ['reps'])
@@ -159,7 +159,7 @@ test.each([
 )
 
 describe('far behind', () => {
-  test('refreshes begin some seconds apart, and all who ask meanwhile share one', async () => {
+  test('refreshes begin some seconds apart, and all requests meanwhile share one', async () => {
     const { ask, requests, done, clock, paths } = setUp()
     await ask('first', ['reps'], true)
     await clock.move(0)
@@ -176,7 +176,7 @@ describe('far behind', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('the time is counted from when the last one began, not from when it ended', async () => {
+  test('the interval counts from the beginning of the last refresh, not from its end', async () => {
     const { ask, requests, clock, paths } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['reps'], true)
@@ -186,7 +186,7 @@ describe('far behind', () => {
     expect(paths()).toEqual(['POST /reps/_refresh'])
   })
 
-  test('somebody who is not behind ends the wait for all', async () => {
+  test('a request that is not behind ends the wait for all', async () => {
     const { ask, requests, done, paths } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
@@ -198,7 +198,7 @@ describe('far behind', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('is over for the refresh that waits when a partition is no longer, and not for the next', async () => {
+  test('ends for the waiting refresh when a partition catches up, and not for the next refresh', async () => {
     const { ask, requests, done, paths, hurry } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
@@ -212,7 +212,7 @@ describe('far behind', () => {
     expect(paths()).toEqual([])
   })
 
-  test('is never waited for longer than it would be from now, whatever becomes of the clock', async () => {
+  test('waits no longer than its interval, even if the clock is set back', async () => {
     const { ask, requests, clock, paths } = setUp()
     await ask('first', ['reps'])
     await clock.move(100)
@@ -223,7 +223,7 @@ describe('far behind', () => {
     expect(paths()).toEqual(['POST /reps/_refresh'])
   })
 
-  test('is over once the stream stops: what waits is refreshed at once, and so is what comes', async () => {
+  test('ends when the stream stops: waiting and new requests are refreshed at once', async () => {
     const { ask, requests, done, paths, hurryOn } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
@@ -237,7 +237,7 @@ describe('far behind', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('is no reason to wait where somebody who is not behind asked before', async () => {
+  test('does not delay a refresh that a request from a caught-up partition waits for', async () => {
     const { ask, requests, paths } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['reps'])

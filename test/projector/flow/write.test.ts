@@ -1,26 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import { AnswerReader } from '../../../projector/elasticsearch/bulk-responses.ts'
-import { type Found, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { type FoundDocument, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { pack, render } from '../../../projector/flow/serialize.ts'
 import { type WriteSteps, write as writeDocuments } from '../../../projector/flow/write.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../../projector/limits.ts'
-import { type Change, changeOf, refOf } from '../../../projector/rules/state.ts'
+import { type DocumentChange, documentChangeOf, refOf } from '../../../projector/rules/state.ts'
 
-const change = (id: string, version: number, body: unknown = { id }): Change =>
-  changeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body })
+const change = (id: string, version: number, body: unknown = { id }): DocumentChange =>
+  documentChangeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body })
 
 type Item = { _index: string; _id: string; version: number; source: string }
 type ItemAnswer = number | { status: number; type?: string }
 type Told = { status: number; body?: unknown }
 
-const write = (changes: readonly Change[], steps: WriteSteps): Promise<void> =>
+const write = (changes: readonly DocumentChange[], steps: WriteSteps): Promise<void> =>
   writeDocuments(
     pack(changes.map(render), place => `test-${place}`),
     steps,
   )
 
-/** The documents of a bulk request, out of the very lines that are sent. */
+/** The documents of a bulk request, parsed from the lines that are sent. */
 const itemsOf = ({ bulk }: Request): Item[] => {
   const lines = String(bulk).split('\n')
   expect(lines.pop()).toBe('')
@@ -33,21 +33,21 @@ const itemsOf = ({ bulk }: Request): Item[] => {
   })
 }
 
-/** An Elasticsearch that answers each bulk request as it is told, and then takes everything. */
+/** An Elasticsearch that gives these answers to the first bulk requests, and then accepts everything. */
 const elasticsearch = (...answers: ((items: Item[]) => Told)[]) => {
   const sent: Item[][] = []
   const asked: string[][] = []
   const pauses: number[] = []
   const refusals: (string | undefined)[] = []
   const counted: Record<string, number> = {}
-  const stored = new Map<string, Omit<Found, '_id'>>()
+  const stored = new Map<string, Omit<FoundDocument, '_id'>>()
   const steps: WriteSteps = {
     request: async request => {
       expect(request).toMatchObject({ method: 'POST', path: '/_bulk' })
       const items = itemsOf(request)
       sent.push(items)
       const { status, body } = (answers.shift() ?? written)(items)
-      // As the client reads it.
+      // As the client parses it.
       return { status, body: body === undefined ? undefined : new AnswerReader().deserialize(JSON.stringify(body)) }
     },
     multiGet: async docs => {
@@ -84,22 +84,22 @@ const stopOf = async (writing: Promise<void>): Promise<StopError> => {
   return error instanceof StopError ? error : expect.unreachable(`not stopped: ${error}`)
 }
 
-test('nothing is asked when there is nothing to write', async () => {
+test('nothing is sent if there is nothing to write', async () => {
   const { steps, sent } = elasticsearch()
   await write([], steps)
   expect(sent).toEqual([])
 })
 
-test('what is sent again in another order is that very document, also where all are of one length', async () => {
+test('documents that are sent again in another order keep their content, even if all have the same length', async () => {
   const { steps, sent, stored } = elasticsearch(perItem(409, 201, 201, 429))
   stored.set('a', { found: true, _version: 1, _source: {} })
   const changes = ['a', 'b', 'c', 'd'].map((id, at) => change(id, 2 + at))
   await write(changes, steps)
-  // What has yet to happen comes after what was refused for now.
+  // First the documents refused for now, then those whose stored version is lower.
   expect(sent[1]).toEqual([sent[0]?.[3], sent[0]?.[0]])
 })
 
-describe('what failed for now is sent again, alone', () => {
+describe('a temporary failure is retried only for its documents:', () => {
   test.each<ItemAnswer>([
     429,
     502,
@@ -117,7 +117,7 @@ describe('what failed for now is sent again, alone', () => {
     )
     expect(ids()).toEqual([['a', 'b', 'c', 'd'], ['b', 'd'], ['b']])
     expect(pauses).toEqual([1, 2])
-    // For as long as any document is refused, and not longer.
+    // Reported while any document is refused, and not longer.
     const { status, type = 'no type' } = typeof failure === 'number' ? { status: failure } : failure
     const said = `Elasticsearch refuses documents for now: ${status}, ${type}`
     expect(refusals).toEqual([said, said, said, undefined])
@@ -126,9 +126,9 @@ describe('what failed for now is sent again, alone', () => {
 
   test.each([
     [new Unavailable(503), 8],
-    // The answer 413 was perhaps there, and lost with the connection: in halves, but not for ever.
+    // A 413 may have been lost with the connection, so the requests are halved, but not without end.
     [new Unavailable(0), 1],
-  ])('all of it after %s', async (failure, megabytes) => {
+  ])('for all documents after %s', async (failure, megabytes) => {
     const failing = (): never => {
       throw failure
     }
@@ -143,7 +143,7 @@ describe('what failed for now is sent again, alone', () => {
     expect(counted.written).toBe(16)
   })
 
-  test('not what stops', async () => {
+  test('not after an error that stops the projector', async () => {
     const { steps, sent } = elasticsearch(() => {
       throw new StopError('access_refused', 'Elasticsearch answers 401')
     })
@@ -151,7 +151,7 @@ describe('what failed for now is sent again, alone', () => {
     expect(sent).toHaveLength(1)
   })
 
-  test('for as long as it takes', async () => {
+  test('without a limit of attempts', async () => {
     const refusals = Array.from({ length: 500 }, () => perItem(503))
     const { steps, pauses } = elasticsearch(...refusals)
     await write([change('a', 1)], steps)
@@ -159,11 +159,11 @@ describe('what failed for now is sent again, alone', () => {
   })
 })
 
-describe('what Elasticsearch would not overwrite is looked at', () => {
+describe('a version conflict is checked', () => {
   const body = { amount: '1.00', list: [{ x: null }] }
   const source = { org_id: 'org_1', seq: 5, body_bytes: JSON.stringify(body).length, body }
 
-  test('the same version with the same content is fine, whatever the order of its keys', async () => {
+  test('the same version with the same content is fine, in any order of keys', async () => {
     const { steps, stored, ids, asked, counted } = elasticsearch(perItem(409))
     const { body: _, ...fields } = source
     stored.set('a', { found: true, _version: 5, _source: { body: { list: [{ x: null }], amount: '1.00' }, ...fields } })
@@ -174,17 +174,17 @@ describe('what Elasticsearch would not overwrite is looked at', () => {
 
   test.each([
     ['an amount with other digits', { ...source, body: { ...body, amount: '1.0' } }],
-    ['a field more', { ...source, extra: 1 }],
-    ['a field less', { seq: 5, body_bytes: source.body_bytes, body }],
+    ['an extra field', { ...source, extra: 1 }],
+    ['a missing field', { seq: 5, body_bytes: source.body_bytes, body }],
     ['no content', undefined],
-  ])('the same version with %s stops', async (_, _source) => {
+  ])('the same version with %s stops the projector', async (_, _source) => {
     const { steps, stored } = elasticsearch(perItem(409))
     stored.set('a', { found: true, _version: 5, _source })
     const { code, where } = await stopOf(write([change('a', 5, body)], steps))
     expect([code, where]).toEqual(['content_differs', { index: 'test-statements', version: 5 }])
   })
 
-  test('a parked record of an older version, which kept no raw names of headers, is the same', async () => {
+  test('a parked record written by an older version, without raw header names, counts as the same', async () => {
     const parked = (headers: unknown[][]) => ({ key: null, headers, value: null })
     const [plain, raw] = [
       ['x', 'MQ=='],
@@ -201,14 +201,14 @@ describe('what Elasticsearch would not overwrite is looked at', () => {
     await expect(storedAs(parked([plain]))).rejects.toMatchObject({ code: 'content_differs' })
   })
 
-  test('a higher version is a later state, whatever it holds', async () => {
+  test('a higher version is a later state, whatever its content', async () => {
     const { steps, stored, ids } = elasticsearch(perItem(409))
     stored.set('a', { found: true, _version: 6, _source: { other: true } })
     await write([change('a', 5, body)], steps)
     expect(ids()).toEqual([['a']])
   })
 
-  test('a lower version, or none, is written again', async () => {
+  test('a lower version, or a missing document, is written again', async () => {
     const { steps, stored, ids, counted, refusals } = elasticsearch(perItem(409, 409, 409))
     stored.set('a', { found: true, _version: 4, _source: {} })
     stored.set('c', { found: true, _version: 9, _source: {} })
@@ -221,7 +221,7 @@ describe('what Elasticsearch would not overwrite is looked at', () => {
     expect(refusals).toEqual([expect.stringContaining('409'), undefined])
   })
 
-  test('in as many answers as it takes: documents may be large', async () => {
+  test('large documents are read in several responses', async () => {
     const many = Array.from({ length: 5 }, (_, at) => change(`${at}`, 5))
     const { steps, stored, asked } = elasticsearch(items => perItem(...items.map(() => 409))(items))
     for (const { id } of many) stored.set(id, { found: true, _version: 6, _source: {} })
@@ -230,7 +230,7 @@ describe('what Elasticsearch would not overwrite is looked at', () => {
   })
 })
 
-describe('what is refused for good stops', () => {
+describe('a permanent refusal stops the projector', () => {
   test.each<[ItemAnswer, string]>([
     [{ status: 400, type: 'document_parsing_exception' }, 'write_refused'],
     [{ status: 400, type: 'strict_dynamic_mapping_exception' }, 'write_refused'],
@@ -246,7 +246,7 @@ describe('what is refused for good stops', () => {
     expect(`${error.message} ${JSON.stringify(error.where)}`).not.toMatch(/quotes|org_1|"id"/)
   })
 
-  test.each([400, 404, 409])('a whole request answered %i', async status => {
+  test.each([400, 404, 409])('a whole request answered with %i', async status => {
     const { steps } = elasticsearch(() => ({ status, body: { error: { type: 'x', reason: 'quotes a document' } } }))
     const error = await stopOf(write([change('a', 1)], steps))
     expect(error.code).toBe('write_refused')
@@ -254,11 +254,11 @@ describe('what is refused for good stops', () => {
   })
 })
 
-describe('an answer that does not speak of exactly what was sent, in this order, stops', () => {
+describe('a response that does not match the request, item by item, stops the projector', () => {
   const [a, b] = ['a', 'b'].map(_id => ({ _index: 'test-statements', _id, status: 201 }))
   test.each<[string, unknown]>([
-    ['no items', {}],
-    ['nothing', undefined],
+    ['no items in its body', {}],
+    ['no body', undefined],
     ['text', 'items'],
     ['too few items', { items: [{ index: a }] }],
     ['too many items', { items: [{ index: a }, { index: b }, { index: b }] }],
@@ -273,8 +273,8 @@ describe('an answer that does not speak of exactly what was sent, in this order,
   })
 })
 
-describe('the size of a request', () => {
-  test('is bounded by documents', async () => {
+describe('the size of a bulk request', () => {
+  test('is limited in documents', async () => {
     const many = Array.from({ length: BULK_DOCUMENTS * 2 + 1 }, (_, at) => change(`${at}`, at))
     const { steps, sent } = elasticsearch()
     await write(many, steps)
@@ -282,7 +282,7 @@ describe('the size of a request', () => {
     expect(sent.flat().map(({ _id }) => _id)).toEqual(many.map(({ id }) => id))
   })
 
-  test.each(['x', '€'])('is bounded by bytes, not characters: %s', async character => {
+  test.each(['x', '€'])('is limited in bytes, not characters: %s', async character => {
     const third = character.repeat(Math.floor(BULK_BYTES / 3 / Buffer.byteLength(character)))
     const { steps, ids } = elasticsearch()
     await write(
@@ -295,7 +295,7 @@ describe('the size of a request', () => {
     ])
   })
 
-  test('may be more for one document that is larger: it goes alone', async () => {
+  test('exceeds the limit only for a single larger document', async () => {
     const { steps, ids } = elasticsearch()
     await write([change('a', 1), change('b', 1, 'x'.repeat(BULK_BYTES + 1)), change('c', 1)], steps)
     expect(ids()).toEqual([['a'], ['b'], ['c']])
@@ -313,7 +313,7 @@ describe('the size of a request', () => {
     expect(counted).toEqual({ written: 5 })
   })
 
-  test('that is one document and still too large stops', async () => {
+  test('with one document that is still too large stops the projector', async () => {
     const { steps } = elasticsearch(tooLarge)
     expect((await stopOf(write([change('a', 1)], steps))).code).toBe('write_refused')
   })

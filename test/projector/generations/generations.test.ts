@@ -7,7 +7,7 @@ import {
   settle,
 } from '../../../projector/generations/generations.ts'
 
-/** A control index that others may change between any two requests. */
+/** A control index that others may change between two requests. */
 const control = (body: object | undefined) => {
   const state = { body, seqNo: 7 }
   const between: (() => void)[] = []
@@ -30,7 +30,7 @@ const keep =
   (name: string) =>
   (now: Generations): Generations => ({ ...now, kept: [...now.kept, name] })
 
-test('before the first start there is none; a live one that says no more is the only one kept up', async () => {
+test('before the first start there are no generations; a live document with only a name keeps only that one', async () => {
   expect(await readGenerations(control(undefined).steps)).toBeUndefined()
   expect(await readGenerations(control({ generation: 'g1' }).steps)).toEqual({
     live: 'g1',
@@ -48,7 +48,7 @@ test('before the first start there is none; a live one that says no more is the 
   )
 })
 
-test('a change is made to what is there then, whoever was first', async () => {
+test('a change applies to the current document, even if another write came first', async () => {
   const { state, between, steps } = control({ generation: 'g1' })
   between.push(() => {
     state.body = { generation: 'g1', kept: ['g1', 'g7'] }
@@ -58,7 +58,7 @@ test('a change is made to what is there then, whoever was first', async () => {
   expect(state.body).toMatchObject({ generation: 'g1', kept: ['g1', 'g7', 'g2'] })
 })
 
-test('a change that is given up changes nothing', async () => {
+test('a change that throws changes nothing', async () => {
   const { state, steps } = control({ generation: 'g1' })
   const refuse = (): never => {
     throw new Error('meanwhile')
@@ -67,7 +67,7 @@ test('a change that is given up changes nothing', async () => {
   expect(state).toEqual({ body: { generation: 'g1' }, seqNo: 7 })
 })
 
-test('a change that changes nothing is not written: nobody else has to decide anew', async () => {
+test('a change without effect is not written: no other writer gets a conflict', async () => {
   const { state, steps } = control({ generation: 'g1' })
   await changeGenerations(steps, now => now)
   expect(state.seqNo).toBe(7)
@@ -85,13 +85,13 @@ describe('after a swap', () => {
   }
   const swapped = { generation: 'g2', previous: 'g1', floor: null }
 
-  test('it is said how far the one before may have been seen', async () => {
+  test('the floor is written: the position up to which readers may have seen the previous generation', async () => {
     const { state, steps } = documents(swapped, 5)
     await settle(steps)
     expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
   })
 
-  test('it is said already where the one before was dropped meanwhile; where it was not, a position is missing', async () => {
+  test('a floor that a drop wrote meanwhile is kept; without it, a missing generation stops', async () => {
     const { state, steps } = documents(swapped, 5)
     const request: typeof steps.request = async asked => {
       if (!asked.path.includes('generation%3Ag1')) return steps.request(asked)
@@ -107,7 +107,7 @@ describe('after a swap', () => {
     )
   })
 
-  test('who says so first says so for all; where one decides by itself is said with its first swap', async () => {
+  test('the first floor wins, and the positions of the first swap stay', async () => {
     const { state, between, steps } = documents({ ...swapped, alone: { g2: [3, 3] } }, 5)
     between.push(() => {
       state.body = { ...swapped, floor: [4, 4], alone: { g2: [3, 3] } }

@@ -12,12 +12,12 @@ import { commonIndices, generationIndices, type IndexDefinition } from '../../..
 
 type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
 
-/** Indices and control documents, and what has been asked. Answers like Elasticsearch to what is asked at a start. */
+/** Indices, control documents, and the requests so far. Answers the requests of a start like Elasticsearch. */
 class Elasticsearch {
   readonly indices = new Map<string, Index>()
   readonly documents = new Map<string, unknown>()
   readonly asked: string[] = []
-  /** Indices that were restored since they were created. */
+  /** Indices that were restored after their creation. */
   readonly replaced = new Set<string>()
 
   readonly request = async ({ method, path, body }: Request): Promise<Answer> => {
@@ -92,7 +92,7 @@ const idsOfKeys = idsOf('test-api-keys', 'test-api-keys-parked')
 const position = { position: 0, last: null, at: 0, time: 0 }
 
 describe('a first start', () => {
-  test('creates every index, a position for every partition, the generations, and makes one live', async () => {
+  test('creates every index, a position per partition and the generations, and makes one live', async () => {
     const elasticsearch = await started()
     expect([...elasticsearch.indices.keys()].sort()).toEqual(Object.keys(all).sort())
     for (const [name, { mappings, settings }] of Object.entries(all)) {
@@ -105,7 +105,7 @@ describe('a first start', () => {
         kind: 'generation',
         body: { generation: 'g1', ...source, rules_version: RULES_VERSION, indices: idsOfG1 },
       },
-      // Keys are served once everything up to the end of the topic as it was found is read.
+      // Keys are served once the topic is read up to the end that this start found.
       'test-control/position:api-keys:0': { kind: 'position', body: { ...position, serve_from: 5 } },
       'test-control/generation:api-keys': {
         kind: 'generation',
@@ -121,11 +121,11 @@ describe('a first start', () => {
     })
   })
 
-  test('forbids Elasticsearch to create an index by itself before it creates the first', async () => {
+  test('forbids Elasticsearch to create indices automatically before it creates the first one', async () => {
     expect((await started()).asked[0]).toBe('PUT /_index_template/test-no-auto-create')
   })
 
-  test('that was cut off anywhere is finished by the next', async () => {
+  test('that was interrupted after any request is completed by the next start', async () => {
     const whole = await started()
     for (let requests = 1; requests < whole.asked.length; requests++) {
       const elasticsearch = new Elasticsearch()
@@ -141,7 +141,7 @@ describe('a first start', () => {
     }
   })
 
-  test('beside another agrees with it, wherever the other one is', async () => {
+  test('that runs beside another one has the same result, whatever request the other one has reached', async () => {
     const whole = await started()
     for (let requests = 0; requests <= whole.asked.length; requests++) {
       const elasticsearch = new Elasticsearch()
@@ -157,7 +157,7 @@ describe('a first start', () => {
     }
   })
 
-  test('beside another agrees with it, request by request in turn', async () => {
+  test('that alternates its requests with another one has the same result', async () => {
     const whole = await started()
     for (let delay = 0; delay < 12; delay++) {
       const elasticsearch = new Elasticsearch()
@@ -182,14 +182,14 @@ describe('a later start', () => {
     expect(writes).toEqual(['PUT /_index_template/test-no-auto-create', 'PUT /test-control/_create/live'])
   })
 
-  test('goes on with the generation that is live', async () => {
+  test('continues with the live generation', async () => {
     const elasticsearch = await started()
     elasticsearch.documents.set('test-control/live', { kind: 'live', body: { generation: 'g2' } })
     expect(await readGenerations(stepsOf(elasticsearch))).toMatchObject({ live: 'g2', kept: ['g2'] })
   })
 
   test.each(Object.keys(all))(
-    'is refused when %s is gone: an empty index must not pass for an empty organization',
+    'is refused if %s is missing: an empty index must not look like an empty organization',
     async name => {
       const elasticsearch = await started()
       elasticsearch.indices.delete(name)
@@ -199,7 +199,7 @@ describe('a later start', () => {
   )
 
   test.each(Object.keys(all))(
-    'is refused when %s has another mapping, refreshes by itself or is sorted otherwise',
+    'is refused if %s has a different mapping, refresh interval or sort order',
     async name => {
       for (const change of [
         { mappings: { dynamic: 'true', properties: {} } },
@@ -214,7 +214,7 @@ describe('a later start', () => {
     },
   )
 
-  test('creates nothing where the control index is gone and anything is left that only a projection makes', async () => {
+  test('creates nothing if the control index is missing but an index of a projection exists', async () => {
     const left = ['test-api-keys', 'test-api-keys-parked', 'test-g1-reps', 'test-g2-payouts', 'test-g17-parked']
     for (const name of left) {
       const elasticsearch = new Elasticsearch()
@@ -227,7 +227,7 @@ describe('a later start', () => {
     }
   })
 
-  test('names some of many indices that are left', async () => {
+  test('names the first few of the remaining indices, and their number', async () => {
     const elasticsearch = await started()
     elasticsearch.indices.delete('test-control')
     await expect(start(elasticsearch)).rejects.toThrow(
@@ -235,7 +235,7 @@ describe('a later start', () => {
     )
   })
 
-  test('is a first start beside another installation whose prefix begins with this one, and beside its sandboxes', async () => {
+  test('is a first start beside sandboxes and installations with a similar prefix', async () => {
     const whole = await started()
     const elasticsearch = new Elasticsearch()
     for (const prefix of ['test-eu', 'test-g1', 'test-sandbox', 'tes', 'testing'])
@@ -245,7 +245,7 @@ describe('a later start', () => {
     expect(elasticsearch.documents).toEqual(whole.documents)
   })
 
-  test('is refused when nothing says any more which generation is live, and there is one beside the first', async () => {
+  test('is refused if the live document is missing and a second generation exists', async () => {
     const elasticsearch = await started()
     elasticsearch.documents.delete('test-control/live')
     elasticsearch.indices.set('test-g2-reps', { mappings: {}, settings: { index: {} } })
@@ -254,20 +254,17 @@ describe('a later start', () => {
     expect(elasticsearch.documents).toEqual(before)
   })
 
-  test.each(Object.keys(all))(
-    'is refused when %s is another one of its name: it was restored, or made anew',
-    async name => {
-      const elasticsearch = await started()
-      elasticsearch.replaced.add(name)
-      const before = structuredClone(elasticsearch.documents)
-      const refused = start(elasticsearch)
-      await expect(refused).rejects.toThrow(stops('index_replaced'))
-      await expect(refused).rejects.toThrow(name)
-      expect(elasticsearch.documents).toEqual(before)
-    },
-  )
+  test.each(Object.keys(all))('is refused if %s was replaced: restored, or created again', async name => {
+    const elasticsearch = await started()
+    elasticsearch.replaced.add(name)
+    const before = structuredClone(elasticsearch.documents)
+    const refused = start(elasticsearch)
+    await expect(refused).rejects.toThrow(stops('index_replaced'))
+    await expect(refused).rejects.toThrow(name)
+    expect(elasticsearch.documents).toEqual(before)
+  })
 
-  test('records which indices there are where an earlier version did not, and goes by that from then on', async () => {
+  test('records the ids of its indices if an earlier version did not, and checks them from then on', async () => {
     const whole = await started()
     const elasticsearch = await started()
     for (const id of ['generation:g1', 'generation:api-keys']) {
@@ -280,13 +277,13 @@ describe('a later start', () => {
     await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
   })
 
-  test('leaves the number of copies to the operator', async () => {
+  test('leaves the number of replicas to the operator', async () => {
     const elasticsearch = await started()
     for (const index of elasticsearch.indices.values()) index.settings.index.auto_expand_replicas = '0-2'
     expect(await start(elasticsearch)).toBe('g1')
   })
 
-  test('is refused when the source is another, or the rules have another version', async () => {
+  test('is refused with another source or another version of the rules', async () => {
     const elasticsearch = await started()
     const steps = stepsOf(elasticsearch)
     const other = prepareGeneration('g1', { ...source, cluster_id: 'cluster-2' }, ends, true, steps)
@@ -297,7 +294,7 @@ describe('a later start', () => {
     await expect(start(elasticsearch)).rejects.toThrow(stops('rules_changed'))
   })
 
-  test('is that of API keys also where the rules of commission events have another version', async () => {
+  test('of API keys does not depend on the version of the rules for commission events', async () => {
     const elasticsearch = await started()
     const steps = { ...stepsOf(elasticsearch), rulesVersion: RULES_VERSION + 1 }
     const keys = await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)

@@ -11,6 +11,7 @@ beforeAll(() => {
   registerCodecs()
 })
 
+const MiB = 1_048_576
 const texts = ['', 'x', '{"net_amount":"1234.5000"}'.repeat(10_000)]
 
 describe.each([
@@ -19,7 +20,7 @@ describe.each([
   ['zstd', CompressionTypes.ZSTD],
   ['gzip', CompressionTypes.GZIP],
 ] as const)('%s', (_, type) => {
-  test('what is compressed is read again, byte for byte', async () => {
+  test('decompression restores every byte', async () => {
     for (const text of texts) {
       const compressed = await codecOf(type).compress({ buffer: Buffer.from(text) })
       expect((await codecOf(type).decompress(compressed)).toString()).toBe(text)
@@ -31,8 +32,8 @@ describe.each([
   })
 })
 
-/** A header of 16 bytes, then blocks, each with its length in front: what the Java client sends. */
-test('snappy in the framing of the Java client is read, block after block', async () => {
+/** The framing of the Java client: a header of 16 bytes, then blocks with their length in front. */
+test('snappy data in the framing of the Java client is read, block after block', async () => {
   const { compress, decompress } = codecOf(CompressionTypes.Snappy)
   const header = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00, 0, 0, 0, 1, 0, 0, 0, 1])
   const parts: Buffer[] = [header]
@@ -46,16 +47,19 @@ test('snappy in the framing of the Java client is read, block after block', asyn
 })
 
 describe.each([
+  ['snappy', CompressionTypes.Snappy],
+  ['lz4', CompressionTypes.LZ4],
   ['zstd', CompressionTypes.ZSTD],
   ['gzip', CompressionTypes.GZIP],
-] as const)('a few bytes of %s that become too many', (_, type) => {
+] as const)('a few bytes of %s that decompress to too many', (_, type) => {
   afterEach(() => registerCodecs())
 
-  test('are refused for good: trying again would not help', async () => {
-    registerCodecs(1_000)
+  test('are refused with a permanent error: a retry would not help', async () => {
+    registerCodecs(4 * MiB)
     const { compress, decompress } = codecOf(type)
-    expect(await decompress(await compress({ buffer: Buffer.alloc(1_000) }))).toHaveLength(1_000)
-    const bomb = await compress({ buffer: Buffer.alloc(1_001) })
+    expect(await decompress(await compress({ buffer: Buffer.alloc(4 * MiB) }))).toHaveLength(4 * MiB)
+    // 255 to 1: LZ4 is bounded by the headers of its blocks, of at most 4 MiB each.
+    const bomb = await compress({ buffer: Buffer.alloc(9 * MiB) })
     await expect(decompress(bomb)).rejects.toThrow(kafkajs.KafkaJSNonRetriableError)
   })
 })

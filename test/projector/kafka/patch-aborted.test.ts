@@ -3,7 +3,7 @@ import { type FetchedPartition, markAborted } from '../../../projector/kafka/pat
 
 type Kind = 'record' | 'control' | 'plain'
 
-/** What each producer wrote, in the order of offsets from `from` on; then which offsets are left out. */
+/** The offsets that are left out, if the producers wrote these messages from offset `from` on. */
 const leftOut = (
   aborted: FetchedPartition['abortedTransactions'],
   written: readonly (readonly [producer: string, kind: Kind, key?: Buffer])[],
@@ -21,8 +21,8 @@ const leftOut = (
   return messages.filter(({ isControlRecord }) => isControlRecord).map(({ offset }) => offset)
 }
 
-describe('of what is fetched', () => {
-  test('nothing is left out where nothing was aborted, but control records', () => {
+describe('in fetched records', () => {
+  test('without aborted transactions only control records are left out', () => {
     expect(
       leftOut(null, [
         ['1', 'record'],
@@ -53,7 +53,7 @@ describe('of what is fetched', () => {
     expect(leftOut([{ producerId: '1', firstOffset: '1' }], written)).toEqual(['1', '3', '4'])
   })
 
-  test('transactions that overlap are told apart, though the one that began later is listed first', () => {
+  test('overlapping transactions are kept apart, even if the later one is listed first', () => {
     const aborted = [
       { producerId: '2', firstOffset: '1' },
       { producerId: '1', firstOffset: '0' },
@@ -69,7 +69,7 @@ describe('of what is fetched', () => {
     expect(leftOut(aborted, written)).toEqual(['0', '1', '2', '3', '5'])
   })
 
-  test('several transactions that begin at once are all taken up', () => {
+  test('all transactions that begin at the same offset are left out', () => {
     const aborted = ['1', '2', '3'].map(producerId => ({ producerId, firstOffset: '0' }))
     expect(
       leftOut(
@@ -85,7 +85,7 @@ describe('of what is fetched', () => {
     ).toEqual(['5', '6', '7'])
   })
 
-  test('a record with a key like that of a control record ends no transaction', () => {
+  test('a record with the key of a control record ends no transaction', () => {
     const written = [
       ['1', 'record', Buffer.alloc(4)],
       ['1', 'record'],
@@ -94,7 +94,7 @@ describe('of what is fetched', () => {
     expect(leftOut([{ producerId: '1', firstOffset: '0' }], written)).toEqual(['0', '1', '2'])
   })
 
-  test('a second transaction of the same producer that was committed is kept', () => {
+  test('a committed second transaction of the same producer is kept', () => {
     const written = [
       ['1', 'record'],
       ['1', 'control'],
@@ -109,7 +109,7 @@ describe('of what is fetched', () => {
     expect(leftOut(aborted, written)).toEqual(['0', '1', '3', '4'])
   })
 
-  test('records of the formats before transactions are kept', () => {
+  test('records of formats older than transactions are kept', () => {
     const messages = [{ offset: '0', key: null, isControlRecord: false }]
     markAborted({ abortedTransactions: [{ producerId: '1', firstOffset: '0' }], messages })
     expect(messages[0]?.isControlRecord).toBe(false)

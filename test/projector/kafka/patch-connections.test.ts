@@ -13,7 +13,7 @@ const createFactory = load('kafkajs/src/network/socketFactory') as () => unknown
 const silent = { namespace: () => silent, debug: () => undefined, error: () => undefined }
 const CONNECTION_TIMEOUT_MS = 200
 
-test('a connection that is asked for twice while it is being made is made once, and lives on', async t => {
+test('two concurrent calls of connect make one connection, and it stays open', async t => {
   readFromTheBeginning()
   readFromTheBeginning()
   let accepted = 0
@@ -32,7 +32,7 @@ test('a connection that is asked for twice while it is being made is made once, 
   })
   t.onTestFinished(() => void connection.disconnect())
   await Promise.all([connection.connect(), connection.connect()])
-  // What would have ended it is the timer of a connection that never came to be.
+  // Without the patch, the timeout of the first connection attempt closes it.
   await sleep(2 * CONNECTION_TIMEOUT_MS)
   expect([connection.isConnected(), accepted]).toEqual([true, 1])
 

@@ -6,8 +6,8 @@ import {
   checkTopicConfiguration,
   describeSource,
   fetchEnds,
-  hashOf,
   type Identity,
+  recordHash,
   type SourceAdmin,
 } from '../../../projector/kafka/source.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
@@ -31,7 +31,7 @@ type Cluster = {
   error?: Error
 }
 
-/** A Kafka with one topic; what is not asked for here is not there. */
+/** A Kafka with one topic. It has only the calls that these tests need. */
 const cluster = ({ partitions = 2, configuration = suitable, offsets = [], error }: Cluster) => {
   const answer = async <Result>(result: Result): Promise<Result> => {
     if (error) throw error
@@ -65,12 +65,12 @@ describe('a source', () => {
     await expect(describing).rejects.toThrow('npm run topics')
   })
 
-  test('that does not answer is no missing topic', async () => {
+  test('that does not answer is not a missing topic', async () => {
     const error = new kafkajs.KafkaJSConnectionError('x')
     await expect(describeSource(cluster({ error }), topic)).rejects.toBe(error)
   })
 
-  test('is the same when nothing differs', () => {
+  test('without a difference is accepted', () => {
     expect(() => assertSameSource(identity, { topic, cluster_id: 'cluster-1', partitions: 2 })).not.toThrow()
   })
 
@@ -78,7 +78,7 @@ describe('a source', () => {
     ['topic', { topic: 'other' }, 'expected commission.events, got other'],
     ['cluster_id', { cluster_id: 'cluster-2' }, 'expected cluster-1, got cluster-2'],
     ['partitions', { partitions: 3 }, 'expected 2, got 3'],
-  ])('with another %s is source_changed, and says what differs', (field, change, words) => {
+  ])('with another %s is source_changed, and the message names the difference', (field, change, words) => {
     const differing = () => assertSameSource(identity, { ...identity, ...change })
     expect(differing).toThrow(stops('source_changed'))
     expect(differing).toThrow(`${field}: ${words}`)
@@ -91,20 +91,20 @@ describe('the ends of the partitions', () => {
     { partition: 0, low, high, offset: high },
   ]
 
-  test('are numbers, with the beginning', async () => {
+  test('are numbers, with the first offset', async () => {
     expect(await fetchEnds(cluster({ offsets: offsetsOf('0', '12') }), topic)).toEqual([
       { partition: 1, low: 0, end: Number.MAX_SAFE_INTEGER },
       { partition: 0, low: 0, end: 12 },
     ])
   })
 
-  test('are refused when the log begins later: records are gone', async () => {
+  test('are refused if the log does not begin at 0: records were deleted', async () => {
     const fetching = fetchEnds(cluster({ offsets: offsetsOf('1', '12') }), topic)
     await expect(fetching).rejects.toThrow(stops('records_deleted'))
     await expect(fetching).rejects.toMatchObject({ where: { topic, partition: 0, low: 1 } })
   })
 
-  test('may not lie before what was read', () => {
+  test('must not be before the position that was read', () => {
     const ends = [{ partition: 0, low: 0, end: 12 }]
     for (const position of [0, 11, 12]) expect(() => assertNotTruncated(topic, 0, position, ends)).not.toThrow()
     expect(() => assertNotTruncated(topic, 0, 13, ends)).toThrow(stops('records_deleted'))
@@ -114,7 +114,7 @@ describe('the ends of the partitions', () => {
 })
 
 describe('the configuration of a topic', () => {
-  test('as the contract has it gives no warning', async () => {
+  test('that matches the contract gives no warning', async () => {
     expect(await checkTopicConfiguration(cluster({}), topic)).toEqual([])
   })
 
@@ -129,7 +129,7 @@ describe('the configuration of a topic', () => {
     await expect(checking).rejects.toThrow(`${name}: expected ${suitable[name as keyof typeof suitable]}, got ${value}`)
   })
 
-  test('is refused with everything that is wrong in one message; a setting that is not said is not trusted', async () => {
+  test('is refused with all its problems in one message; a missing setting is a problem', async () => {
     const checking = checkTopicConfiguration(cluster({ configuration: { 'cleanup.policy': 'compact' } }), topic)
     await expect(checking).rejects.toThrow(
       'cleanup.policy: expected delete, got compact; retention.ms: expected -1, got nothing; retention.bytes: expected -1, got nothing',
@@ -148,10 +148,10 @@ describe('the configuration of a topic', () => {
 
 describe('the hash of a record', () => {
   const parts = { timestamp: 5, key: 'org_1', value: 'data', headers: [['a', 'b']] } as const
-  const original = hashOf(record(parts))
+  const original = recordHash(record(parts))
 
-  test('is the same for the same record, wherever it lies', () => {
-    expect(hashOf(record({ ...parts, offset: 99 }))).toBe(original)
+  test('is the same for the same record at any offset', () => {
+    expect(recordHash(record({ ...parts, offset: 99 }))).toBe(original)
     expect(original).toMatch(/^[0-9a-f]{64}$/)
   })
 
@@ -175,11 +175,11 @@ describe('the hash of a record', () => {
     ['null for an empty key', { key: null }],
     ['empty for a null value', { value: null }],
     ['null header for an empty one', { headers: [['a', null]] }],
-  ])('is another for another %s', (_, change) => {
-    expect(hashOf(record({ ...parts, ...change }))).not.toBe(original)
+  ])('differs for another %s', (_, change) => {
+    expect(recordHash(record({ ...parts, ...change }))).not.toBe(original)
   })
 
-  test('tells nothing from empty', () => {
+  test('distinguishes null from empty', () => {
     const hashes = [
       { key: null },
       { key: '' },
@@ -189,7 +189,7 @@ describe('the hash of a record', () => {
       { headers: [['a', '']] },
     ]
     const all = hashes.map(change =>
-      hashOf(record({ ...parts, headers: [], ...change } as Parameters<typeof record>[0])),
+      recordHash(record({ ...parts, headers: [], ...change } as Parameters<typeof record>[0])),
     )
     expect(new Set(all).size).toBe(hashes.length)
   })

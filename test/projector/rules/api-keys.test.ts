@@ -9,7 +9,7 @@ const tell = (...story: [Event, string][]) =>
 const secret = (character: string) => `api-keys/${character.repeat(64)}` as const
 
 describe('an API key', () => {
-  test('is found by its hash, with its organization and permissions, and by its id', async () => {
+  test('is stored by its hash with organization and permissions, and by its id', async () => {
     const documents = await tell([keyCreated('key_1', 'a'), 'applied'])
     expect(documents.get(secret('a'))).toEqual({
       key_id: 'key_1',
@@ -29,7 +29,7 @@ describe('an API key', () => {
     expect(JSON.stringify(documents.all())).not.toMatch(/Export|wxyz/)
   })
 
-  test('created again is a duplicate, also once revoked; with other data its id is reused', async () => {
+  test('created again is a duplicate, even once revoked; with other data its id is reused', async () => {
     await tell(
       [keyCreated('key_1', 'a'), 'applied'],
       [keyCreated('key_1', 'a'), 'duplicate'],
@@ -41,7 +41,7 @@ describe('an API key', () => {
     )
   })
 
-  test('with the secret of another, of any organization, is id_reused, for ever', async () => {
+  test('with the secret of another key, of any organization, is always id_reused', async () => {
     const documents = await tell(
       [keyCreated('key_1', 'a'), 'applied'],
       [keyCreated('key_2', 'a'), 'id_reused'],
@@ -73,7 +73,7 @@ describe('an API key', () => {
 })
 
 describe('a revocation', () => {
-  test('is for ever, and says at which offset', async () => {
+  test('is permanent, and stores its offset', async () => {
     const documents = await tell(
       [keyCreated('key_1', 'a'), 'applied'],
       [keyCreated('key_2', 'b', { permissions: [] }), 'applied'],
@@ -90,7 +90,7 @@ describe('a revocation', () => {
     expect(documents.get(secret('a'))).toMatchObject({ revoked: false })
   })
 
-  test('again is a duplicate, whatever time it says', async () => {
+  test('again is a duplicate, with any time', async () => {
     await tell(
       [keyCreated('key_1', 'a'), 'applied'],
       [keyRevoked('key_1'), 'applied'],

@@ -12,7 +12,7 @@ const known: [Event, string][] = [
 ]
 
 describe('a payout', () => {
-  test('of a known rep and period is applied, and its documents say all of it', async () => {
+  test('of a known rep and period is applied, with all its fields in its documents', async () => {
     const documents = await tell(...known, [payout('payout_1'), 'applied'])
     expect(documents.get('payouts/org_1:payout_1')).toEqual({
       org_id: 'org_1',
@@ -49,7 +49,7 @@ describe('a payout', () => {
     })
   })
 
-  test('that was recorded has no trace, and says when it was recorded', async () => {
+  test('that was recorded has no trace, and has the time when it was recorded', async () => {
     const documents = await tell(...known, [recordedPayout('payout_1'), 'applied'])
     expect(documents.get('payouts/org_1:payout_1')).toMatchObject({
       body: { calculated_at: null, recorded_at: recorded.recorded_at },
@@ -69,7 +69,7 @@ describe('a payout', () => {
     )
   })
 
-  test('of another organization knows no rep and period of this one', async () => {
+  test('of another organization does not see reps and periods of this one', async () => {
     const other = { org_id: 'org_2' }
     await tell(
       ...known,
@@ -92,7 +92,7 @@ describe('a payout', () => {
     expect(documents.get('payouts/org_2:payout_1')).toMatchObject({ body: { currency: 'USD' } })
   })
 
-  test('again is a duplicate, also after it was replaced; with other data it is id_reused', async () => {
+  test('again is a duplicate, even after it was superseded; with other data it is id_reused', async () => {
     await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -109,7 +109,7 @@ describe('a payout', () => {
 })
 
 describe('a recalculation', () => {
-  test('replaces the current payout at its own offset, and both stay', async () => {
+  test('supersedes the current payout at its own offset, and both stay', async () => {
     const documents = await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -149,7 +149,7 @@ describe('a recalculation', () => {
     )
   })
 
-  test('that was parked reserves nothing: its id is free, and what it named stays current', async () => {
+  test('that was parked reserves nothing: its id is free, and the payout that it named stays current', async () => {
     const documents = await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -160,7 +160,7 @@ describe('a recalculation', () => {
     expect(documents.get('payouts/org_1:payout_1')).toMatchObject({ until_seq: 4 })
   })
 
-  test('goes on after its rep and period were recorded anew', async () => {
+  test('works after its rep and period were recorded again', async () => {
     await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -172,7 +172,7 @@ describe('a recalculation', () => {
 })
 
 describe('a chain', () => {
-  /** An earlier run left a chain of so many payouts; the current one is `payout_last`. */
+  /** A chain with this number of payouts. The current one is `payout_last`. */
   const withPayouts = async (count: number): Promise<Given> => {
     const start = { documents: new Documents(), from: 20_000 }
     const documents = await tellAfter(start, ...known, [payout('payout_last'), 'applied'])
@@ -190,7 +190,7 @@ describe('a chain', () => {
     )
   })
 
-  test('that is full still says first what else is wrong, and what it knows already', async () => {
+  test('that is full still reports other errors and duplicates first', async () => {
     await tellAfter(
       await withPayouts(CHAIN_LENGTH_MAX),
       [payout('payout_a'), 'supersedes_mismatch'],

@@ -12,7 +12,7 @@ const known: [Event, string][] = [
 ]
 
 describe('a payment', () => {
-  test('of a known rep and period is applied, and its documents say all of it', async () => {
+  test('of a known rep and period is applied, with all its fields in its documents', async () => {
     const documents = await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -37,7 +37,7 @@ describe('a payment', () => {
     })
   })
 
-  test('keeps the chain of payouts as it is, and a payout the payments', async () => {
+  test('does not change the payouts of a chain, and a payout does not change the payments', async () => {
     const documents = await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -69,7 +69,7 @@ describe('a payment', () => {
     )
   })
 
-  test('names a payout of the same rep and period, current or replaced, or none', async () => {
+  test('names a payout of the same rep and period, current or superseded, or none', async () => {
     await tell(
       ...known,
       [rep({ id: 'rep_2' }), 'applied'],
@@ -83,7 +83,7 @@ describe('a payment', () => {
     )
   })
 
-  test('is one at a time for a rep and period: a second one has to wait for a void', async () => {
+  test('is one at a time for a rep and period: a second one needs a void first', async () => {
     await tell(
       ...known,
       [rep({ id: 'rep_2' }), 'applied'],
@@ -99,7 +99,7 @@ describe('a payment', () => {
     )
   })
 
-  test('again is a duplicate, also after its void; with other data it is id_reused', async () => {
+  test('again is a duplicate, even after its void; with other data it is id_reused', async () => {
     await tell(
       ...known,
       [payment('payroll_1'), 'applied'],
@@ -114,7 +114,7 @@ describe('a payment', () => {
     )
   })
 
-  test('of another organization is its own', async () => {
+  test('of another organization does not affect this one', async () => {
     const other = { org_id: 'org_2' }
     await tell(
       ...known,
@@ -130,7 +130,7 @@ describe('a payment', () => {
 })
 
 describe('a void', () => {
-  test('is a record of its own: rep, period, payout and destination are those of what it reverses', async () => {
+  test('is a separate record with the rep, period, payout and destination of the record it reverses', async () => {
     const documents = await tell(
       ...known,
       [payout('payout_1'), 'applied'],
@@ -172,12 +172,12 @@ describe('a void', () => {
     await tell(...known, [payment('payroll_1'), 'applied'], [voided('payroll_2', 'payroll_1', change), outcome])
   })
 
-  test('of nothing is 0 too: zero needs no sign', async () => {
+  test('of a zero amount is also zero: zero has no sign', async () => {
     const zero = { amount: '0.00' }
     await tell(...known, [payment('payroll_1', zero), 'applied'], [voided('payroll_2', 'payroll_1', zero), 'applied'])
   })
 
-  test('of a payment that took money back gives it again', async () => {
+  test('of a negative payment is positive', async () => {
     await tell(
       ...known,
       [payment('payroll_1', { amount: '-5' }), 'applied'],
@@ -185,7 +185,7 @@ describe('a void', () => {
     )
   })
 
-  test('reverses a payment, once, and neither a void nor what is not there', async () => {
+  test('reverses a payment only once, and neither a void nor a missing record', async () => {
     await tell(
       ...known,
       [voided('payroll_2', 'payroll_1'), 'payroll_reversal_invalid'],
@@ -220,7 +220,7 @@ describe('a void', () => {
 })
 
 describe('a chain', () => {
-  /** An earlier run left so many payroll records: payments and their voids in turn, and a last payment. */
+  /** A chain with this number of payroll records: payments and their voids in turn, then a last payment. */
   const withPayroll = async (count: number): Promise<Given> => {
     const start = { documents: new Documents(), from: 20_000 }
     const documents = await tellAfter(start, ...known, [payment('payroll_last'), 'applied'])
@@ -234,7 +234,7 @@ describe('a chain', () => {
     return { documents, from: 30_000 }
   }
 
-  test('takes 10,000 payroll records, voids counted, and no more', async () => {
+  test('takes 10,000 payroll records, including voids, and no more', async () => {
     await tellAfter(
       await withPayroll(CHAIN_LENGTH_MAX - 1),
       [voided('payroll_a', 'payroll_last'), 'applied'],

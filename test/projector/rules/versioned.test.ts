@@ -7,7 +7,7 @@ import { tell, tellAfter } from '../given.ts'
 import { period, rep } from '../story.ts'
 
 describe('a rep', () => {
-  test('has a document for each version, and a head that names them', async () => {
+  test('has a document for each version, and a head that lists them', async () => {
     const documents = await tell([rep(), 'applied'], [rep({ name: 'Ada King', status: 'departed' }), 'applied'])
     const { org_id: _, ...body } = examples.rep
     expect(documents.get('reps/org_1:rep_1:0')).toEqual({
@@ -41,7 +41,7 @@ describe('a rep', () => {
     })
   })
 
-  test('that says what is already current is a duplicate; what it repeats of earlier replaces again', async () => {
+  test('that repeats the current version is a duplicate; one that repeats an earlier version is a new version', async () => {
     const documents = await tell(
       [rep({ name: 'A' }), 'applied'],
       [rep({ name: 'A' }), 'duplicate'],
@@ -65,7 +65,7 @@ describe('a rep', () => {
     expect(documents.get('reps/org_2:rep_1:1')).toMatchObject({ first_seq: 1, body: { name: 'B' } })
   })
 
-  test('may change in everything but its id', async () => {
+  test('may change every field except its id', async () => {
     await tell(
       [rep(), 'applied'],
       [rep({ email: null }), 'applied'],
@@ -122,7 +122,7 @@ describe.each([
   ['rep', 'reps', rep],
   ['period', 'periods', period],
 ] as const)('a %s', (name, place, recorded) => {
-  test('has 10,000 versions and no more; what is current is still a duplicate', async () => {
+  test('has 10,000 versions and no more; a repetition of the current one is still a duplicate', async () => {
     const documents = await tell([recorded({ name: 'current' }), 'applied'])
     const id = `${place}/org_1:${name}_1` as const
     const {

@@ -16,13 +16,13 @@ describe('after a new connection', () => {
   }
   const batch = repsOf(0, 4)
 
-  test('nothing is taken until the source is identified and the last record that was read is found again', async () => {
+  test('nothing is taken until the source is identified and the last record is verified again', async () => {
     const { assignment, told, flows, identifications, failures } = await reading(publishedAt(0))
     assignment.batch(0, batch)
     assignment.reconnected()
     assignment.batch(0, repsOf(4, 2))
     expect([flows[0]?.progress.readTo, assignment.isReading]).toEqual([4, false])
-    // What was taken is still written, published and drained.
+    // Batches taken before are still written, published and drained.
     expect([assignment.flows().length, assignment.isTrusted(0)]).toEqual([1, false])
 
     told.length = 0
@@ -36,7 +36,7 @@ describe('after a new connection', () => {
     expect([flows.length, flows[0]?.progress.readTo, failures]).toEqual([1, 6, []])
   })
 
-  test('another record in the place of the last one is refused, though all before were read over the old connection', async () => {
+  test('another record in place of the last one is refused, even if the old connection read everything before it', async () => {
     const { assignment, flows, identifications, failures } = await reading(publishedAt(0))
     assignment.batch(0, batch)
     assignment.reconnected()
@@ -46,7 +46,7 @@ describe('after a new connection', () => {
     expect(flows[0]?.progress.readTo).toBe(4)
   })
 
-  test('a partition of which nothing was read goes on once the source is identified', async () => {
+  test('a partition without a record continues once the source is identified', async () => {
     const { assignment, told, flows, identifications } = await reading(publishedAt(0))
     assignment.reconnected()
     assignment.batch(0, batch)
@@ -57,7 +57,7 @@ describe('after a new connection', () => {
     expect(flows[0]?.progress.readTo).toBe(4)
   })
 
-  test('the last record of an earlier process counts where this one has read none', async () => {
+  test('the last record of an earlier process is verified if this process has read none', async () => {
     const { assignment, told, identifications } = await reading(publishedAt(9, last))
     assignment.batch(0, lastBatch)
     assignment.reconnected()
@@ -66,7 +66,7 @@ describe('after a new connection', () => {
     expect(told).toEqual(['seek 0 to 6'])
   })
 
-  test('it is verified in the same way now and then, but trusted meanwhile: nothing speaks against it', async () => {
+  test('a regular verification works the same way, but the partition stays trusted meanwhile', async () => {
     const { assignment, told, identifications } = await reading(publishedAt(9, last))
     expect(assignment.isTrusted(0)).toBe(false)
     assignment.batch(0, lastBatch)
@@ -81,7 +81,7 @@ describe('after a new connection', () => {
     expect([assignment.isReading, assignment.isTrusted(0)]).toEqual([true, true])
   })
 
-  test('it is not trusted any more when that takes long: the last record may be gone', async () => {
+  test('a partition loses its trust if the verification takes too long: the last record may be gone', async () => {
     const { assignment, identifications, clock } = await reading(publishedAt(9, last))
     assignment.batch(0, lastBatch)
     clock.time += 60_000
@@ -107,7 +107,7 @@ describe('after a new connection', () => {
     expect(failures).toEqual([error])
   })
 
-  test('what was being verified is verified over the new one', async () => {
+  test('a verification that had begun is repeated over the new connection', async () => {
     const { assignment, told, identifications } = await reading(publishedAt(9, last))
     assignment.reconnected()
     assignment.batch(0, lastBatch)
@@ -118,7 +118,7 @@ describe('after a new connection', () => {
     expect(assignment.isReading).toBe(true)
   })
 
-  test('the source is identified again where it was before the position was known, or while it was being identified', async () => {
+  test('the source is identified again if the connection changed before the position was known or during identification', async () => {
     const { assignment, told, positions, identifications } = setUp()
     assignment.assigned([0])
     assignment.reconnected()
@@ -132,7 +132,7 @@ describe('after a new connection', () => {
     expect(assignment.isReading).toBe(true)
   })
 
-  test('a partition whose position is not known yet is left to that, and none is identified twice at once', async () => {
+  test('a partition without a known position waits for it, and no partition is identified twice at once', async () => {
     const { assignment, positions, identifications } = setUp()
     assignment.assigned([0, 1])
     assignment.reconnected()

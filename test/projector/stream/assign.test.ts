@@ -5,8 +5,8 @@ import { eventRecord } from '../records.ts'
 import { batchOf, repsOf } from '../running-flow.ts'
 import { rep } from '../story.ts'
 
-describe('a partition from which nothing was read', () => {
-  test('is sought at its position and flows from there', async () => {
+describe('a partition without any record', () => {
+  test('starts at its position and flows from there', async () => {
     const { assignment, told, positions, flows } = setUp()
     assignment.assigned([3])
     expect(assignment.isReading).toBe(false)
@@ -18,7 +18,7 @@ describe('a partition from which nothing was read', () => {
     expect(assignment.flows()).toEqual([[3, flows[0]]])
   })
 
-  test('is sought at its position, not at 0, when it held only control records so far', async () => {
+  test('starts at its position, not at 0, if it had only control records so far', async () => {
     const { assignment, told, positions } = setUp()
     assignment.assigned([0])
     await positions.at(0).letGo(publishedAt(4))
@@ -27,7 +27,7 @@ describe('a partition from which nothing was read', () => {
 })
 
 describe('before its position is known', () => {
-  test('what a partition brings is thrown away, and it does not flow', async () => {
+  test('a batch of the partition is dropped, and the partition does not flow', async () => {
     const { assignment, told, positions, flows } = setUp()
     assignment.assigned([0])
     assignment.batch(0, repsOf(0, 5))
@@ -36,14 +36,14 @@ describe('before its position is known', () => {
     expect(flows[0]?.progress.readTo).toBe(0)
   })
 
-  test('what comes of a partition that is not ours is thrown away', () => {
+  test('a batch of a partition that is not assigned is dropped', () => {
     const { assignment, told, failures } = setUp()
     assignment.batch(0, repsOf(0, 5))
     expect([told, failures]).toEqual([[], []])
   })
 })
 
-describe('a partition that was read before', () => {
+describe('a partition with a last record', () => {
   const assigned = async () => {
     const running = setUp()
     running.assignment.assigned([0])
@@ -51,7 +51,7 @@ describe('a partition that was read before', () => {
     return running
   }
 
-  test('is read again at its last record; once that is the same, it goes on at its position', async () => {
+  test('is read again at its last record; if that is the same, it continues at its position', async () => {
     const { assignment, told, flows, failures } = await assigned()
     expect(told).toEqual(['seek 0 to 6', 'resume 0'])
     expect([assignment.isReading, assignment.flows()]).toEqual([false, []])
@@ -63,7 +63,7 @@ describe('a partition that was read before', () => {
     expect(flows[0]?.progress.readTo).toBe(10)
   })
 
-  test('is sought again when a batch comes that was fetched before the seek', async () => {
+  test('seeks again if a batch arrives that was fetched before the seek', async () => {
     const { assignment, told, failures } = await assigned()
     for (const from of [0, 9, 12]) assignment.batch(0, repsOf(from, 3))
     expect(told.slice(2)).toEqual(['seek 0 to 6', 'seek 0 to 6', 'seek 0 to 6'])
@@ -76,7 +76,7 @@ describe('a partition that was read before', () => {
     ['another time', { ...lastBatch, records: [eventRecord(rep(), 6, 1_001)] }],
     ['the same record at another offset', { ...lastBatch, records: [eventRecord(rep(), 7, 1_000)] }],
     ['no record', { ...lastBatch, records: [] }],
-  ])('is refused when %s lies where the last record was, before anything flows', async (_, batch) => {
+  ])('is refused if %s is in place of the last record, before anything flows', async (_, batch) => {
     const { assignment, told, flows, failures } = await assigned()
     assignment.batch(0, batch)
     expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 6 } }])
@@ -85,7 +85,7 @@ describe('a partition that was read before', () => {
   })
 })
 
-test('a batch that leaves a gap or repeats is not taken: the partition is sought where it was read to', async () => {
+test('a batch after a gap or a repeated batch is not taken: the consumer seeks to the end of the last batch', async () => {
   const { assignment, told, positions, flows } = setUp()
   assignment.assigned([0])
   await positions.at(0).letGo(publishedAt(0))
@@ -104,20 +104,20 @@ describe('a hole in the log', () => {
     return running
   }
 
-  test('stops: nothing of the batch is taken', async () => {
+  test('stops the projector: nothing of the batch is taken', async () => {
     const { assignment, failures, flows } = await reading()
     assignment.batch(0, { ...repsOf(4, 3), missing: 5 })
     expect(failures).toMatchObject([{ code: 'records_deleted', where: { partition: 0, offset: 5 } }])
     expect(flows[0]?.progress.readTo).toBe(4)
   })
 
-  test('in a batch from elsewhere than was sought says nothing', async () => {
+  test('does not matter in a batch from another offset than requested', async () => {
     const { assignment, failures, told } = await reading()
     assignment.batch(0, { ...repsOf(9, 3), missing: 9 })
     expect([failures, told.at(-1)]).toEqual([[], 'seek 0 to 4'])
   })
 
-  test('where the last record was stops too', async () => {
+  test('in place of the last record also stops the projector', async () => {
     const { assignment, positions, failures } = setUp()
     assignment.assigned([0])
     await positions.at(0).letGo(publishedAt(9, last))
@@ -127,7 +127,7 @@ describe('a hole in the log', () => {
 })
 
 describe('a new assignment', () => {
-  test('ends everything that was ours before, and begins anew, the same partitions too', async () => {
+  test('ends the previous one and starts again, even for the same partitions', async () => {
     const { assignment, positions, flows, told } = setUp()
     assignment.assigned([0, 1])
     const [before, unpositioned] = [positions.at(0), positions.at(1)]
@@ -143,7 +143,7 @@ describe('a new assignment', () => {
     expect(assignment.flows()).toEqual([[0, flows[1]]])
   })
 
-  test('is not disturbed by a position of the old one that comes late, or fails late', async () => {
+  test('is not disturbed by a late position of the previous one, or by its late failure', async () => {
     const { assignment, positions, flows, told, failures } = setUp()
     assignment.assigned([0, 1])
     const [late, failing] = [positions.at(0), positions.at(1)]
@@ -153,7 +153,7 @@ describe('a new assignment', () => {
     expect([told, flows, failures]).toEqual([[], [], []])
   })
 
-  test('that is empty is read completely: nothing is ours', () => {
+  test('without partitions counts as read completely', () => {
     const { assignment } = setUp()
     expect(assignment.isReading).toBe(false)
     assignment.assigned([])
@@ -161,7 +161,7 @@ describe('a new assignment', () => {
   })
 })
 
-test('out of the group nothing flows and nothing is read', async () => {
+test('outside the group nothing flows and nothing is read', async () => {
   const { assignment, positions, flows } = setUp()
   assignment.assigned([0])
   const { signal } = positions.at(0).argument
@@ -176,7 +176,7 @@ test('out of the group nothing flows and nothing is read', async () => {
   ])
 })
 
-test('a position that cannot be had is reported', async () => {
+test('a position that cannot be read is reported', async () => {
   const { assignment, positions, failures } = setUp()
   assignment.assigned([0])
   const error = new StopError('source_changed', 'another cluster')
@@ -184,7 +184,7 @@ test('a position that cannot be had is reported', async () => {
   expect(failures).toEqual([error])
 })
 
-test('how things stand is known before a partition is read, while the group rebalances, and out of it', async () => {
+test('the standing is known before a partition is read, during a rebalance, and outside the group', async () => {
   const { assignment, positions } = setUp()
   expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
   assignment.assigned([3])

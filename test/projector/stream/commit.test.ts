@@ -27,7 +27,7 @@ const setUp = () => {
   }
 }
 
-test('Kafka is told at once, then at most once a second and partition, and nothing twice', async () => {
+test('commits at once, then at most once per second and partition, and no position twice', async () => {
   const { offer, clock, told, committer } = setUp()
   await offer(0, 5)
   await offer(1, 7)
@@ -42,7 +42,7 @@ test('Kafka is told at once, then at most once a second and partition, and nothi
   expect([committer.committedTo(0), committer.committedTo(1), committer.committedTo(2)]).toEqual([8, 7, 0])
 })
 
-test('what Kafka did not take is offered again, though the position stands still', async () => {
+test('offers a failed commit again, even if the position has not moved', async () => {
   const { offer, clock, told, committer, works } = setUp()
   works(false)
   await offer(0, 5)
@@ -56,7 +56,7 @@ test('what Kafka did not take is offered again, though the position stands still
   expect(committer.committedTo(0)).toBe(5)
 })
 
-test('at a stop everything is told once more, and what fails then keeps nothing from ending', async () => {
+test('a stop commits everything once more, and a failure then does not delay the end', async () => {
   const { offer, told, committer, works } = setUp()
   await offer(0, 5)
   await committer.flush([

@@ -10,7 +10,7 @@ const topic = 'commission.events'
 type Listener = (event: { payload: unknown }) => void
 type EachBatch = (payload: unknown) => Promise<void>
 
-/** The Kafka client's consumer, as far as it is used: what it is told, and a way to say what it says. */
+/** The consumer of kafkajs: records the calls it gets, and emits the events that the test wants. */
 const setUp = async (failing?: 'connect' | 'run') => {
   const told: unknown[] = []
   const heard: unknown[] = []
@@ -77,7 +77,7 @@ const started = async () => {
 }
 
 describe('joining', () => {
-  test('says every option that could surprise: no commit, no resolving, no creating of its own, committed records only', async () => {
+  test('sets every option that matters: no automatic commit, resolve or topic creation, and only committed records', async () => {
     const { told, consuming } = await setUp()
     await consuming
     expect(told).toEqual([
@@ -109,20 +109,20 @@ describe('joining', () => {
     ])
   })
 
-  test.each(['connect', 'run'] as const)('that fails at %s leaves nothing behind', async step => {
+  test.each(['connect', 'run'] as const)('that fails at %s disconnects', async step => {
     const { told, consuming } = await setUp(step)
     await expect(consuming).rejects.toThrow(`${step} failed`)
     expect(told.at(-1)).toEqual(['disconnect'])
   })
 
-  test('pauses every partition in the event itself, before it is announced', async () => {
+  test('pauses every partition within the event itself, before it announces the assignment', async () => {
     const { say, told, heard } = await started()
     say('join', { memberAssignment: { [topic]: [1, 4] } })
     expect(told).toEqual([['pause', [{ topic, partitions: [1, 4] }]]])
     expect(heard).toEqual([['assigned', [1, 4]]])
   })
 
-  test('without a partition for us is an assignment of none', async () => {
+  test('without a partition announces an empty assignment', async () => {
     const { say, heard } = await started()
     say('join', { memberAssignment: {} })
     expect(heard).toEqual([['assigned', []]])
@@ -138,7 +138,7 @@ describe('a batch', () => {
     headers,
   })
   const offsets = (...all: number[]) => all.map(offset => ({ offset: String(offset) }))
-  /** With the offsets of all its records, those included that are not for us. */
+  /** `all` are the offsets of all records, including those that are not delivered. */
   const deliverTo = async ({ deliver }: Awaited<ReturnType<typeof started>>, messages: unknown[], all: unknown[]) => {
     const resolved: string[] = []
     const batch = { fetchedOffset: '5', partition: 2, messages, messagesWithinOffset: all }
@@ -146,7 +146,7 @@ describe('a batch', () => {
     return resolved
   }
 
-  test('is given on with where it was fetched and the end after its last raw record', async () => {
+  test('is passed on with its fetch offset and the end after its last raw record', async () => {
     const running = await started()
     const headers = encodeHeaders([
       ['ce_id', Buffer.from('1')],
@@ -178,7 +178,7 @@ describe('a batch', () => {
     expect(running.heard).toEqual([['batch', 2, expected]])
   })
 
-  test('of few bytes is followed by a rest, so that what comes one by one is taken in groups; a large one is not', async () => {
+  test('with few bytes is followed by a pause, so that single records arrive in groups; a large one is not', async () => {
     const running = await started()
     await deliverTo(running, [message(5)], offsets(5))
     expect(running.rests).toEqual([FETCH_REST_MS])
@@ -186,18 +186,18 @@ describe('a batch', () => {
     expect(running.rests).toEqual([FETCH_REST_MS])
   })
 
-  test('of control or aborted records only is given on without records', async () => {
+  test('with only control or aborted records is passed on without records', async () => {
     const running = await started()
     expect(await deliverTo(running, [], offsets(5, 6, 7, 8))).toEqual(['8'])
     expect(running.heard).toEqual([['batch', 2, { from: 5, end: 9, records: [] }]])
   })
 
   test.each([
-    ['begins after the offset it was fetched at', offsets(7, 8), { end: 9, missing: 5 }],
+    ['starts after its fetch offset', offsets(7, 8), { end: 9, missing: 5 }],
     ['lacks an offset among its records', offsets(5, 6, 8), { end: 9, missing: 7 }],
-    ['has nothing left at or after the offset it was fetched at', [], { end: 5, missing: 5 }],
+    ['has no offset from its fetch offset on', [], { end: 5, missing: 5 }],
     ['has an offset twice', offsets(5, 6, 6), { end: 7, missing: 7 }],
-  ])('that %s tells of the first offset that is missing', async (_, all, expected) => {
+  ])('that %s reports the first missing offset', async (_, all, expected) => {
     const running = await started()
     await deliverTo(running, [], all)
     expect(running.heard).toEqual([['batch', 2, { from: 5, records: [], ...expected }]])
@@ -205,7 +205,7 @@ describe('a batch', () => {
 })
 
 describe('the client', () => {
-  test('is told by partition and offset', async () => {
+  test('is called with partitions and offsets', async () => {
     const { consumption, told } = await started()
     consumption.seek(3, 42)
     consumption.pause(3)
@@ -221,7 +221,7 @@ describe('the client', () => {
     ])
   })
 
-  test('may refuse while it is out of the group: the next assignment positions every partition anew', async () => {
+  test('may refuse outside the group: the next assignment positions every partition again', async () => {
     const { consumption, refuse } = await started()
     refuse(new kafkajs.KafkaJSNonRetriableError('Consumer group was not initialized'))
     consumption.seek(0, 1)
@@ -231,13 +231,13 @@ describe('the client', () => {
     expect(() => consumption.seek(0, 1)).toThrow('a defect')
   })
 
-  test('tells when the group shares its partitions out again', async () => {
+  test('reports a rebalance', async () => {
     const { say, heard } = await started()
     say('rebalancing', {})
     expect(heard).toEqual([['rebalancing']])
   })
 
-  test('that lost its way and starts again is trouble; one that gave up has stopped', async () => {
+  test('that crashes and restarts is in trouble; one that does not restart has stopped', async () => {
     const { say, heard } = await started()
     say('crash', { error: new kafkajs.KafkaJSConnectionError('connect 10.0.0.1'), restart: true })
     say('crash', { error: new TypeError('quotes'), restart: true })

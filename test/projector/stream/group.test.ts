@@ -6,24 +6,24 @@ import {
   assignerOf,
   enterGroup,
   type GroupAdmin,
-  type Installation,
+  type InstallationIdentity,
   lookAtGroup,
 } from '../../../projector/stream/group.ts'
 import { watchOwners } from '../../../projector/stream/watch-owners.ts'
 
 const topic = 'commission.events'
-const ours: Installation = { prefix: 'commission', elasticsearch: 'cluster-1' }
+const ours: InstallationIdentity = { prefix: 'commission', elasticsearch: 'cluster-1' }
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
-/** What a member of an installation joins the group with; of an older version without one. */
-const metadataOf = (installation: Installation | undefined): Buffer => {
+/** The metadata of a member when it joins. A member of an older version names no installation. */
+const metadataOf = (installation: InstallationIdentity | undefined): Buffer => {
   if (installation === undefined)
     return MemberMetadata.encode({ version: 0, topics: [topic], userData: Buffer.alloc(0) })
   const steps = { cluster: {} } as unknown as Parameters<ReturnType<typeof assignerOf>>[0]
   return assignerOf(installation)(steps).protocol({ topics: [topic] }).metadata
 }
 
-type Given = readonly (readonly [installation: Installation | undefined, partitions: readonly number[]])[]
+type Given = readonly (readonly [installation: InstallationIdentity | undefined, partitions: readonly number[]])[]
 
 const groupOf = (members: Given, state = 'Stable'): GroupAdmin => ({
   describeGroups: async ([groupId = '']) => ({
@@ -53,7 +53,7 @@ const groupOf = (members: Given, state = 'Stable'): GroupAdmin => ({
 describe('a group', () => {
   const look = (members: Given) => lookAtGroup(groupOf(members), 'g', topic, ours)
 
-  test('of ours alone has owners of ours, those of older versions included', async () => {
+  test('with only our members has our owners, including members of older versions', async () => {
     expect(
       await look([
         [ours, [0, 2]],
@@ -70,7 +70,7 @@ describe('a group', () => {
   test.each([
     ['prefix', { prefix: 'staging', elasticsearch: 'cluster-1' }],
     ['Elasticsearch', { prefix: 'commission', elasticsearch: 'cluster-2' }],
-  ])('with a member of another %s has owners that are not ours', async (_, other) => {
+  ])('with a member of another %s has a foreign owner', async (_, other) => {
     const { foreign, owned } = await look([
       [ours, [0]],
       [other, [1]],
@@ -78,12 +78,12 @@ describe('a group', () => {
     expect([foreign, [...owned]]).toEqual([[other.prefix], [0]])
   })
 
-  test('of one prefix is ours where a cluster is not known', async () => {
+  test('with our prefix is ours if the cluster is unknown', async () => {
     expect((await look([[{ prefix: 'commission', elasticsearch: null }, [1]]])).foreign).toEqual([])
   })
 })
 
-describe('entering a group', () => {
+describe('joining a group', () => {
   const enter = (members: Given, warned: unknown[] = []) =>
     enterGroup(
       { prefix: 'commission', groupId: 'g', identity: { topic } },
@@ -97,7 +97,7 @@ describe('entering a group', () => {
       new AbortController().signal,
     )
 
-  test('of ours says which installation we are of', async () => {
+  test('with our members returns our installation', async () => {
     expect(await enter([[ours, [0]]])).toEqual(ours)
   })
 
@@ -108,7 +108,7 @@ describe('entering a group', () => {
     })
   })
 
-  test('with members that do not say whose they are is told of', async () => {
+  test('with members that name no installation logs a warning', async () => {
     const warned: unknown[] = []
     await enter([[undefined, [0]]], warned)
     expect(warned).toEqual([{ group: 'g', members: 1 }])
@@ -116,7 +116,7 @@ describe('entering a group', () => {
 })
 
 describe('partitions without an owner', () => {
-  /** What is said after each look. */
+  /** The reason after each look at the group. */
   const watch = async (looks: readonly GroupAdmin[]): Promise<(string | undefined)[]> => {
     const stopping = new AbortController()
     const said: (string | undefined)[] = []
@@ -142,13 +142,13 @@ describe('partitions without an owner', () => {
   const half = groupOf([[ours, [0]]])
   const whole = groupOf([[ours, [0, 1]]])
 
-  test('are told of once that has lasted, and no longer once they have one', async () => {
+  test('are reported once that has lasted, until they have one', async () => {
     const said = await watch([...Array(grace + 1).fill(half), whole])
     const reason = 'no projector of commission owns partitions 1'
     expect(said).toEqual([...Array(grace).fill(undefined), reason, undefined])
   })
 
-  test('are none while the group shares them out, unless it never ends', async () => {
+  test('are not reported during a rebalance, unless it never ends', async () => {
     const sharing = groupOf([[ours, []]], 'PreparingRebalance')
     expect(await watch([sharing, half, whole, ...Array(grace).fill(half)])).toEqual(Array(grace + 3).fill(undefined))
     expect((await watch(Array(grace + 1).fill(sharing))).at(-1)).toContain('partitions 0, 1')

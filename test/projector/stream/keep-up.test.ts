@@ -1,4 +1,4 @@
-/** Which failures end the process and which end one stream, on streams that a test makes fail. */
+/** Which failures end the process, and which end only one stream. The test makes streams fail. */
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../projector/failures.ts'
 import { SPARE_RETRY_MS } from '../../../projector/limits.ts'
@@ -11,10 +11,10 @@ const setUp = () => {
   const failures: unknown[] = []
   const logged: Record<string, unknown>[] = []
   const fails = new Map<string, (error: unknown) => void>()
-  /** Thrown by the next start of a generation. */
+  /** The errors that the next start of a generation throws. */
   const refuses = new Map<string, Error>()
   let time = 0
-  /** What the control index says now, between two looks. */
+  /** The live generation in the control index now, between two reads of it. */
   const control = { live: (): string | undefined => undefined }
   const log = (details: object) => void logged.push({ ...details })
   const keepUp = createKeepUp({
@@ -55,14 +55,14 @@ const setUp = () => {
 }
 const missing = new StopError('index_missing', 'commission-g2-reps', { status: 404 })
 
-test('the live generation and API keys are started before the spare ones, whatever their order', async () => {
+test('the live generation and the API keys start before the spare generations, in any order', async () => {
   const { follow } = setUp()
   expect(await follow('g3', ['g1', 'g2', 'g3'])).toEqual(['start api-keys', 'start g3', 'start g1', 'start g2'])
   expect(await follow('g3', ['g1', 'g2', 'g3'])).toEqual([])
   expect(await follow('g3', ['g2', 'g3'])).toEqual(['stop g1', 'forget g1'])
 })
 
-test.each(['g1', 'api-keys'])('a failure of %s ends the process, and nothing is made of it here', async name => {
+test.each(['g1', 'api-keys'])('a failure of %s ends the process and is not handled here', async name => {
   const { keepUp, failures, follow, fail } = setUp()
   await follow('g1', ['g1', 'g2'])
   expect(await fail(name, missing)).toEqual([])
@@ -70,7 +70,7 @@ test.each(['g1', 'api-keys'])('a failure of %s ends the process, and nothing is 
   expect(keepUp.failed()).toEqual([])
 })
 
-test('one that was replaced since the last look fails as a spare one; where nobody can say so, it is live', async () => {
+test('a generation replaced since the last look fails as a spare one; if nobody can tell, it counts as live', async () => {
   const { failures, follow, fail, control } = setUp()
   await follow('g1', ['g1', 'g2'])
   control.live = () => {
@@ -88,7 +88,7 @@ test('one that was replaced since the last look fails as a spare one; where nobo
 })
 
 describe('a failure of a spare generation', () => {
-  test('ends its stream alone, and is said by its code', async () => {
+  test('ends only its own stream, and is reported by its code', async () => {
     const { keepUp, failures, logged, follow, fail } = setUp()
     await follow('g1', ['g1', 'g2'])
     expect(await fail('g2', missing)).toEqual(['abandon g2', 'forget g2'])
@@ -100,7 +100,7 @@ describe('a failure of a spare generation', () => {
     expect(logged).toEqual([{ generation: 'g2', code: 'index_missing', status: 404 }])
   })
 
-  test('is not tried again at every look, but after a while', async () => {
+  test('is not retried at every look, but after SPARE_RETRY_MS', async () => {
     const { keepUp, follow, fail, wait } = setUp()
     await follow('g1', ['g1', 'g2'])
     await fail('g2', new TypeError('quotes a document'))
@@ -112,7 +112,7 @@ describe('a failure of a spare generation', () => {
     expect(keepUp.failed()).toEqual([])
   })
 
-  test('where it cannot be opened, is said once, and it is started as soon as it can be', async () => {
+  test('that cannot be opened is logged once, and the generation starts as soon as it can be opened', async () => {
     const { keepUp, logged, follow, fail } = setUp()
     await follow('g1', ['g1', 'g2'])
     await fail('g2', new StopError('write_refused', 'commission-g2-reps'))
@@ -122,13 +122,13 @@ describe('a failure of a spare generation', () => {
     expect(await follow('g1', ['g1', 'g2'])).toEqual(['start g2'])
   })
 
-  test('that runs and cannot be opened any more is stopped', async () => {
+  test('whose running stream cannot be opened any more stops that stream', async () => {
     const { follow } = setUp()
     await follow('g1', ['g1', 'g2'])
     expect(await follow('g1', ['g1'], { g2: missing })).toEqual(['stop g2', 'forget g2'])
   })
 
-  test('while it starts ends it as well, whether it throws or is told', async () => {
+  test('during its start also ends it, whether the start throws or reports the failure', async () => {
     const { keepUp, failures, refuses, fails, story, follow } = setUp()
     refuses.set('g2', missing)
     expect(await follow('g1', ['g1', 'g2'])).toEqual(['start api-keys', 'start g1', 'start g2', 'forget g2'])
@@ -144,7 +144,7 @@ describe('a failure of a spare generation', () => {
     expect(keepUp.failed().map(({ generation }) => generation)).toEqual(['g4'])
   })
 
-  test('is that of the live one once it is made live: it is started at once, and fails with the process', async () => {
+  test('is retried at once when the generation is made live, and then ends the process', async () => {
     const { keepUp, failures, follow, fail } = setUp()
     await follow('g1', ['g1', 'g2'])
     await fail('g2', missing)
@@ -165,7 +165,7 @@ describe('a failure of a spare generation', () => {
   })
 })
 
-test('what an abandoned stream of a spare one still tells is not told of the live one that it has become', async () => {
+test('a late report of an abandoned stream does not count against its generation, which is now live', async () => {
   const { keepUp, failures, fails, follow, fail } = setUp()
   await follow('g1', ['g1', 'g2'])
   const late = fails.get('g2')
@@ -177,7 +177,7 @@ test('what an abandoned stream of a spare one still tells is not told of the liv
   expect(keepUp.failed()).toEqual([])
 })
 
-test('a start of the live one that fails ends the process', async () => {
+test('a failed start of the live generation ends the process', async () => {
   const { refuses, follow } = setUp()
   refuses.set('g1', missing)
   await expect(follow('g1', ['g1', 'g2'])).rejects.toBe(missing)

@@ -3,7 +3,7 @@ import type { Consumption } from '../../../projector/stream/consume.ts'
 import { endWithin, restingAt, upToBound } from '../../../projector/stream/stop-at.ts'
 import { repsOf } from '../running-flow.ts'
 
-test('of a batch only what lies before the bound is taken, and it ends exactly there', () => {
+test('only the records of a batch before the bound are taken, and the batch ends at the bound', () => {
   const batch = repsOf(10, 5)
   const offsets = (bound: number) => {
     const { from, end, records } = upToBound(1, batch, [0, bound])
@@ -15,24 +15,24 @@ test('of a batch only what lies before the bound is taken, and it ends exactly t
   expect(upToBound(1, batch, undefined)).toBe(batch)
 })
 
-test('a batch of control records alone ends at a bound that lies among them', () => {
+test('a batch with only control records ends at a bound between them', () => {
   expect(upToBound(0, { from: 10, end: 14, records: [] }, [12])).toEqual({ from: 10, end: 12, records: [] })
 })
 
-test('a batch from behind the bound is a gap for whoever is at the bound, not one that fits', () => {
+test('a batch from behind the bound is a gap for a reader at the bound', () => {
   expect(upToBound(0, repsOf(14, 3), [12])).toEqual({ from: 14, end: 14, records: [] })
 })
 
-test('a hole counts before the bound only', () => {
+test('a missing offset counts only before the bound', () => {
   const missingIn = (bound: number) => upToBound(0, { ...repsOf(10, 5), missing: 12 }, [bound]).missing
   expect([11, 12, 13, 15].map(missingIn)).toEqual([undefined, undefined, 12, 12])
 })
 
-test('a partition ends at its bound, where that comes first', () => {
+test('a partition ends at its bound, if that comes first', () => {
   expect([endWithin(1, 20, [0, 12]), endWithin(1, 8, [0, 12]), endWithin(1, 20, undefined)]).toEqual([12, 8, 20])
 })
 
-test('a partition rests at its bound, is read again from before it, and is left alone otherwise', () => {
+test('a partition pauses at its bound, resumes before it, and is not touched otherwise', () => {
   const told: unknown[] = []
   const tell =
     (name: string) =>

@@ -5,7 +5,7 @@ import { type StandingPartition, Watchdog } from '../../../projector/stream/watc
 const STUCK = 60_000
 const SECOND = 1_000
 
-/** One that is looked after every second, from an instant that is not 0. */
+/** A watchdog that looks every second. The clock does not start at 0. */
 const setUp = () => {
   const watchdog = new Watchdog(STUCK)
   let time = 1_700_000_000_000
@@ -42,14 +42,14 @@ const at = (searchableTo: number, others: Partial<StandingPartition> = {}): Stan
 const still = () => [at(10)]
 
 describe('a partition', () => {
-  test('in which nothing moves for a minute, with records beyond its position, is stuck', () => {
+  test('that makes no progress for a minute, with records beyond its position, is stuck', () => {
     const { look, pass } = setUp()
     expect(look(still())).toBeUndefined()
     expect(pass(STUCK - SECOND, still)).toBeUndefined()
     expect(pass(SECOND, still)).toEqual(at(10))
   })
 
-  test('is named among others that move', () => {
+  test('is named among others that make progress', () => {
     const { pass } = setUp()
     const partitions = (elapsed: number) => [
       at(elapsed, { partition: 0, end: 1_000_000 }),
@@ -59,11 +59,11 @@ describe('a partition', () => {
     expect(pass(2 * STUCK, partitions)).toMatchObject({ partition: 3 })
   })
 
-  test('is stuck with what it has read, too, wherever the partition ended when that was last seen', () => {
+  test('is also stuck with records that it has read, whatever its last known end', () => {
     expect(setUp().pass(2 * STUCK, () => [at(10, { end: 10, readTo: 12 })])).toMatchObject({ partition: 3 })
   })
 
-  test('is stuck before it is read from, if it never is', () => {
+  test('is stuck if its first read never happens', () => {
     expect(setUp().pass(2 * STUCK, () => [at(10, { phase: 'verifying', end: 10 })])).toMatchObject({ partition: 3 })
     const unknown = { phase: 'positioning', readTo: -1, writtenTo: -1, searchableTo: -1, end: -1 }
     expect(setUp().pass(2 * STUCK, () => [at(10, unknown)])).toMatchObject({ partition: 3 })
@@ -72,8 +72,8 @@ describe('a partition', () => {
   test.each<[string, (elapsed: number) => StandingPartition]>([
     ['that has reached its end', () => at(100)],
     // The end is the last stable offset.
-    ['behind which only an open transaction lies', () => at(100, { readTo: 100, end: 100 })],
-    ['that publishes a little now and then', elapsed => at(10 + Math.floor(elapsed / 50_000))],
+    ['with only an open transaction beyond its position', () => at(100, { readTo: 100, end: 100 })],
+    ['that sometimes publishes a little', elapsed => at(10 + Math.floor(elapsed / 50_000))],
     ['that reads', elapsed => at(10, { readTo: 10 + Math.floor(elapsed / 50_000) })],
     ['that writes', elapsed => at(10, { readTo: 90, writtenTo: 10 + Math.floor(elapsed / 50_000) })],
   ])('%s is not stuck', (_, standing) => {
@@ -81,7 +81,7 @@ describe('a partition', () => {
     expect(pass(20 * STUCK, elapsed => [standing(elapsed)])).toBeUndefined()
   })
 
-  test('of which a large batch takes many slow requests is not stuck', () => {
+  test('with a large batch in many slow requests is not stuck', () => {
     const { watchdog, pass } = setUp()
     const meanwhile = (elapsed: number): void => {
       if (elapsed % 50_000 === 0) watchdog.moved(3, 1)
@@ -89,13 +89,13 @@ describe('a partition', () => {
     expect(pass(20 * STUCK, still, { meanwhile })).toBeUndefined()
   })
 
-  test('that waited long is not stuck at once when there is work again', () => {
+  test('that had nothing to do for long is not stuck at once when there is work again', () => {
     const { pass } = setUp()
     expect(pass(10 * STUCK, () => [at(100)])).toBeUndefined()
     expect(pass(STUCK - SECOND, () => [at(100, { end: 101 })])).toBeUndefined()
   })
 
-  test('that went to another process and comes back is counted anew', () => {
+  test('that went to another process and comes back starts a new minute', () => {
     const { pass } = setUp()
     for (let time = 0; time < 5; time++) {
       expect(pass(STUCK - SECOND, still)).toBeUndefined()
@@ -105,10 +105,10 @@ describe('a partition', () => {
 })
 
 describe('time does not count', () => {
-  test('while Kafka or Elasticsearch does not answer, and begins anew when they do', () => {
+  test('while Kafka or Elasticsearch does not answer, and starts again afterwards', () => {
     const { watchdog, pass } = setUp()
     expect(pass(STUCK - SECOND, still)).toBeUndefined()
-    // The pauses between tries grow to five seconds; a try may take thirty.
+    // The pauses between attempts grow to five seconds, and an attempt may take thirty.
     const meanwhile = (elapsed: number): void => {
       if (elapsed % 35_000 === 0) watchdog.disturbed()
     }
@@ -119,7 +119,7 @@ describe('time does not count', () => {
     expect(pass(SECOND, still)).toMatchObject({ partition: 3 })
   })
 
-  test('backwards, where the clock is set back: what is stuck is found all the same', () => {
+  test('backwards when the clock is set back: a stuck partition is still found', () => {
     const { pass, freeze } = setUp()
     expect(pass(STUCK / 2, () => [at(50)])).toBeUndefined()
     freeze(-3_600_000)
@@ -134,10 +134,10 @@ describe('time does not count', () => {
     expect(WATCHDOG_GAP_MS).toBeLessThan(10 * SECOND)
   })
 
-  test('for partitions while the group shares them out', () => {
+  test('for partitions during a rebalance', () => {
     const { pass } = setUp()
     for (let time = 0; time < 20; time++) {
-      // Others come and go all the time; in between there is a moment to get on.
+      // Members join and leave all the time. Between two rebalances there is a moment to make progress.
       expect(pass(45 * SECOND, still, { inGroup: false })).toBeUndefined()
       expect(pass(2 * SECOND, elapsed => [at(time + elapsed / SECOND)])).toBeUndefined()
     }
@@ -145,18 +145,18 @@ describe('time does not count', () => {
 })
 
 describe('a client', () => {
-  test('that does not get into its group for a minute is stuck', () => {
+  test('that cannot join its group for a minute is stuck', () => {
     const { pass } = setUp()
     expect(pass(STUCK - SECOND, still, { inGroup: false })).toBeUndefined()
     expect(pass(2 * SECOND, still, { inGroup: false })).toBe('out of the group')
   })
 
-  test('that loses its way again and again, and never gets anywhere in between, is stuck', () => {
+  test('that restarts again and again without progress is stuck', () => {
     const { watchdog, pass } = setUp()
     let stuck: unknown
     for (let time = 0; time < 20 && stuck === undefined; time++) {
       pass(2 * SECOND, () => [], { inGroup: false })
-      // It reads and writes the same each time.
+      // It reads and writes the same records each time.
       watchdog.began(3)
       stuck = pass(10 * SECOND, elapsed => [at(10, { readTo: 10 + Math.min(5, elapsed / SECOND) })], {
         meanwhile: () => watchdog.moved(3, 2),

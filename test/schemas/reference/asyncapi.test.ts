@@ -16,9 +16,9 @@ const messages = Object.values(asyncapi.components.messages) as unknown as Messa
 const types = [...Object.keys(eventSchemas.events), ...Object.keys(eventSchemas['api-keys'])]
 
 describe('the AsyncAPI document', () => {
-  test('keeps the official JSON Schema of AsyncAPI 3', () => {
+  test('matches the official JSON Schema of AsyncAPI 3', () => {
     const schema = (specs as unknown as { schemas: Record<string, object> }).schemas['3.0.0'] ?? {}
-    // The schema carries its own copy of the draft it is written in.
+    // The schema has its own copy of its draft.
     const ajv = new Ajv({ meta: false, validateSchema: false, strict: false, validateFormats: false })
     const validate = ajv.compile(schema)
     expect(validate(JSON.parse(JSON.stringify(asyncapi))), JSON.stringify(validate.errors?.slice(0, 3))).toBe(true)
@@ -31,14 +31,17 @@ describe('the AsyncAPI document', () => {
     expect([apiKeys?.address, Object.keys(apiKeys?.messages ?? {}).length]).toEqual(['commission.api-keys', 2])
   })
 
-  test.each(messages.map(message => [message.name, message] as const))('frames %s in binary mode', (name, message) => {
-    expect(message.headers.required).toEqual(['ce_specversion', 'ce_id', 'ce_type', 'ce_source'])
-    expect(message.headers.properties.ce_type?.const).toBe(name)
-    expect(message.headers.properties.ce_specversion?.const).toBe('1.0')
-  })
+  test.each(messages.map(message => [message.name, message] as const))(
+    'describes the headers of %s in binary mode',
+    (name, message) => {
+      expect(message.headers.required).toEqual(['ce_specversion', 'ce_id', 'ce_type', 'ce_source'])
+      expect(message.headers.properties.ce_type?.const).toBe(name)
+      expect(message.headers.properties.ce_specversion?.const).toBe('1.0')
+    },
+  )
 
   test.each(messages.map(message => [message.name, message] as const))(
-    'has an example of %s that keeps its schema',
+    'has an example of %s that matches its schema',
     (_, { payload, examples }) => {
       const validate = compile(payload)
       expect(examples.length).toBeGreaterThan(0)
@@ -46,7 +49,7 @@ describe('the AsyncAPI document', () => {
     },
   )
 
-  test('names every reason for which a record is parked', () => {
+  test('names every code of a parked record', () => {
     for (const code of parkCodes) expect(asyncapi.info.description).toContain(`\`${code}\``)
   })
 })

@@ -38,19 +38,19 @@ describe('the OpenAPI document', () => {
     expect(router.stack.every(({ methods }) => methods.toSorted().join() === 'GET,HEAD')).toBe(true)
   })
 
-  test('offers GET only, each under a name of its own', () => {
+  test('offers only GET, with a unique operationId per path', () => {
     expect(Object.values(openapi.paths).flatMap(path => Object.keys(path))).toEqual(operations.map(() => 'get'))
     const names = operations.map(([, { operationId }]) => operationId)
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test('asks for a key everywhere but for itself', () => {
+  test('requires a key everywhere except for itself', () => {
     for (const [path, { security }] of operations) {
       expect(security, path).toEqual(path === '/openapi.json' ? [] : [{ apiKey: [] }])
     }
   })
 
-  test('lets limit be as large as anyone likes, and no smaller than 1', () => {
+  test('sets no maximum for limit, and a minimum of 1', () => {
     expect(openapi.components.parameters.Limit.schema).toEqual({ type: 'integer', minimum: 1, default: 50 })
   })
 
@@ -77,7 +77,7 @@ describe('the OpenAPI document', () => {
     )
   })
 
-  test('has examples that keep their own schemas', () => {
+  test('has examples that match their own schemas', () => {
     for (const [path, { responses }] of operations) {
       if (path === '/openapi.json') continue
       const content = responses['200']?.content?.['application/json'] as { schema: object; example: unknown }
@@ -94,12 +94,12 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('knows no gross_amount, no organization and no offset', () => {
+  test('does not contain gross_amount, an organization or an offset', () => {
     const text = JSON.stringify(openapi)
     for (const word of ['gross_amount', 'org_id', 'until_seq', 'offset']) expect(text).not.toContain(word)
   })
 
-  test('refers to nothing that it does not hold', () => {
+  test('contains everything that it references', () => {
     const text = JSON.stringify(openapi)
     for (const [, section = '', name = ''] of text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)) {
       const components = openapi.components as unknown as Record<string, Record<string, unknown>>

@@ -13,13 +13,13 @@ import {
 import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/mappings.ts'
 
 describe('document ids', () => {
-  test('name the organization first, so that a document of another cannot be named', () => {
+  test('begin with the organization, so a request cannot name a document of another organization', () => {
     expect(recordId('org_1', 'payout_1')).toBe('org_1:payout_1')
     expect(versionId('org_1', 'rep_1', 7)).toBe('org_1:rep_1:7')
     expect(chainId('org_1', 'rep_1', 'period_1')).toBe('org_1:rep_1:period_1')
   })
 
-  test('name topic, partition and offset of what was parked, and generation and partition of a position', () => {
+  test('of parked records have topic, partition and offset; those of positions have generation and partition', () => {
     expect(parkedId('commission.events', 3, 42)).toBe('commission.events:3:42')
     expect(positionId('g1', 3)).toBe('position:g1:3')
   })
@@ -38,7 +38,7 @@ describe('document ids', () => {
 describe('the indices', () => {
   const indices = { ...generationIndices('commission', 'g1', 2), ...commonIndices('commission') }
 
-  test('are one of each kind for a generation, and three that all generations share, control first', () => {
+  test('are one of each kind per generation, and three that all generations share, control first', () => {
     expect(Object.keys(indices)).toEqual([
       ...kinds.map(kind => `commission-g1-${kind}`),
       'commission-control',
@@ -47,7 +47,7 @@ describe('the indices', () => {
     ])
   })
 
-  test('keep the body as it came: not indexed, and every other field is named', () => {
+  test('store the body without indexing it, and name every other field', () => {
     for (const [name, { mappings }] of Object.entries(indices)) {
       expect([name, mappings.dynamic, mappings.properties.body]).toEqual([
         name,
@@ -57,7 +57,7 @@ describe('the indices', () => {
     }
   })
 
-  test('that are listed are sorted in the order in which they are walked; no other is', () => {
+  test('of lists are sorted in list order; no other index is sorted', () => {
     for (const kind of kinds) {
       const { settings } = indices[indexOf('commission', 'g1', kind)] ?? {}
       const order = kind in listOrder ? listOrder[kind as keyof typeof listOrder] : undefined
@@ -69,24 +69,24 @@ describe('the indices', () => {
     expect(Object.keys(listOrder)).toEqual([...listKinds])
   })
 
-  test('never hold money or text as something to calculate or search with', () => {
+  test('never store money or text in a type for calculation or full-text search', () => {
     const types = Object.values(indices).flatMap(({ mappings }) =>
       Object.values(mappings.properties).map(property => (property as { type: string }).type),
     )
     expect(new Set(types)).toEqual(new Set(['keyword', 'long', 'object', 'boolean']))
   })
 
-  test('are refreshed by us alone', () => {
+  test('are refreshed only by our own requests', () => {
     for (const { settings } of Object.values(indices)) expect(settings.refresh_interval).toBe('-1')
   })
 
-  test('have as many shards as asked for, and of what all generations share one', () => {
+  test('of a generation have the requested number of shards; shared ones have one', () => {
     for (const [name, { settings }] of Object.entries(indices)) {
       expect([name, settings.number_of_shards]).toEqual([name, name.includes('-g1-') ? 2 : 1])
     }
   })
 
-  test('have a copy where there is a second node, or exactly as many as asked for', () => {
+  test('have a replica if there is a second node, or exactly the requested number', () => {
     const copies = (definitions: Record<string, IndexDefinition>) =>
       new Set(
         Object.values(definitions).map(({ settings }) =>

@@ -1,5 +1,5 @@
 /**
- * A whole API process but for its settings and its log: the real app behind the real HTTP server, over the simulated
+ * An API process without its settings and its log: the real app behind the real HTTP server, on the simulated
  * Elasticsearch, in virtual time. Not simulated: TLS, Redis, the admin port, totals.
  */
 import { Readable } from 'node:stream'
@@ -8,7 +8,7 @@ import type { Rate, RequestCounter } from '../../../api/access/rate-counter.ts'
 import { createApi } from '../../../api/app.ts'
 import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
 import type { Usage } from '../../../api/capacity/shares.ts'
-import { createElasticsearch, type Transport } from '../../../api/elasticsearch/client.ts'
+import { createSearchClient, type Transport } from '../../../api/elasticsearch/client.ts'
 import type { DocumentName } from '../../../api/elasticsearch/slice-documents.ts'
 import { createApiServer } from '../../../api/http/server.ts'
 import type { Clock } from '../clock.ts'
@@ -21,12 +21,11 @@ import { Wire } from './wire.ts'
 export type ApiProcess = {
   readonly connect: (options: ConstructorParameters<typeof Wire>[1]) => Wire
   readonly usage: () => Usage
-  /** Bytes of answers that are held. */
+  /** Bytes of answers that are held now. */
   readonly held: () => number
-  /** Connections that are open, and reads of Elasticsearch that are under way. */
   readonly connections: () => number
   readonly reads: () => number
-  /** How often Elasticsearch was asked. */
+  /** Number of requests to Elasticsearch so far. */
   readonly asked: () => number
 }
 
@@ -36,7 +35,7 @@ type World = {
   readonly elasticsearch: Searched
   readonly rate: Rate
   readonly fail: (reason: string) => void
-  /** Told of each answer that was not taken in time. */
+  /** Called for each answer that its client did not read in time. */
   readonly cutOff: () => void
 }
 
@@ -48,7 +47,7 @@ export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, cutO
   const newRequestId = (): string => `request-${++requests}`
   const budget = createAnswerBudget({ refused: () => undefined })
   const api = createApi({
-    elasticsearch: createElasticsearch({
+    elasticsearch: createSearchClient({
       transport: wire.transport,
       budget,
       answered: () => undefined,
@@ -94,7 +93,7 @@ export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, cutO
   }
 }
 
-/** What the client of Elasticsearch does: a read is answered, refused, broken off or never answered. */
+/** Creates the transport of the Elasticsearch client: a read is answered, refused, broken off or never answered. */
 const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) => {
   const reads = createReads(clock, elasticsearch, faults)
   const never = new AbortController().signal
@@ -156,7 +155,7 @@ const streamOf = (bytes: Buffer, breaksOff: boolean): Readable => {
   })
 }
 
-/** All that is asked of the control index and of keys is small; everything else is a record. */
+/** Documents of the control index and API keys are small; all others are records. */
 const namesOf = (body: string): DocumentName[] => {
   const { docs } = JSON.parse(body) as { docs: { _index: string; _id: string }[] }
   return docs.map(({ _index, _id }) => ({

@@ -1,4 +1,4 @@
-/** A client of a simulated API process: sends requests over one connection, and reads the answers in their order. */
+/** A client of a simulated API process: sends requests over one connection and reads the answers in order. */
 import type { ApiProcess } from './api-process.ts'
 import type { Wire } from './wire.ts'
 
@@ -20,7 +20,7 @@ export class Client {
   #bytes: Buffer = Buffer.alloc(0)
   #isClosed = false
 
-  /** @param onAnswer told of every answer, asked for or not */
+  /** @param onAnswer called for every answer, requested or not */
   constructor(api: ApiProcess, habits: Habits, onAnswer: (answer: Answer) => void) {
     this.#onAnswer = onAnswer
     this.#wire = api.connect({ ...habits, onBytes: bytes => this.#take(bytes), onClosed: () => this.#close() })
@@ -30,7 +30,6 @@ export class Client {
     return this.#isClosed
   }
 
-  /** Sends bytes as they are. */
   send(bytes: string): void {
     this.#wire.arrive(bytes)
   }
@@ -39,7 +38,7 @@ export class Client {
     this.#wire.leave(how)
   }
 
-  /** Undefined where the connection ended before the answer. */
+  /** Returns undefined if the connection ends before the answer. */
   ask(method: string, path: string, headers: readonly string[]): Promise<Answer | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined)
     this.send(requestText(method, path, headers))

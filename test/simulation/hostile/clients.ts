@@ -1,4 +1,4 @@
-/** Clients that misbehave, each in one way, for as long as they are let. What they do is drawn from the seed. */
+/** Hostile clients, each with one kind of attack. The seed decides what they do. */
 import type { Random } from '../../support/random.ts'
 import type { Clock } from '../clock.ts'
 import type { Coverage } from '../coverage.ts'
@@ -12,11 +12,10 @@ export type Attack = {
   readonly random: Random
   readonly store: Store
   readonly coverage: Coverage
-  /** Told of every answer that any of them gets. */
   readonly onAnswer: (answer: Answer) => void
 }
 
-/** Opens connections and does harm over them. They are left open unless the way of attacking is to leave. */
+/** Opens connections and attacks over them. They stay open unless leaving is the attack. */
 type Way = (attack: Attack) => Client[]
 
 const habits = (random: Random, rate: number) => ({
@@ -87,7 +86,7 @@ export const ways: Readonly<Record<string, Way>> = {
     )
     return [client]
   },
-  'clients with keys that are none': attack => {
+  'clients with unknown keys': attack => {
     const { clock, random, coverage } = attack
     return many(random, 80).map(() => {
       coverage.count('unknown keys')
@@ -98,7 +97,7 @@ export const ways: Readonly<Record<string, Way>> = {
       return client
     })
   },
-  'clients that do not keep to HTTP': attack => {
+  'clients that violate HTTP': attack => {
     const { random, store, coverage, clock } = attack
     coverage.count('bytes that are no request')
     const client = connect(attack)

@@ -1,4 +1,4 @@
-/** Whole API processes under attack: see `run.ts` for what is checked. */
+/** API processes under attack. `run.ts` has the checks. */
 import { expect, test } from 'vitest'
 import { attacks, Coverage } from '../coverage.ts'
 import { FIRST_SEED, repeatAttackWith } from '../many.ts'
@@ -6,13 +6,13 @@ import { runAttack } from './run.ts'
 
 const ATTACKS = 150
 
-test('a seed makes the same attack again, event by event', async () => {
+test('a seed repeats the same attack, event by event', async () => {
   const once = await runAttack(FIRST_SEED)
   await runAttack(FIRST_SEED + 1_000)
   expect((await runAttack(FIRST_SEED)).trace).toBe(once.trace)
 })
 
-test('whatever clients do, others are answered right, nothing fails by a defect, and all that was taken is given back', async () => {
+test('whatever hostile clients do, others get correct answers, no request fails with an internal error, and everything is released', async () => {
   console.log(`seeds ${FIRST_SEED} to ${FIRST_SEED + ATTACKS - 1}`)
   const coverage = new Coverage(attacks)
   for (let seed = FIRST_SEED; seed < FIRST_SEED + ATTACKS; seed++) {

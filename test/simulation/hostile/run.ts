@@ -1,8 +1,9 @@
 /**
- * One attack from its seed to a verdict: a whole API process, clients that misbehave, and clients of another
- * organization that do not. Checked: those get the right answer or a clear refusal, and where Elasticsearch is well the
- * right answer; no request fails by a defect; no promise is rejected without a listener; when all have left, everything
- * that was taken is given back.
+ * Runs one attack and returns a verdict: an API process, hostile clients, and victims, which are well-behaved clients
+ * of another organization. Checks:
+ * - victims get the correct answer or a clear refusal; while Elasticsearch is well, the correct answer;
+ * - no request fails with an internal error, and no promise rejection is unhandled;
+ * - when all clients have left, everything that was held is released.
  */
 import { createRandom, type Random } from '../../support/random.ts'
 import { Clock } from '../clock.ts'
@@ -15,13 +16,13 @@ import { createStore, type Store } from './store.ts'
 
 export type Verdict = { readonly failure: string | undefined; readonly coverage: Coverage; readonly trace: string }
 
-/** Virtual milliseconds: of the attack, until all that is under way has ended, and until an idle connection has. */
+/** Virtual milliseconds: of the attack, until everything under way has ended, and until idle connections are closed. */
 const ATTACK = 20_000
 const SETTLED = 40_000
 const IDLE = 120_000
-/** Tries after which a client that behaves must have its answer, where Elasticsearch is well. */
+/** A victim must have its answer after this many tries, while Elasticsearch is well. */
 const TRIES = 4
-/** Far more than clients that behave ask for here, and less than a flood does. */
+/** Far more than victims need, and less than a flood uses. */
 const RATE = { requests: 1_000, windowSeconds: 60 }
 
 let store: Store | undefined
@@ -60,7 +61,7 @@ export const runAttack = async (seed: number): Promise<Verdict> => {
 type World = Omit<Attack, 'onAnswer'> & {
   readonly faults: Faults
   readonly fail: (reason: string) => void
-  /** Elasticsearch is well all the time. */
+  /** Whether Elasticsearch is well all the time. */
   readonly isCalm: boolean
 }
 
@@ -88,15 +89,15 @@ const attack = async (world: World): Promise<void> => {
   await clock.runUntil(() => false, ATTACK)
 
   faults.end()
-  // Those that stay are for the API to end.
+  // The API must close the connections of clients that stay.
   for (const client of hostile) if (random.chance(0.7)) client.leave(random.pick(['closes', 'resets']))
   await untilSettled(clock, Promise.all(victims), SETTLED, fail)
   await clock.runUntil(() => isIdle(api), SETTLED)
-  // What is slow on its way out is ended by the silence of its client.
+  // The idle timeout ends connections of clients that read too slowly.
   await clock.runUntil(() => isIdle(api) && api.connections() === 0, IDLE)
-  if (!isIdle(api)) fail(`not given back: ${JSON.stringify(api.usage())}, ${api.held()} bytes, ${api.reads()} reads`)
+  if (!isIdle(api)) fail(`not released: ${JSON.stringify(api.usage())}, ${api.held()} bytes, ${api.reads()} reads`)
   if (api.connections() > 0) fail(`${api.connections()} connections are still open`)
-  // As if nothing had been.
+  // Afterwards victims are served as before the attack.
   await untilSettled(clock, behave({ ...world, isCalm: true }, 1_000, '10.0.0.9'), SETTLED, fail)
 }
 
@@ -108,10 +109,10 @@ const untilSettled = async (clock: Clock, work: Promise<unknown>, most: number, 
   void work.finally(() => {
     isOver = true
   })
-  if (!(await clock.runUntil(() => isOver, most))) fail('a client that behaves was never answered')
+  if (!(await clock.runUntil(() => isOver, most))) fail('a victim was never answered')
 }
 
-/** Asks one thing after the other until the time is over, tries again where it is told to, and compares. */
+/** Sends one request after the other until the time is over, retries as told, and compares the answers. */
 const behave = async (world: World, time: number, address: string): Promise<void> => {
   const { api, clock, random, store, coverage, fail, isCalm } = world
   const { answers, key } = store.victim
@@ -127,13 +128,13 @@ const behave = async (world: World, time: number, address: string): Promise<void
       const answer = await client.ask('GET', path, [bearer(key)])
       if (answer?.status === 200) {
         coverage.count('answers to clients that behave')
-        if (answer.body !== body) fail(`${path} is answered wrong`)
+        if (answer.body !== body) fail(`the answer to ${path} is wrong`)
         break
       }
       const status = answer?.status ?? 'nothing'
-      if (status !== 503) fail(`${path} of a client that behaves is answered ${status}`)
+      if (status !== 503) fail(`${path} of a victim is answered ${status}`)
       coverage.count('refusals of clients that behave')
-      if (isCalm && tries >= TRIES) fail(`${path} of a client that behaves is refused ${tries} times`)
+      if (isCalm && tries >= TRIES) fail(`${path} of a victim is refused ${tries} times`)
       if (clock.elapsed >= end) break
       await sleep(1_000 * Number(answer?.headers.get('retry-after') ?? 1))
     }
@@ -144,7 +145,7 @@ const behave = async (world: World, time: number, address: string): Promise<void
 
 const STATUSES = [200, 304, 400, 401, 403, 404, 405, 408, 413, 414, 417, 429, 431, 503]
 
-/** What is so of every answer. */
+/** Checks that hold for every answer. */
 const checkAnswer = ({ status, headers, body }: Answer, fail: World['fail']): void => {
   if (!STATUSES.includes(status)) fail(`an answer has status ${status}`)
   if (!headers.get('x-request-id')) fail(`an answer ${status} has no request id`)
@@ -155,7 +156,7 @@ const checkAnswer = ({ status, headers, body }: Answer, fail: World['fail']): vo
     fail(`a refusal ${status} has no code`)
 }
 
-/** In half of the attacks Elasticsearch is well: then nothing may be refused for long. */
+/** In half of the attacks Elasticsearch is well: then no refusal may last long. */
 const knobsOf = (random: Random): Knobs => {
   if (random.chance(0.5)) return CALM
   const sometimes = (often: number): number => (random.chance(0.5) ? random.pick([0.02, often]) : 0)

@@ -1,7 +1,4 @@
-/**
- * What the simulated Elasticsearch holds while clients attack: an organization that behaves and one that does not, both
- * at rest, so that there is exactly one right answer to each request of either.
- */
+/** Documents of two organizations, victim and attacker. They never change: each request has one correct answer. */
 
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import {
@@ -24,7 +21,7 @@ import { Index } from '../stored.ts'
 export type Organization = {
   readonly name: string
   readonly key: string
-  /** Paths, and the body that answers each. */
+  /** Body of the answer, by path. */
   readonly answers: ReadonlyMap<string, string>
 }
 export type Store = {
@@ -33,12 +30,12 @@ export type Store = {
   readonly attacker: Organization
 }
 
-/** Records of each organization, and bytes of each of their payouts. */
+/** Records per organization, and bytes per payout. */
 const RECORDS = 24
 const VICTIM_BYTES = 200
 const ATTACKER_BYTES = 3_000
 
-/** What Elasticsearch gives an index when it is created. */
+/** Returns the id that Elasticsearch gives an index at its creation. */
 export const indexIdOf = (name: string): string => `id-of-${name}`
 
 export const createStore = (): Store => {

@@ -1,27 +1,25 @@
 /**
- * One connection in virtual time, as the server of an API process has it. The client takes the bytes of an answer at
- * its own rate: what it has not taken stays with the server. Not simulated: the buffers of the kernel, and the timeouts
- * of headers that are not complete.
+ * The server side of one connection, in virtual time. The client reads an answer at its own rate; unread bytes stay
+ * with the server. Not simulated: buffers of the kernel, and timeouts of incomplete headers.
  */
 import { Duplex } from 'node:stream'
 import type { Cancel, Clock } from '../clock.ts'
 
 type Options = {
   readonly address: string
-  /** Bytes that the client takes in a millisecond; 0 for none. */
+  /** Bytes that the client reads per millisecond; 0 for none. */
   readonly rate: number
   readonly latency: number
   readonly onBytes: (bytes: Buffer) => void
   readonly onClosed: () => void
 }
 
-/** Bytes that are taken at once: a client that is slow makes progress every second. */
+/** Bytes per read: a slow client makes progress every second. */
 const pieceOf = (rate: number): number => Math.max(1, Math.min(64 * 1024, Math.ceil(rate * 1_000)))
 
 export class Wire extends Duplex {
   readonly remoteAddress: string
   readonly encrypted = false
-  /** Bytes that the client has taken. */
   bytesTaken = 0
   readonly #clock: Clock
   readonly #options: Options
@@ -39,7 +37,7 @@ export class Wire extends Duplex {
     })
   }
 
-  /** The client sends something. */
+  /** Delivers bytes of the client. */
   arrive(bytes: string): void {
     this.#clock.after(this.#options.latency, () => {
       if (this.destroyed || this.readableEnded) return
@@ -48,7 +46,7 @@ export class Wire extends Duplex {
     })
   }
 
-  /** The client goes: it closes its side, or resets the connection. */
+  /** The client closes its side, or resets the connection. */
   leave(how: 'closes' | 'resets'): void {
     this.#clock.after(this.#options.latency, () => {
       if (this.destroyed) return
@@ -58,7 +56,7 @@ export class Wire extends Duplex {
   }
 
   override _read(): void {
-    // The client sends when it wants.
+    // Data comes from `arrive`.
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
@@ -79,7 +77,7 @@ export class Wire extends Duplex {
     takeFrom(0)
   }
 
-  /** As a socket has it: `timeout` is emitted after so many milliseconds in which nothing moves. */
+  /** Like a socket: emits `timeout` after this many milliseconds without activity. */
   setTimeout(milliseconds: number, listener?: () => void): this {
     this.#silence = milliseconds
     if (listener) this.once('timeout', listener)
@@ -99,7 +97,7 @@ export class Wire extends Duplex {
     return this.destroy()
   }
 
-  /** As a socket has it: closes once all that was written has been taken. */
+  /** Like a socket: closes after all written bytes were read. */
   destroySoon(): void {
     if (!this.writableEnded) this.end()
     if (this.writableFinished) this.destroy()

@@ -1,7 +1,4 @@
-/**
- * The commands of an operator, as they are, on the simulated services: each in a process of its own, which can be
- * killed at any step.
- */
+/** The real commands of an operator, each in its own simulated process, which can be killed at any request. */
 
 import { replay } from '../../../commands/analysis/replay.ts'
 import { exportOrganization } from '../../../commands/export/export.ts'
@@ -9,7 +6,7 @@ import type { Processes } from '../../../commands/export/lock.ts'
 import { readThrough } from '../../../commands/export/readers.ts'
 import type { ExitCode } from '../../../commands/failures.ts'
 import { drop } from '../../../commands/generations/drop.ts'
-import { identityOf, list } from '../../../commands/generations/generations.ts'
+import { identityOf, listGenerations } from '../../../commands/generations/generations.ts'
 import { rebuild } from '../../../commands/generations/rebuild.ts'
 import { dropSandbox, listSandboxes } from '../../../commands/generations/sandboxes.ts'
 import { rollback, swap } from '../../../commands/generations/swap.ts'
@@ -27,7 +24,6 @@ import { createSearches } from '../searches.ts'
 export const names = ['rebuild', 'verify', 'swap', 'rollback', 'drop', 'replay', 'export', 'publish-again'] as const
 export type Name = (typeof names)[number]
 
-/** What a command is told to do. */
 export type Told =
   | { readonly name: 'rebuild' | 'rollback' | 'list' | 'list sandboxes' }
   | { readonly name: 'verify'; readonly a: string; readonly b: string }
@@ -37,14 +33,13 @@ export type Told =
   | { readonly name: 'publish-again'; readonly positions: readonly Position[] }
 type Position = { readonly topic: string; readonly partition: number; readonly offset: number }
 
-/** A command that runs, or has run. */
 export type Running = {
   readonly told: Told
   readonly host: Host
   readonly said: string[]
-  /** What it printed, as JSON where it can. */
+  /** Its output, as JSON if the command supports that. */
   readonly out: string[]
-  /** Fails the reads that nobody answers any more. */
+  /** Rejects the reads of a killed process, which nobody answers. */
   release: () => void
   steps: number
   began: number
@@ -53,7 +48,7 @@ export type Running = {
   error: unknown
 }
 
-/** @param killAt the number of the request before which it is killed */
+/** @param killAt number of the request before which the command is killed */
 export const start = (told: Told, services: Omit<Services, 'watcher'>, killAt = Number.POSITIVE_INFINITY): Running => {
   const { clock } = services
   const host = new Host(clock, told.name)
@@ -112,7 +107,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   const json = true
   switch (told.name) {
     case 'list':
-      return list({ json }, context)
+      return listGenerations({ json }, context)
     case 'list sandboxes':
       return listSandboxes({ json }, context)
     case 'rebuild':
@@ -157,7 +152,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   }
 }
 
-/** All that ever ran, by their numbers: the place in the list. */
+/** All processes ever started. The index is the pid. */
 const started: Host[] = []
 const processesOf = (host: Host): Processes => {
   const pid = started.push(host) - 1
@@ -167,7 +162,7 @@ const processesOf = (host: Host): Processes => {
   }
 }
 
-/** The reads of an API, of a process that can be killed. */
+/** Creates the API's reads for a process that can be killed. */
 const searchesOf = (running: Running, { clock, engine, faults }: Omit<Services, 'watcher'>) => {
   const { host } = running
   const { search, multiGet } = createSearches(clock, engine, faults)

@@ -1,6 +1,6 @@
 /**
- * The log of a pair of commands: two organizations in two partitions, payouts that are replaced, payments and voids,
- * and records that came before what they name, so that they are parked and would be applied if they were published
+ * The log for a pair of commands: two organizations in two partitions, replaced payouts, payments and voids. Some
+ * records come before the records that they reference: they are parked, and would be applied if they were published
  * again.
  */
 import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
@@ -24,9 +24,9 @@ export const PARTITIONS = 2
 export type PairLog = {
   readonly log: Log
   readonly organizations: readonly string[]
-  /** Where each partition of the events ends before the commands begin; the rest is published while they run. */
+  /** End of each events partition before the commands start; the rest is published while they run. */
   readonly before: readonly number[]
-  /** Records that are parked, and would be applied if they were published again at the end. */
+  /** Parked records that would be applied if they were published again at the end. */
   readonly parked: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[]
 }
 

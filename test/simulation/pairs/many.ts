@@ -1,24 +1,24 @@
-/** Every two commands, without a kill and with one at a request of each: some of them, or every one. */
+/** Runs all pairs of commands: without a kill, and with a kill at some or all requests of each command. */
 import { createRandom } from '../../support/random.ts'
 import type { Name } from './commands.ts'
 import { type Kill, pairs, runPair } from './run.ts'
 
 export type Asked = {
   readonly seed: number
-  /** How many requests of each of the two a kill is tried at; all of them by default. */
+  /** How many requests of each command a kill is tried at; all by default. */
   readonly kills?: number
-  /** Two names with a comma between; without it every two. */
+  /** Two names, separated by a comma; all pairs by default. */
   readonly only?: string | undefined
   readonly onRun?: (runs: number) => void
 }
 export type Found = {
   readonly runs: number
   readonly failure: string | undefined
-  /** How the commands ended, by name, and how often. */
+  /** How often each command ended in which way. */
   readonly outcomes: ReadonlyMap<string, number>
 }
 
-/** Runs until one fails. */
+/** Runs pairs until one fails. */
 export const runPairs = async ({ seed, kills = Number.POSITIVE_INFINITY, only, onRun }: Asked): Promise<Found> => {
   const outcomes = new Map<string, number>()
   let runs = 0
@@ -44,7 +44,7 @@ export const runPairs = async ({ seed, kills = Number.POSITIVE_INFINITY, only, o
   return { runs, failure: undefined, outcomes }
 }
 
-/** Numbers from 1 to `most`: all of them, or so many. */
+/** Returns `count` random numbers from 1 to `most`, or all of them. */
 const some = (most: number, count: number, seed: number): number[] => {
   const random = createRandom(seed)
   const all = Array.from({ length: most }, (_, place) => place + 1)

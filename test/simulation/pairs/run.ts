@@ -1,6 +1,6 @@
 /**
- * Two commands at once, one of them killed at one of its requests: from a seed to a verdict. Then everything that was
- * begun is brought to its end by commands alone, as an operator would who knows nothing of what happened.
+ * Runs two commands at the same time, kills one of them at a request, and returns a verdict. Then it finishes
+ * everything by commands alone, like an operator who does not know what happened.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,11 +12,10 @@ import { createLog } from './log.ts'
 import { assertLiveIs, isExported, isTrue } from './truth.ts'
 import { createBases, PATIENCE, quietContentOf, World } from './world.ts'
 
-/** @property at the number of the request before which it is killed; 0 where nothing is */
+/** @property at number of the request before which the command is killed; 0 for no kill */
 export type Kill = { readonly who: 'first' | 'second'; readonly at: number }
 export type PairVerdict = {
   readonly failure: string | undefined
-  /** How many requests each made. */
   readonly steps: readonly [number, number]
   readonly outcomes: readonly [string, string]
 }
@@ -28,14 +27,14 @@ const basesOnce = (): ReturnType<typeof createBases> => {
   return bases
 }
 
-/** Every two commands, each with itself too. */
+/** All pairs of commands, also of a command with itself. */
 export const pairs: readonly (readonly [Name, Name])[] = names.flatMap((a, at) =>
   names.slice(at).map(b => [a, b] as const),
 )
 
 export const runPair = async (pair: readonly [Name, Name], seed: number, kill: Kill): Promise<PairVerdict> => {
   const random = createRandom(seed)
-  // Either of them may begin; most often the one that makes what the other is about.
+  // Either command may start first; mostly the one that creates what the other one works on.
   const turns = pair.includes('rebuild') || pair.join() === 'drop,replay'
   const isTurned = random.chance(turns ? 0.1 : 0.5) !== (pair[1] === 'replay' && turns)
   const [a, b] = isTurned ? ([pair[1], pair[0]] as const) : pair
@@ -68,7 +67,7 @@ const carryOut = async (
   await clock.runUntil(() => world.failure !== undefined, random.next() * random.pick([10, 5_000]))
   publishRest(world, random)
   const running: Running[] = [world.run(first, kill.who === 'first' ? kill.at : undefined)]
-  // The second one begins at a request of the first, or a while after its end.
+  // The second command starts at a request of the first, or some time after its end.
   const request = random.below(random.pick([3, 20, 80]))
   const isTime = (): boolean => running.every(one => one.steps >= request || isOver(one))
   await clock.runUntil(isTime, PATIENCE)
@@ -77,7 +76,7 @@ const carryOut = async (
   if (random.chance(0.15)) freeze(running[0], random, world)
   running.push(world.run(second, kill.who === 'second' ? kill.at : undefined))
   await clock.runUntil(() => world.failure !== undefined || running.every(isOver), PATIENCE)
-  // What was sent before a process was killed still arrives.
+  // Requests that were sent before a kill still arrive.
   await clock.runUntil(() => world.failure !== undefined, 5_000)
   world.publishAll()
   await world.untilCaughtUp()
@@ -102,7 +101,7 @@ const carryOut = async (
 
 const isOver = ({ host, ended }: Running): boolean => host.isDead || ended !== undefined
 
-/** A command sleeps for longer than a drop waits, or for a moment. */
+/** Freezes a command for longer than a drop waits, or for a moment. */
 const freeze = (running: Running | undefined, random: Random, { clock }: World): void => {
   running?.host.freeze()
   clock.after(random.next() * random.pick([2_000, 40_000]), () => running?.host.thaw())
@@ -114,14 +113,14 @@ const outcomeOf = ({ told, ended, code, error }: Running): string => {
   return `${told.name} ${how}`
 }
 
-/** What is there is listed, all but what is live is dropped, and a projector that starts then goes on. */
+/** Lists all generations and sandboxes, drops all but the live one, and checks that a new projector then continues. */
 const bringToEnd = async (world: World, quiet: string): Promise<string | undefined> => {
   const failed = ({ told, error, said }: Running): string =>
     `${JSON.stringify(told)} afterwards: ${error instanceof Error ? error.stack : said.join(' | ')}`
   for (const sandboxes of [false, true]) {
     const listing = await world.alone({ name: sandboxes ? 'list sandboxes' : 'list' })
     if (listing.code !== 0) return failed(listing)
-    // The newest first: what is being begun may follow another one.
+    // The newest first: a generation that is being created may follow another one.
     const listed = listing.out.map(line => JSON.parse(line) as Listed).sort((a, b) => (nameOf(a) < nameOf(b) ? 1 : -1))
     for (const { generation, sandbox, roles } of listed) {
       if (roles?.includes('live')) continue
@@ -146,11 +145,11 @@ const nameOf = ({ generation = '', sandbox = '' }: Listed): string => generation
 
 type Listed = { readonly generation?: string; readonly sandbox?: string; readonly roles?: readonly string[] }
 
-/** What one command of a pair is told: what the other one is about, most often. */
+/** Chooses the options of a command: mostly it works on the same generation as the other one. */
 const tell = (name: Name, other: Name, random: Random, isSwapped: boolean, directory: string): Told => {
   const [live, spare] = isSwapped ? ['g2', 'g1'] : ['g1', 'g2']
   const made = 'g3'
-  // What is live now is what can be dropped once the other one is done.
+  // After a swap or rollback the generation that is live now can be dropped.
   const isMoving = name === 'drop' && (other === 'swap' || other === 'rollback')
   const either = other === 'rebuild' && random.chance(0.7) ? made : random.chance(isMoving ? 0.5 : 0.9) ? spare : live
   switch (name) {
@@ -173,7 +172,7 @@ const tell = (name: Name, other: Name, random: Random, isSwapped: boolean, direc
   }
 }
 
-/** The rest of the log, record by record, while the commands run. */
+/** Publishes the rest of the log, record by record, while the commands run. */
 const publishRest = (world: World, random: Random): void => {
   const span = random.pick([100, 5_000, 20_000])
   for (const partition of world.broker.topic(EVENTS).partitions) {

@@ -1,7 +1,4 @@
-/**
- * What must be so after two commands: that what each said is true, and that whatever was cut short can be brought to
- * its end.
- */
+/** Checks after two commands: the output of each was true, and interrupted work can be finished. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { asOf } from '../../../commands/documents/as-of.ts'
@@ -14,7 +11,7 @@ import { PREFIX } from '../promises.ts'
 import type { Running } from './commands.ts'
 import { contentOf, type World } from './world.ts'
 
-/** @param droppedToo what other commands may have dropped after it was made */
+/** Returns why the output of a command was not true; undefined if it was. */
 export const isTrue = (running: Running, others: readonly Running[], world: World): string | undefined => {
   const { told, code, error, said, ended } = running
   if (ended === undefined) return running.host.isDead ? undefined : `${told.name} never ended: ${said.join(' | ')}`
@@ -28,17 +25,15 @@ export const isTrue = (running: Running, others: readonly Running[], world: Worl
   if (told.name === 'rebuild') {
     const { generation } = JSON.parse(running.out[0] ?? '{}') as { generation: string }
     if (dropped.includes(generation) || world.kept().includes(generation)) return undefined
-    return `rebuild made ${generation}, which is not kept up`
+    return `rebuild made ${generation}, but it is not kept up`
   }
   if (told.name === 'swap' || told.name === 'rollback') return saidLive(running, world)
   if (told.name === 'drop' || told.name === 'drop sandbox') {
     const prefix = told.name === 'drop' ? PREFIX : sandboxPrefixOf(PREFIX)
     const found = remainsOf(prefix, told.generation, world)
-    // A sandbox may have been made anew after it.
+    // A replay may have created the sandbox again afterwards.
     const isAgain = others.some(other => other.told.name === 'replay')
-    return found.length === 0 || isAgain
-      ? undefined
-      : `${told.generation} was dropped, and there is ${found.join(', ')}`
+    return found.length === 0 || isAgain ? undefined : `${told.generation} was dropped, but ${found.join(', ')} exists`
   }
   if (told.name === 'verify') return isNoted(running, [told.a, told.b], dropped, world)
   if (told.name === 'replay') return dropped.includes(told.sandbox) ? undefined : isReplayed(told.sandbox, world)
@@ -52,7 +47,7 @@ const saidLive = ({ told, out, began, ended = 0 }: Running, { lives }: World): s
     const until = lives[place + 1]?.time ?? Number.POSITIVE_INFINITY
     return generation === live && time <= ended && until >= began
   })
-  return isSeen ? undefined : `${told.name} said that ${live} is live, and it never was`
+  return isSeen ? undefined : `${told.name} said that ${live} is live, but it never was`
 }
 
 const isNoted = ({ code, said }: Running, names: string[], dropped: string[], world: World): string | undefined => {
@@ -62,19 +57,19 @@ const isNoted = ({ code, said }: Running, names: string[], dropped: string[], wo
   return found === 'equal' ? undefined : `verify noted nothing: ${found}`
 }
 
-/** The sandbox holds what the live generation holds as of its bounds. */
+/** The sandbox must hold the same documents as the live generation as of its bounds. */
 const isReplayed = (sandbox: string, world: World): string | undefined => {
   const prefix = sandboxPrefixOf(PREFIX)
   const control = world.engine.indices.get(controlIndexOf(prefix))
   const made = control?.documents.get(`generation:${sandbox}`)?.fields.body as
     | { sandbox: { bounds: number[] } }
     | undefined
-  if (made === undefined) return `${sandbox} was made, and is not there`
+  if (made === undefined) return `${sandbox} was made, but does not exist`
   const { bounds } = made.sandbox
   const live = world.live()?.generation ?? ''
   return allAsOf(prefix, sandbox, bounds, world) === allAsOf(PREFIX, live, bounds, world)
     ? undefined
-    : `${sandbox} is not what ${live} was at ${bounds.join(', ')}`
+    : `${sandbox} differs from ${live} as of ${bounds.join(', ')}`
 }
 
 const allAsOf = (prefix: string, generation: string, bounds: readonly number[], { engine }: World): string =>
@@ -93,18 +88,18 @@ const boundOf = (kind: Kind, fields: Readonly<Record<string, unknown>>, bounds: 
 
 type Result = { readonly outcome: string; readonly published: string | null }
 
-/** Each record that was sent is what it was said to be in what is live at the end. */
+/** Each record that was sent must have its reported outcome in the live generation. */
 const isPublished = ({ out }: Running, world: World): string | undefined => {
   const parked = world.engine.indices.get(indexOf(PREFIX, world.live()?.generation ?? '', 'parked'))
   for (const line of out) {
     const { outcome, published } = JSON.parse(line) as Result
     const isParked = published !== null && parked?.documents.has(published) === true
-    if (isParked !== (outcome === 'parked_again')) return `a record was said to be ${outcome}, and is not: ${line}`
+    if (isParked !== (outcome === 'parked_again')) return `a record was reported as ${outcome}, but is not: ${line}`
   }
   return undefined
 }
 
-/** What there is of a generation, by name. */
+/** Returns the ids of documents and the names of indices that exist of a generation. */
 export const remainsOf = (prefix: string, generation: string, { engine }: World): string[] => {
   const named = (id: string): boolean => id === `generation:${generation}` || id.startsWith(`position:${generation}:`)
   const documents = [...(engine.indices.get(controlIndexOf(prefix))?.documents.keys() ?? [])].filter(named)
@@ -114,7 +109,7 @@ export const remainsOf = (prefix: string, generation: string, { engine }: World)
   ]
 }
 
-/** Every line of an export stands in it once. */
+/** An export must hold every record once. */
 export const isExported = (directory: string): string | undefined => {
   for (const file of existsSync(directory) ? readdirSync(directory).filter(name => name.endsWith('.ndjson')) : []) {
     const ids = readFileSync(join(directory, file), 'utf8')
@@ -128,7 +123,7 @@ export const isExported = (directory: string): string | undefined => {
 
 export const assertLiveIs = (world: World, quiet: string): string | undefined => {
   for (const generation of world.kept()) {
-    if (contentOf(world, generation) !== quiet) return `${generation} is not what a quiet projection stores`
+    if (contentOf(world, generation) !== quiet) return `${generation} differs from a projection without faults`
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-/** The services that two commands run on, with one projector: as two generations left them that were found equal. */
+/** The services for two commands, with one projector. They start with two generations that were found equal. */
 import { StopError } from '../../../projector/failures.ts'
 import { RULES_VERSION } from '../../../projector/rules/rules.ts'
 import {
@@ -26,14 +26,14 @@ export type Live = LiveDocument['body']
 export type Indices = ReadonlyMap<string, Index>
 
 const SESSION = 3_000
-/** Milliseconds after which a command that has not ended never will, and in which all is caught up. */
+/** Milliseconds in which every command must end and everything must catch up. */
 export const PATIENCE = 300_000
 
 export class World {
   readonly clock = new Clock()
   readonly engine: Engine
   readonly broker: Broker
-  /** Every state of the document that says what is live, with when it came. */
+  /** Every version of the live document, with the time of its write. */
   readonly lives: { readonly time: number; readonly live: Live }[] = []
   failure: string | undefined
   sparesFailed = 0
@@ -75,12 +75,11 @@ export class World {
     const onStopped = (error: unknown): void => this.#fail(`a projector stopped: ${reasonOf(error)}`)
     const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
     const services = { ...this.#services(), watcher }
-    // One that is dropped under a projector that slept fails alone; one that is kept up must be caught up in the end.
+    // A dropped generation may fail under a projector that was frozen; `untilCaughtUp` checks the others.
     const onSpareFailed = (): void => void this.sparesFailed++
     this.#projectors.push(new Projector('projector', RULES_VERSION, services, onStopped, onSpareFailed))
   }
 
-  /** The projectors sleep for so many milliseconds, as processes that are stopped do. */
   freezeProjectors(milliseconds: number): void {
     for (const { host } of this.#projectors) {
       host.freeze()
@@ -98,13 +97,12 @@ export class World {
     return running
   }
 
-  /** Lets commands that were killed close their files: nobody else does. */
+  /** Lets killed commands close their files. */
   async release(): Promise<void> {
     for (const running of this.#running) running.release()
     await this.clock.runUntil(() => false, 0)
   }
 
-  /** Runs a command to its end, alone. */
   async alone(told: Told): Promise<Running> {
     const running = this.run(told)
     await this.clock.runUntil(() => running.ended !== undefined || this.failure !== undefined, PATIENCE)
@@ -115,7 +113,7 @@ export class World {
     for (const partition of this.broker.topic(EVENTS).partitions) partition.end = partition.entries.length
   }
 
-  /** Whether all that is kept up has reached the end of the log. */
+  /** Whether all generations that are kept up have reached the end of the log. */
   isCaughtUp(): boolean {
     const control = this.engine.indices.get(controlIndexOf(PREFIX))
     const live = this.live()
@@ -130,11 +128,11 @@ export class World {
 
   async untilCaughtUp(): Promise<void> {
     await this.clock.runUntil(() => this.failure !== undefined || this.isCaughtUp(), PATIENCE)
-    if (!this.isCaughtUp()) this.#fail(`not caught up: ${this.kept().join(', ')}`)
+    if (!this.isCaughtUp()) this.#fail(`did not catch up: ${this.kept().join(', ')}`)
   }
 
   #services() {
-    // Only projectors of other rules ask what is parked in a history.
+    // Only projectors of other rules use the history.
     const history = {} as History
     const { clock, broker, engine } = this
     return { clock, broker, engine, faults: this.#faults, coverage: this.#coverage, history }
@@ -154,7 +152,7 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? `defect: ${error.stack?.split('\n').slice(0, 3).join(' ')}` : 'defect'
 }
 
-/** All that is stored of a generation, as text. */
+/** Returns all documents of a generation as text. */
 export const contentOf = ({ engine }: World, generation: string): string =>
   kinds
     .flatMap(kind =>
@@ -165,7 +163,7 @@ export const contentOf = ({ engine }: World, generation: string): string =>
     .sort()
     .join('\n')
 
-/** What a projector makes alone of the log as it is in a world. */
+/** Returns the documents that one projector makes of the log without commands and faults. */
 export const quietContentOf = async ({ broker }: World): Promise<string> => {
   const log = Object.fromEntries(
     [...broker.topics].map(([name, { partitions }]) => [name, partitions.map(({ entries }) => entries)]),
@@ -178,7 +176,7 @@ export const quietContentOf = async ({ broker }: World): Promise<string> => {
   return contentOf(quiet, 'g1')
 }
 
-/** As commands find it: g2 was made beside g1 and found equal; and the same once g2 was made live. */
+/** Creates the start states for commands: g2 beside g1 and found equal (`beside`), and g2 live (`swapped`). */
 export const createBases = async (pairLog: PairLog): Promise<{ beside: Indices; swapped: Indices }> => {
   const world = new World(pairLog, new Map(), createRandom(1))
   const carryOut = async (told: Told): Promise<void> => {

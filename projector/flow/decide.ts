@@ -1,0 +1,53 @@
+/**
+ * The first half of the flow: decides one batch.
+ * In: a batch, the highest record time before it, and the cache. Out: the documents to write, the outcomes, and what
+ * is left of the batch for later: the part that the followed generation has not decided, and the part not loaded.
+ * Promises: each decision sees all earlier ones, as long as the caller decides one batch after the other and adds the
+ * documents to the cache before the next.
+ * Can go wrong: as `load` and `follow`.
+ */
+import type { PartitionSource } from '../event/validate.ts'
+import { type AssessSteps, assessOnly } from './assess.ts'
+import type { Cache } from './cache.ts'
+import { type Followed, parkedAsThere } from './follow.ts'
+import { eventsOf, type Loaded, type PlacedEvent } from './load.ts'
+import { type ProjectedBatch, project } from './project.ts'
+import { type Batch, splitAtOffset, splitBatch } from './queue.ts'
+import { type Rendered, render } from './serialize.ts'
+
+export type DecideSteps = AssessSteps & {
+  readonly source: PartitionSource & { readonly topic: string }
+  /** Projects only the records of this organization; undefined for all. */
+  readonly org?: string | undefined
+  readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
+  /** For a generation that follows another: waits until the other has decided, and returns what it parked. */
+  readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
+}
+
+export type DecidedBatch = Omit<ProjectedBatch, 'changes'> & {
+  readonly batch: Batch
+  /** Undecided parts of the given batch, the last one first. */
+  readonly rest: readonly Batch[]
+  readonly documents: readonly Rendered[]
+}
+
+export const decideBatch = async (
+  given: Batch,
+  atBefore: number,
+  cache: Cache,
+  steps: DecideSteps,
+): Promise<DecidedBatch> => {
+  const followed = await steps.follow?.(given)
+  const [taken, undecided] = splitAtOffset(given, followed?.until ?? given.end)
+  const assessed = taken.records.map(record => parkedAsThere(assessOnly(steps.org, record, steps), followed?.parked))
+  const events = eventsOf(assessed)
+  const loaded = await steps.load(events, cache)
+  const firstNotLoaded = events[loaded.events]
+  const [batch, notLoaded] = splitBatch(
+    taken,
+    taken.records.findIndex(({ offset }) => offset === firstNotLoaded?.seq),
+  )
+  const decidable = assessed.slice(0, batch.records.length)
+  const { changes, ...outcomes } = project(decidable, loaded.state, steps.source, atBefore)
+  return { batch, rest: [undecided, notLoaded], documents: changes.map(render), ...outcomes }
+}

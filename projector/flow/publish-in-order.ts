@@ -1,0 +1,129 @@
+/**
+ * The second half of the flow: makes written batches searchable and publishes their position, in the order of the log.
+ * In: batches under way to Elasticsearch. Out: the published position and time; the commit to Kafka.
+ * Promises: a position is published only when all documents before it are written and searchable. Writes end in any
+ * order; the batches that are written from the first on are refreshed and published together.
+ * Can go wrong: as `refresh` and `published`.
+ */
+import type { IndexKind } from '../rules/state.ts'
+import type { IncludedTime } from './included-time.ts'
+import type { PublishedPosition, PublishedState } from './publish.ts'
+import type { Refresh } from './refresh.ts'
+
+export type PublishInOrderSteps = {
+  readonly refresh: Refresh
+  /** Returns the indices of these kinds that lists search. They must be refreshed before publishing. */
+  readonly searched: (kinds: ReadonlySet<IndexKind>) => string[]
+  readonly published: PublishedPosition
+  readonly commit: (position: number) => unknown
+  readonly onPublished: (position: number) => void
+}
+
+export type WrittenBatch = {
+  readonly end: number
+  readonly last: PublishedState['last']
+  readonly at: number
+  readonly kinds: ReadonlySet<IndexKind>
+  readonly done: Promise<void>
+  isDone: boolean
+}
+
+type Parts = {
+  readonly steps: PublishInOrderSteps
+  readonly included: IncludedTime
+  readonly isFarBehind: () => boolean
+  /** Runs a step. A failure closes and fails the partition. */
+  readonly run: (step: () => Promise<void>) => Promise<void>
+}
+
+export class InOrderPublisher {
+  readonly #parts: Parts
+  readonly #written: WrittenBatch[] = []
+  #writtenTo: number
+  #lastWritten: PublishedState['last']
+  #publishing: Promise<void> | undefined
+  #closed = false
+
+  constructor(parts: Parts) {
+    const { position, last } = parts.steps.published.current()
+    this.#parts = parts
+    this.#writtenTo = position
+    this.#lastWritten = last
+  }
+
+  get writtenTo(): number {
+    return this.#writtenTo
+  }
+
+  /** Resolves when nothing more is to be published for now; undefined if that is so. */
+  get publishing(): Promise<void> | undefined {
+    return this.#publishing
+  }
+
+  /** Adds a batch whose write is under way. The caller adds batches in the order of the log. */
+  add(written: WrittenBatch): void {
+    this.#written.push(written)
+    this.#keepPublishing()
+  }
+
+  unfinished(): WrittenBatch[] {
+    return this.#written.filter(({ isDone }) => !isDone)
+  }
+
+  publishTime(): void {
+    const { included, steps, run } = this.#parts
+    const time = included.reachedAt(steps.published.current().position)
+    if (time !== undefined) void run(() => this.#publish(time))
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  // Look again after the loop ends: a batch that was written meanwhile must not wait for the next one.
+  #keepPublishing(): void {
+    this.#publishing ??= this.#parts
+      .run(() => this.#publishAll())
+      .then(() => {
+        this.#publishing = undefined
+        if (this.#written.length > 0 && !this.#closed) this.#keepPublishing()
+      })
+  }
+
+  async #publishAll(): Promise<void> {
+    const { steps, included, isFarBehind, run } = this.#parts
+    let publishing: Promise<void> = Promise.resolve()
+    for (let first = this.#written[0]; first && !this.#closed; first = this.#written[0]) {
+      await first.done
+      const unfinished = this.#written.findIndex(({ isDone }) => !isDone)
+      const group = this.#written.splice(0, unfinished === -1 ? this.#written.length : unfinished)
+      const last = group.at(-1)
+      if (last === undefined || this.#closed) break
+      this.#writtenTo = last.end
+      this.#lastWritten = group.findLast(written => written.last !== null)?.last ?? this.#lastWritten
+      const position = { position: last.end, last: this.#lastWritten, at: last.at }
+
+      const indices = steps.searched(new Set(group.flatMap(({ kinds }) => [...kinds])))
+      if (indices.length > 0) await steps.refresh(indices, isFarBehind())
+      if (this.#closed) break
+      // Publish while the next group is refreshed. `published` writes one position after the other.
+      publishing = run(async () => {
+        await this.#publish(included.reachedAt(last.end), position)
+        steps.onPublished(last.end)
+        if (!this.#closed) steps.commit(last.end)
+      })
+    }
+    await publishing
+  }
+
+  /**
+   * Publishes a position, a time or both. A published time ahead of all clocks is replaced, also under constant load,
+   * when the position never reaches the end.
+   */
+  #publish(time: number | undefined, further: Partial<PublishedState> = {}): Promise<void> {
+    const { steps, included } = this.#parts
+    if (time === undefined) return steps.published.advance(further)
+    const isAhead = included.isAhead(steps.published.current().time)
+    return (isAhead ? steps.published.takeBack : steps.published.advance)({ ...further, time })
+  }
+}

@@ -1,0 +1,53 @@
+/** Limits concurrent work. Callers wait in order. */
+
+/** Acquires an amount, at most the whole size. The returned function releases it. */
+export type WeightedSemaphore = (amount: number) => Promise<() => void>
+
+export const createWeightedSemaphore = (size: number): WeightedSemaphore => {
+  let free = size
+  const waiting: { readonly amount: number; readonly enter: () => void }[] = []
+  const admit = (): void => {
+    for (let [first] = waiting; first && first.amount <= free; [first] = waiting) {
+      waiting.shift()
+      free -= first.amount
+      first.enter()
+    }
+  }
+  return async wanted => {
+    const amount = Math.min(wanted, size)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    waiting.push({ amount, enter: resolve })
+    admit()
+    await promise
+    let isHeld = true
+    return () => {
+      if (isHeld) free += amount
+      isHeld = false
+      admit()
+    }
+  }
+}
+
+/** Lets a number of tasks run at once. */
+export const createSlots = (places: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
+  const room = createWeightedSemaphore(places)
+  return async task => {
+    const leave = await room(1)
+    try {
+      return await task()
+    } finally {
+      leave()
+    }
+  }
+}
+
+/** Shares a running call among its callers: all partitions are assigned at once, and all ask about the same topic. */
+export const shared = <Result>(task: () => Promise<Result>): (() => Promise<Result>) => {
+  let running: Promise<Result> | undefined
+  return () => {
+    running ??= task().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+}
