@@ -4,7 +4,7 @@ import Koa from 'koa'
 import { openapi } from '../schemas/reference/openapi.ts'
 import { createAdmitKey } from './access/admit-keys.ts'
 import { authenticate } from './access/authenticate.ts'
-import { createFailures } from './access/failed-logins.ts'
+import { createFailedLogins } from './access/failed-logins.ts'
 import { limitRate } from './access/limit-rate.ts'
 import { limitUnderWay } from './access/limit-under-way.ts'
 import type { Rate, RequestCounter } from './access/rate-counter.ts'
@@ -29,7 +29,7 @@ import { createKeyLookUp } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
 import { createRoutes, findRoute, requireRoute } from './routes.ts'
-import { type Later, timer } from './time-limits.ts'
+import { type Schedule, scheduleTimer } from './time-limits.ts'
 
 export type ApiParts = {
   readonly elasticsearch: SearchClient
@@ -46,7 +46,7 @@ export type ApiParts = {
   /** Called for every answer that a client did not read in time. */
   readonly cutOff: () => void
   /** Timers of the same clock as `now`; by default those of the process. */
-  readonly later?: Later
+  readonly later?: Schedule
   readonly log: Log
   readonly observe: ObserveRequest
   readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
@@ -66,7 +66,7 @@ export type Api = {
 }
 
 export const createApi = (parts: ApiParts): Api => {
-  const { prefix, log, now, later = timer } = parts
+  const { prefix, log, now, later = scheduleTimer } = parts
   const holdings = createHoldings()
   const gathered = batchMultiGets(parts.elasticsearch.multiGet, later)
   const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: gathered }, holdings)
@@ -76,7 +76,7 @@ export const createApi = (parts: ApiParts): Api => {
   const limits = parts.shares ?? usualShares
   const underWayMax = limits.underWayOfKey.permits
   const shares = createShares(limits, later)
-  const admitKey = createAdmitKey(keys, createFailures(now, parts.failuresPerAddress), shares, later)
+  const admitKey = createAdmitKey(keys, createFailedLogins(now, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const router = createRoutes(readers)
 

@@ -55,12 +55,12 @@ export const READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5, queue: 
  * connection is closed. Several times what keeps Elasticsearch busy, and what one client uses. A further one is refused
  * at once.
  */
-export const UNDER_WAY_OF_KEY = { permits: 100, queue: 0, waitMax: 0 }
-export const UNDER_WAY_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
+export const IN_FLIGHT_OF_KEY = { permits: 100, queue: 0, waitMax: 0 }
+export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
 
 /** Milliseconds that a multi-get waits for the one under way, and documents in one batch of multi-gets. */
-export const GATHER_TIME_MAX = 5
-export const GATHERED_NAMES = 32
+export const BATCH_TIME_MAX = 5
+export const BATCHED_DOCUMENTS = 32
 
 /** Bytes of an answer of Elasticsearch that are collected: a page of records, and the JSON around them. */
 export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
@@ -201,7 +201,7 @@ export const TOTALS_TIME_MAX = 30_000
 export const TOTALS_ROWS_REMEMBERED = 200_000
 
 /** Milliseconds that a looked-up key is cached. Revocation takes effect within 5 s: the projector may need 3. */
-export const KEY_BELIEVED_FOR = 2_000
+export const KEY_CACHE_TIME = 2_000
 
 /** Keys cached, valid and unknown ones apart: tries of unknown keys cannot evict valid ones. */
 export const KEYS_REMEMBERED = 10_000
@@ -241,11 +241,11 @@ export const LOG_FLUSH_INTERVAL = 100
  * Milliseconds between two reads of the positions of a new live generation that is behind the previous one, and their
  * number: together less than a request may take.
  */
-export const SWAP_WAIT = 25
-export const SWAP_WAITS = 60
+export const SWAP_POLL_INTERVAL = 25
+export const SWAP_POLLS_MAX = 60
 
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
-export const INDICES_BELIEVED_FOR = 2_000
+export const INDICES_CACHE_TIME = 2_000
 export const INDICES_LOOK_INTERVAL = 1_000
 /** Tries to read the ids of indices, if nodes do not answer. */
 export const INDICES_LOOK_TRIES = 6

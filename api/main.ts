@@ -12,7 +12,7 @@ import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
 import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
-import { countAlone, countTogether } from './access/rate-counter.ts'
+import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
 import { sayWhenReady } from './admin/ready.ts'
@@ -90,7 +90,7 @@ const start = async (): Promise<void> => {
   const shared =
     settings.REDIS_URL === undefined
       ? undefined
-      : countTogether(settings.REDIS_URL, `${prefix}-rate`, rate, now, {
+      : createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, now, {
           counts: counts => {
             metrics.countedTogether(counts)
             if (counts) log.say('info', 'Redis counts the requests of each key')
@@ -102,7 +102,7 @@ const start = async (): Promise<void> => {
     elasticsearch,
     prefix,
     rate,
-    counter: shared ?? countAlone(rate),
+    counter: shared ?? createLocalCounter(rate),
     trustedProxies: settings.API_TRUSTED_PROXIES,
     budget,
     cutOff: metrics.answerCutOff,

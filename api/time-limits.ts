@@ -2,9 +2,9 @@
 import { unavailable } from './failures.ts'
 
 /** Runs a callback after these milliseconds. Returns a function that cancels it. */
-export type Later = (milliseconds: number, run: () => void) => () => void
+export type Schedule = (milliseconds: number, run: () => void) => () => void
 
-export const timer: Later = (milliseconds, run) => {
+export const scheduleTimer: Schedule = (milliseconds, run) => {
   const timeout = setTimeout(run, milliseconds)
   return () => clearTimeout(timeout)
 }
@@ -24,7 +24,7 @@ export const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): P
 /** Runs work with a signal that aborts after these milliseconds. */
 export const withTimeLimit = async <Result>(
   milliseconds: number,
-  later: Later,
+  later: Schedule,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> => {
   const ending = new AbortController()

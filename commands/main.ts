@@ -6,7 +6,7 @@ import kafkajs from 'kafkajs'
 import { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts'
 import { createElasticsearch } from '../projector/elasticsearch/client.ts'
 import { registerCodecs } from '../projector/kafka/codecs.ts'
-import { hearConnections } from '../projector/kafka/patch-connections.ts'
+import { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
 import { STOP_TIMEOUT_MS } from '../projector/limits.ts'
 import { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'
 import { partitionOf } from '../schemas/partition.ts'
@@ -100,8 +100,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
     return {
       ...publishing(settings),
-      kafkaWithConnectHook: onConnected => new kafkajs.Kafka({ ...kafka, socketFactory: hearConnections(onConnected) }),
-      patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
+      kafkaWithConnectHook: onConnected =>
+        new kafkajs.Kafka({ ...kafka, socketFactory: createNotifyingSocketFactory(onConnected) }),
+      retryOptions: {
+        sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }),
+        random: Math.random,
+      },
       signal: stoppedBySignal(),
       elapsed,
       groupId: settings.KAFKA_GROUP_ID,

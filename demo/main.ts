@@ -6,7 +6,7 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts'
 import { elasticsearchSettings, kafkaSettings, readSettings } from '../schemas/settings.ts'
-import { untilInterrupted } from '../services/interruption.ts'
+import { waitForInterruption } from '../services/interruption.ts'
 import { progressBar } from '../services/progress-bar.ts'
 import type { ReportProgress } from '../services/service.ts'
 import { expectedOf } from './data/expected.ts'
@@ -61,7 +61,7 @@ const run = async (options: DemoOptions): Promise<number> => {
     environment: process.env,
     say,
     progress,
-    interrupted: untilInterrupted(process).then(sayInterrupted),
+    interrupted: waitForInterruption(process).then(sayInterrupted),
     kafkaAt: brokers => {
       const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers))
       return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync))

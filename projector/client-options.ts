@@ -3,7 +3,7 @@ import type { ClientOptions } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
 import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
 import { AnswerReader } from './elasticsearch/bulk-responses.ts'
-import { readFromTheBeginning } from './kafka/patch-connections.ts'
+import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
 type ReadFile = (path: string) => Buffer
@@ -14,7 +14,7 @@ export const kafkaConfig = (
   readFile: ReadFile,
 ): KafkaConfig => {
   // Here, because every Kafka client is created with this function.
-  readFromTheBeginning()
+  clearBufferOnReconnect()
   return {
     clientId,
     brokers: settings.KAFKA_BROKERS,

@@ -47,8 +47,8 @@ export const BULKS_IN_FLIGHT = 4
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
 /** Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. */
-export const GATHERED_BYTES = 256 * 1024
-export const GATHERED_IDS = 200
+export const BATCHED_BYTES = 256 * 1024
+export const BATCHED_IDS = 200
 /** Least bytes of a bulk request after lost connections: no limit on the way is lower, and most have other causes. */
 export const BULK_BYTES_LEAST = 1 * MiB
 /** Ids of one multi-get. */

@@ -11,7 +11,7 @@ import { elasticsearchConfig, kafkaConfig } from './client-options.ts'
 import { createElasticsearch } from './elasticsearch/client.ts'
 import { nameOf, StopError } from './failures.ts'
 import { registerCodecs } from './kafka/codecs.ts'
-import { hearConnections } from './kafka/patch-connections.ts'
+import { createNotifyingSocketFactory } from './kafka/patch-connections.ts'
 import { STOP_TIMEOUT_MS } from './limits.ts'
 import { runProjector } from './projector.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
@@ -52,12 +52,15 @@ const main = async (): Promise<number> => {
     await runProjector(settings, {
       kafka: new kafkajs.Kafka(options),
       kafkaWithConnectHook: onConnected =>
-        new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
+        new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
       elasticsearch: createElasticsearch(client),
       log,
       now: Date.now,
       elapsed: () => performance.now(),
-      patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
+      retryOptions: {
+        sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }),
+        random: Math.random,
+      },
       signal: stopping.signal,
     })
     log.info('stopped')

@@ -18,26 +18,26 @@ import { type RunningStream, type StreamOptions, startStream } from './stream/st
 
 /** Runs until the signal. @throws StopError, or another error that stopped it */
 export const runProjector = async (settings: Settings, context: StartContext): Promise<void> => {
-  const { kafka, kafkaWithConnectHook, log, signal, patience, now, elapsed, elasticsearch, ...testHooks } = context
+  const { kafka, kafkaWithConnectHook, log, signal, retryOptions, now, elapsed, elasticsearch, ...testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
   const health = createHealth(log, elapsed)
   const clocks = createClocks({ send: elasticsearch.send, now, elapsed, onChange: sayChange(log) })
   const statuses = () => keepUp.streams().flatMap(stream => stream.status())
-  const receipts = createReceipts(lookInto(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX), patience.sleep)
+  const receipts = createReceipts(lookInto(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX), retryOptions.sleep)
   const metrics = createProjectorMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
 
   // Bounded: a client that does not answer must not delay the stop.
   const disconnect = (client: Pick<Admin, 'disconnect'>): Promise<void> =>
     Promise.race([
       client.disconnect().catch(() => undefined),
-      patience.sleep(DISCONNECT_TIMEOUT_MS, new AbortController().signal),
+      retryOptions.sleep(DISCONNECT_TIMEOUT_MS, new AbortController().signal),
     ])
   const given = {
     kafkaWithConnectHook,
     elasticsearch,
-    patience,
+    retryOptions,
     now,
     elapsed,
     clocks,
@@ -97,7 +97,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     health.set('start', undefined)
     log.info('projecting')
     while (!signal.aborted) {
-      await patience.sleep(FOLLOW_MS, signal)
+      await retryOptions.sleep(FOLLOW_MS, signal)
       await follow()
     }
   }
@@ -132,5 +132,5 @@ export const runProjector = async (settings: Settings, context: StartContext): P
       ),
     ),
   ])
-  await Promise.race([stopped, patience.sleep(STREAMS_STOP_TIMEOUT_MS, new AbortController().signal)])
+  await Promise.race([stopped, retryOptions.sleep(STREAMS_STOP_TIMEOUT_MS, new AbortController().signal)])
 }

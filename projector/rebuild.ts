@@ -3,7 +3,7 @@
  * up. A stopped rebuild continues at its positions. Several processes share the partitions.
  */
 
-import type { Elasticsearch, Patience } from './elasticsearch/client.ts'
+import type { Elasticsearch, RetryOptions } from './elasticsearch/client.ts'
 import { clockSays, createClocks } from './elasticsearch/clocks.ts'
 import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
@@ -17,7 +17,7 @@ export type RebuildContext = {
   readonly kafkaWithConnectHook: StreamContext['kafkaWithConnectHook']
   readonly admin: SourceAdmin
   readonly elasticsearch: Elasticsearch
-  readonly patience: Omit<Patience, 'onTrouble'>
+  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
@@ -45,7 +45,7 @@ export const rebuildCommand = async (
   maxRate: number,
   context: RebuildContext,
 ): Promise<'caught up' | 'stopped'> => {
-  const { kafkaWithConnectHook, admin, elasticsearch, patience, now, elapsed, say, signal, testHooks } = context
+  const { kafkaWithConnectHook, admin, elasticsearch, retryOptions, now, elapsed, say, signal, testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
@@ -53,14 +53,14 @@ export const rebuildCommand = async (
     kafkaWithConnectHook,
     admin,
     elasticsearch,
-    patience,
+    retryOptions,
     now,
     elapsed,
     clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockSays[code]) }),
     health: createHealth({ warn: tell, info: () => undefined }, elapsed),
     metrics: createProjectorMetrics(() => []).of(options.stream),
     fail: failure.reject,
-    pace: createPace(maxRate, elapsed, patience.sleep, signal),
+    pace: createPace(maxRate, elapsed, retryOptions.sleep, signal),
     ...testHooks,
   })
   try {
@@ -78,7 +78,7 @@ export const rebuildCommand = async (
 
 /** Returns whether the generation has caught up; false at the signal. */
 const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
-  const { admin, positions, onProgress, elapsed, patience, signal } = context
+  const { admin, positions, onProgress, elapsed, retryOptions, signal } = context
   for (;;) {
     const seen = elapsed()
     const all = (await context.ends?.()) ?? (await fetchEnds(admin, topic))
@@ -89,14 +89,14 @@ const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context:
       const reached = await positions()
       done = ends.reduce((sum, { partition, end }) => sum + Math.min(end, reached[partition] ?? 0), 0)
       onProgress({ done, total })
-      if (done < total) await patience.sleep(REBUILD_LOOK_MS, signal).catch(() => undefined)
+      if (done < total) await retryOptions.sleep(REBUILD_LOOK_MS, signal).catch(() => undefined)
     }
     if (elapsed() - seen < CAUGHT_UP_MS) return true
   }
 }
 
 /** Limits throughput to `perSecond` records per second. */
-const createPace = (perSecond: number, elapsed: () => number, sleep: Patience['sleep'], signal: AbortSignal) => {
+const createPace = (perSecond: number, elapsed: () => number, sleep: RetryOptions['sleep'], signal: AbortSignal) => {
   let next = elapsed()
   return async (count: number): Promise<void> => {
     if (!Number.isFinite(perSecond)) return

@@ -29,7 +29,7 @@ export const createWeightedSemaphore = (size: number): WeightedSemaphore => {
 }
 
 /** Lets a number of tasks run at once. */
-export const createSlots = (places: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
+export const createSemaphore = (places: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
   const room = createWeightedSemaphore(places)
   return async task => {
     const leave = await room(1)

@@ -14,10 +14,10 @@ import {
   listKinds,
 } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
-import { type Elasticsearch, keepTrying, type Patience, Unavailable } from './elasticsearch/client.ts'
+import { type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from './elasticsearch/client.ts'
 import { StopError } from './failures.ts'
 import { readPosition } from './flow/publish.ts'
-import { readGenerations, settle } from './generations/generations.ts'
+import { finishSwap, readGenerations } from './generations/generations.ts'
 import {
   makeFirstLive,
   openGeneration,
@@ -42,7 +42,7 @@ export type StartContext = {
   readonly log: Logger
   readonly now: () => number
   readonly elapsed: StreamContext['elapsed']
-  readonly patience: Omit<Patience, 'onTrouble'>
+  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly signal: AbortSignal
 } & TestHooks
 
@@ -60,11 +60,11 @@ export const prepare = async (
   health: Health,
   context: StartContext,
 ): Promise<(failed: readonly { readonly generation: string }[]) => Promise<Wanted>> => {
-  const { elasticsearch, patience, signal, log } = context
+  const { elasticsearch, retryOptions, signal, log } = context
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
   const ask: PrepareSteps['request'] = request =>
     keepTrying(() => elasticsearch.send(request, signal), signal, {
-      ...patience,
+      ...retryOptions,
       onTrouble: trouble => health.set('elasticsearch', trouble?.message),
     })
   const { rulesVersion = RULES_VERSION } = context
@@ -91,13 +91,13 @@ export const prepare = async (
     const generations = await readGenerations(steps)
     if (generations === undefined)
       throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
-    if (generations.floor === null) await finishSwap(steps, health)
+    if (generations.minPositions === null) await finishInterruptedSwap(steps, health)
     // A dropped generation's name may be used again.
-    for (const name of opened.keys()) if (!generations.kept.includes(name)) opened.delete(name)
+    for (const name of opened.keys()) if (!generations.active.includes(name)) opened.delete(name)
     const streams: StreamOptions[] = []
     const broken = new Map<string, StopError>()
     const others: Identity[] = []
-    for (const generation of generations.kept) {
+    for (const generation of generations.active) {
       try {
         const known = opened.get(generation)
         const identity = known?.identity ?? (await readGeneration(generation, steps))
@@ -155,9 +155,9 @@ export const prepare = async (
 }
 
 /** Nobody can read before the swap is finished. Publishing continues. */
-const finishSwap = async (steps: PrepareSteps, health: Health): Promise<void> => {
+const finishInterruptedSwap = async (steps: PrepareSteps, health: Health): Promise<void> => {
   try {
-    await settle(steps)
+    await finishSwap(steps)
     health.set('swap', undefined)
   } catch (error) {
     if (!(error instanceof StopError)) throw error
@@ -187,10 +187,10 @@ const searchedKinds: ReadonlySet<string> = new Set(listKinds)
 export const kafkaAnswers = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
-  { signal, patience }: StartContext,
+  { signal, retryOptions }: StartContext,
 ): Promise<Result> =>
   keepTrying(() => attempt().catch(asUnavailable), signal, {
-    ...patience,
+    ...retryOptions,
     onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
   })
 

@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 
-export type Will = { revoke(): Promise<void> }
+export type ExitHook = { revoke(): Promise<void> }
 
 /** Leaves a shell command, with its arguments as `$0`, `$1`, … It runs when this process ends, unless revoked. */
-export const leaveWill = (command: string, ...args: string[]): Will => {
+export const runOnExit = (command: string, ...args: string[]): ExitHook => {
   // A line means that the command is revoked. The end of the pipe without a line means that this process has ended.
   const shell = spawn('/bin/sh', ['-c', `read -r revoked || { ${command}; }`, ...args], {
     detached: true,

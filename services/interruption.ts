@@ -4,7 +4,7 @@ import { isAlive } from './run-program.ts'
 const lookMs = 500
 
 /** Resolves with the reason to stop. Keeps the process running until then. */
-export const untilInterrupted = async (own: NodeJS.Process): Promise<string> => {
+export const waitForInterruption = async (own: NodeJS.Process): Promise<string> => {
   const interrupted = Promise.withResolvers<string>()
   // `on`, not `once`: npm forwards a Ctrl-C that the terminal has already sent to this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) own.on(signal, () => interrupted.resolve(signal))

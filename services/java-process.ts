@@ -3,14 +3,14 @@
  *
  * The server's standard input is a pipe from this process, and its launcher ends when the pipe ends
  * (jvm/Lifeline.java): however this process ends, the server and its folder are removed. A frozen or killed server
- * cannot notice the end of the pipe: `leaveWill` covers this case. The server has a process group of its own, so that a
+ * cannot notice the end of the pipe: `runOnExit` covers this case. The server has a process group of its own, so that a
  * Ctrl-C in the terminal does not reach it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { leaveWill, unrefPipe, type Will } from './cleanup-on-exit.ts'
+import { type ExitHook, runOnExit, unrefPipe } from './cleanup-on-exit.ts'
 import { temporaryFolder } from './folder.ts'
 import type { Environment, Service } from './service.ts'
 
@@ -38,9 +38,9 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   const folder = await mkdtemp(join(await temporaryFolder(server.home.environment), `commission-${server.name}-`))
   const death = Promise.withResolvers<Error>()
   let run: Run | undefined
-  let will: Will | undefined
+  let will: ExitHook | undefined
 
-  const setWill = async (next?: Will): Promise<void> => {
+  const setWill = async (next?: ExitHook): Promise<void> => {
     const previous = will
     will = next
     await previous?.revoke()
@@ -55,14 +55,14 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   const onEnd = async (ended: Run, how: string): Promise<void> => {
     if (run !== ended) return
     run = undefined
-    await setWill(leaveWill('rm -rf "$0"', folder))
+    await setWill(runOnExit('rm -rf "$0"', folder))
     death.resolve(await failure(server, ended, how))
   }
   const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     if (run === undefined) return
     const ending = run
     run = undefined
-    await setWill(leaveWill('rm -rf "$0"', folder))
+    await setWill(runOnExit('rm -rf "$0"', folder))
     await endRun(ending, signal)
   }
   const service: Service = {
@@ -76,7 +76,7 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
     kill: () => end('SIGKILL'),
     freeze: async () => {
       if (run?.child.pid === undefined) return
-      await setWill(leaveWill('kill -CONT "$0"', String(run.child.pid)))
+      await setWill(runOnExit('kill -CONT "$0"', String(run.child.pid)))
       run?.child.kill('SIGSTOP')
     },
     thaw: async () => {

@@ -11,13 +11,13 @@ import { type Docker, findDocker } from './docker.ts'
 import { findJdk, findOnPath, type Jdk, type JdkSearch, oldestJava } from './jvm.ts'
 import type { Environment } from './service.ts'
 
-export type Way =
+export type ServiceSource =
   | { readonly from: 'environment'; readonly kafkaBrokers: string; readonly elasticsearchUrl: string }
   | { readonly from: 'docker'; readonly docker: Docker }
   /** Without Maven only if the assembly exists. */
   | { readonly from: 'jvm'; readonly jdk: Jdk; readonly maven: string | undefined }
 
-export const findWay = async (environment: Environment): Promise<Way> => {
+export const findServiceSource = async (environment: Environment): Promise<ServiceSource> => {
   const given = givenAddresses(environment)
   if (given !== undefined) return given
 
@@ -55,7 +55,7 @@ const onlyWay = ({ COMMISSION_SERVICES: way }: Environment): 'docker' | 'jvm' | 
 const whereDockerWasLookedFor = ({ DOCKER_HOST: host }: Environment): string =>
   `no engine answers at ${host ? `DOCKER_HOST=${host}` : 'its usual sockets, and DOCKER_HOST is not set'}`
 
-const findJava = async (environment: Environment): Promise<Way | { readonly missing: readonly string[] }> => {
+const findJava = async (environment: Environment): Promise<ServiceSource | { readonly missing: readonly string[] }> => {
   // The service handles need signals, and the launchers need a shell.
   if (process.platform === 'win32') return { missing: ['not supported on Windows'] }
   const search = await findJdk(environment)

@@ -1,12 +1,12 @@
 /** `npm run services`: real Kafka and Elasticsearch for development, until interrupted. */
-import { untilInterrupted } from './interruption.ts'
+import { waitForInterruption } from './interruption.ts'
 import { progressBar } from './progress-bar.ts'
 import { startServices } from './services.ts'
 
 const say = (line: string): void => console.log(line)
 
 const run = async (): Promise<void> => {
-  const interrupted = untilInterrupted(process)
+  const interrupted = waitForInterruption(process)
   const tooEarly = interrupted.then((reason): never => {
     throw new Error(`${reason} while starting`)
   })

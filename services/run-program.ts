@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { leaveWill } from './cleanup-on-exit.ts'
+import { runOnExit } from './cleanup-on-exit.ts'
 import type { Environment } from './service.ts'
 
 const linesKept = 30
@@ -16,7 +16,7 @@ export type ToolRun = {
 /** Runs a program, which ends when this process does. @throws Error with its last output if it does not exit with 0 */
 export const runTool = async (program: string, args: readonly string[], run: ToolRun): Promise<void> => {
   const child = spawn(program, args, { cwd: run.folder, env: run.environment, stdio: ['ignore', 'pipe', 'pipe'] })
-  const will = child.pid === undefined ? undefined : leaveWill('kill "$0"', String(child.pid))
+  const will = child.pid === undefined ? undefined : runOnExit('kill "$0"', String(child.pid))
   const ended = once(child, 'close')
   const last: string[] = []
   for (const output of [child.stdout, child.stderr]) {

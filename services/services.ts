@@ -7,19 +7,19 @@ import { assemble, findAssembly } from './assembly.ts'
 import { startElasticsearchContainer, startKafkaContainer } from './docker.ts'
 import { startElasticsearch } from './elasticsearch.ts'
 import { startKafka } from './kafka.ts'
-import { findWay, type Way } from './locate.ts'
+import { findServiceSource, type ServiceSource } from './locate.ts'
 import type { Environment, ReportProgress, Say, Service, ServiceOptions } from './service.ts'
 
 /** Finds or starts both, and waits until they serve. @throws Error if one fails; the other one is then removed */
 export const startServices = async (options: StartOptions): Promise<Services> => {
-  const way = await findWay(options.environment)
+  const way = await findServiceSource(options.environment)
   if (way.from === 'environment') return useGiven(way, options.say)
   return startBoth(way.from, await startersOf(way, options), options.say)
 }
 
 /** Starts one of them alone, and waits until it serves. @throws Error if the environment gives addresses */
 export const startServer = async (which: keyof Starters, options: StartOptions): Promise<Service> => {
-  const way = await findWay(options.environment)
+  const way = await findServiceSource(options.environment)
   if (way.from === 'environment') throw new Error('KAFKA_BROKERS and ELASTICSEARCH_URL are set: no server is started')
   return (await startersOf(way, options))[which]()
 }
@@ -39,7 +39,7 @@ export type Services = {
   readonly kafkaBrokers: string
   /** As ELASTICSEARCH_URL. */
   readonly elasticsearchUrl: string
-  readonly from: Way['from']
+  readonly from: ServiceSource['from']
   readonly kafka: Service | undefined
   readonly elasticsearch: Service | undefined
   /** Stops the started servers and deletes their data. */
@@ -47,7 +47,7 @@ export type Services = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-type WayFrom<From extends Way['from']> = Extract<Way, { from: From }>
+type WayFrom<From extends ServiceSource['from']> = Extract<ServiceSource, { from: From }>
 type Starters = { readonly kafka: () => Promise<Service>; readonly elasticsearch: () => Promise<Service> }
 
 const startersOf = async (way: WayFrom<'docker' | 'jvm'>, options: StartOptions): Promise<Starters> =>
@@ -97,7 +97,7 @@ const assembleFirst = async ({ jdk, maven }: WayFrom<'jvm'>, options: StartOptio
 }
 
 /** Starts both at once. If one fails, the other one is ended. */
-const startBoth = async (from: Way['from'], starters: Starters, say: Say): Promise<Services> => {
+const startBoth = async (from: ServiceSource['from'], starters: Starters, say: Say): Promise<Services> => {
   await using started = new AsyncDisposableStack()
   const timed = async (start: () => Promise<Service>): Promise<Service> => {
     const began = performance.now()

@@ -12,14 +12,14 @@ import type { Shares } from '../capacity/shares.ts'
 import { unavailable } from '../failures.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
-import { type Later, untilOver, withTimeLimit } from '../time-limits.ts'
-import type { Failures } from './failed-logins.ts'
+import { type Schedule, untilOver, withTimeLimit } from '../time-limits.ts'
+import type { FailedLogins } from './failed-logins.ts'
 
 type Lanes = Pick<Shares, 'keyLookUps' | 'keyLookUpsExhausted'>
 export type Admission = KeyHolder | 'unknown' | 'refused'
 export type AdmitKey = (key: string, address: string | undefined, signal: AbortSignal) => Promise<Admission>
 
-export const createAdmitKey = (keys: ApiKeyCache, failures: Failures, lanes: Lanes, later: Later): AdmitKey => {
+export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes: Lanes, later: Schedule): AdmitKey => {
   const underWay = new Map<string, Promise<Admission>>()
 
   const lookUp = async (key: string, address: string | undefined, signal: AbortSignal): Promise<Admission> => {

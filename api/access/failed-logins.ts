@@ -8,13 +8,13 @@ import { LRUCache } from 'lru-cache'
 import type { Release } from '../capacity/semaphore.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
-export type Failures = {
+export type FailedLogins = {
   /** Counts a try, and returns a function that takes the try back; undefined if the address has no try left. */
   readonly reserve: (address: string | undefined) => Release | undefined
 }
 
 /** @param now milliseconds of a monotonic clock */
-export const createFailures = (now: () => number, most = FAILURES_PER_ADDRESS): Failures => {
+export const createFailedLogins = (now: () => number, most = FAILURES_PER_ADDRESS): FailedLogins => {
   const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
   const windowOf = (network: string) => {
     const known = windows.get(network)

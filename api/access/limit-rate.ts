@@ -42,7 +42,7 @@ export const limitRate = ({ rate, underWayMax, counter, now, limited }: Parts): 
       ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))
       throw new Refusal('rate_limited')
     }
-    ctx.state.uncount = () => {
+    ctx.state.refundRate = () => {
       // A unit of a window that has ended is not given back to the next window.
       const left = windowEnds - now()
       if (left <= 0) return

@@ -25,7 +25,7 @@ export type RequestCounter = {
 }
 
 /** Exact within this process. */
-export const countAlone = ({ requests, windowSeconds }: Rate): RequestCounter =>
+export const createLocalCounter = ({ requests, windowSeconds }: Rate): RequestCounter =>
   new RateLimiterMemory({ points: requests, duration: windowSeconds })
 
 export type SharedCounter = RequestCounter & { readonly stop: () => void }
@@ -41,7 +41,13 @@ type Told = {
  * Exact over all processes with the same Redis and name. Returns at once, even if Redis is away.
  * @param now milliseconds
  */
-export const countTogether = (url: string, name: string, rate: Rate, now: () => number, told: Told): SharedCounter => {
+export const createRedisCounter = (
+  url: string,
+  name: string,
+  rate: Rate,
+  now: () => number,
+  told: Told,
+): SharedCounter => {
   const client = createClient({
     url,
     // A command that cannot be sent now is not queued: this process counts instead.

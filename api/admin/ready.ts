@@ -8,7 +8,7 @@ import { Refusal } from '../failures.ts'
 import type { Log } from '../http/log.ts'
 import { READY_INTERVAL, READY_TIME_MAX } from '../limits.ts'
 import type { LivePositions } from '../read/position.ts'
-import { timer, withTimeLimit } from '../time-limits.ts'
+import { scheduleTimer, withTimeLimit } from '../time-limits.ts'
 
 /** A check. Rejects with `unavailable` if the checked thing is not there. */
 export type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
@@ -18,7 +18,7 @@ export type Readiness = { readonly notReady: readonly string[]; readonly positio
 
 export const createReadiness =
   (lookAtPositions: HealthCheck<LivePositions>, lookAtKeys: HealthCheck<unknown>) => async (): Promise<Readiness> => {
-    const [positions, keys] = await withTimeLimit(READY_TIME_MAX, timer, signal =>
+    const [positions, keys] = await withTimeLimit(READY_TIME_MAX, scheduleTimer, signal =>
       Promise.allSettled([lookAtPositions(signal), lookAtKeys(signal)]),
     )
     const reasons = [positions, keys].filter(one => one.status === 'rejected').map(({ reason }) => wordOf(reason))

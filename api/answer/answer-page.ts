@@ -117,7 +117,7 @@ const isAny = (header: string): boolean => header.trim() === '*'
 export const answerNotModified = (ctx: RequestContext, asked: string): void => {
   ctx.status = NOT_MODIFIED
   ctx.body = null
-  if (!isAny(asked)) ctx.state.uncount?.()
+  if (!isAny(asked)) ctx.state.refundRate?.()
 }
 
 /**

@@ -16,7 +16,7 @@ import type { Holdings } from '../elasticsearch/hold-reads.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
 import type { RequestContext, RequestStep } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
-import type { Later } from '../time-limits.ts'
+import type { Schedule } from '../time-limits.ts'
 
 /** Opens the reservation of an authenticated request, for its reads and its answer. */
 export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): RequestStep => {
@@ -33,7 +33,7 @@ export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Se
 }
 
 /** @param cutOff called for every answer that was not delivered in time */
-export const deliverAnswer = (budget: AnswerBudget, later: Later, cutOff: () => void): RequestStep => {
+export const deliverAnswer = (budget: AnswerBudget, later: Schedule, cutOff: () => void): RequestStep => {
   return async (ctx, next) => {
     try {
       await next()

@@ -6,7 +6,7 @@
  */
 
 import { unavailable } from '../failures.ts'
-import type { Later } from '../time-limits.ts'
+import type { Schedule } from '../time-limits.ts'
 
 export type Release = () => void
 export type Semaphore = {
@@ -25,7 +25,7 @@ export type SemaphoreLimits = {
   readonly waitMax: number
 }
 
-export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, later: Later): Semaphore => {
+export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, later: Schedule): Semaphore => {
   let held = 0
   const line = new Set<(permit: Release) => void>()
 
@@ -87,7 +87,7 @@ export type Semaphores = {
   readonly waiting: () => number
 }
 
-export const createSemaphores = (limits: SemaphoreLimits, later: Later): Semaphores => {
+export const createSemaphores = (limits: SemaphoreLimits, later: Schedule): Semaphores => {
   const used = new Map<string, Semaphore>()
   const sum = (count: (one: Semaphore) => number): number =>
     [...used.values()].reduce((all, one) => all + count(one), 0)

@@ -1,15 +1,15 @@
 /** All semaphores of the API and their use: what a client, an organization or a kind of work may take of a process. */
 
 import {
+  IN_FLIGHT_OF_KEY,
+  IN_FLIGHT_OF_ORGANIZATION,
   KEY_LOOK_UPS,
   KEY_LOOK_UPS_EXHAUSTED,
   LARGE_ANSWERS,
   LARGE_ANSWERS_OF_ORGANIZATION,
   READS_OF_ORGANIZATION,
-  UNDER_WAY_OF_KEY,
-  UNDER_WAY_OF_ORGANIZATION,
 } from '../limits.ts'
-import type { Later } from '../time-limits.ts'
+import type { Schedule } from '../time-limits.ts'
 import {
   createSemaphore,
   createSemaphores,
@@ -34,8 +34,8 @@ export type Shares = {
 export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
 
 export const usualShares: ShareLimits = {
-  underWayOfKey: UNDER_WAY_OF_KEY,
-  underWayOfOrganization: UNDER_WAY_OF_ORGANIZATION,
+  underWayOfKey: IN_FLIGHT_OF_KEY,
+  underWayOfOrganization: IN_FLIGHT_OF_ORGANIZATION,
   readsOfOrganization: READS_OF_ORGANIZATION,
   largeAnswers: LARGE_ANSWERS_OF_ORGANIZATION,
   largeAnswersOfProcess: LARGE_ANSWERS,
@@ -43,7 +43,7 @@ export const usualShares: ShareLimits = {
   keyLookUpsExhausted: KEY_LOOK_UPS_EXHAUSTED,
 }
 
-export const createShares = (limits: ShareLimits, later: Later): Shares => ({
+export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
   underWayOfKey: createSemaphores(limits.underWayOfKey, later),
   underWayOfOrganization: createSemaphores(limits.underWayOfOrganization, later),
   readsOfOrganization: createSemaphores(limits.readsOfOrganization, later),

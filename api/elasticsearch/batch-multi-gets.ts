@@ -13,8 +13,8 @@
 
 import { free } from '../capacity/held-bytes.ts'
 import { Refusal, unavailable } from '../failures.ts'
-import { GATHER_TIME_MAX, GATHERED_NAMES, RECORDS_SURE } from '../limits.ts'
-import type { Later } from '../time-limits.ts'
+import { BATCH_TIME_MAX, BATCHED_DOCUMENTS, RECORDS_SURE } from '../limits.ts'
+import type { Schedule } from '../time-limits.ts'
 import type { MultiGet } from './client.ts'
 import { type DocumentName, divideMultiGet } from './slice-documents.ts'
 
@@ -25,7 +25,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
+export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet => {
   let waiting: Waiting[] = []
   let underWay = 0
   let cancel = (): void => undefined
@@ -43,7 +43,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
       names += one.names.length
       // A payout and its statement share one id and one event: together they are no larger than the event.
       for (const { form, id } of one.names) if (form === 'record') records.add(id)
-      if (count > 0 && (names > GATHERED_NAMES || records.size > RECORDS_SURE)) break
+      if (count > 0 && (names > BATCHED_DOCUMENTS || records.size > RECORDS_SURE)) break
       count++
     }
     return waiting.splice(0, count)
@@ -104,7 +104,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Later): MultiGet => {
           reject(error)
         },
       })
-      if (waiting.length === 1) cancel = later(GATHER_TIME_MAX, sendWaiting)
+      if (waiting.length === 1) cancel = later(BATCH_TIME_MAX, sendWaiting)
     })
 
   return (names, signal) => (underWay === 0 ? send(names, signal) : wait(names, signal))

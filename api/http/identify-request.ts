@@ -5,10 +5,10 @@
  */
 
 import { READ_TIME_MAX } from '../limits.ts'
-import { endingBecause, type Later } from '../time-limits.ts'
+import { endingBecause, type Schedule } from '../time-limits.ts'
 import { type RequestStep, readTarget } from './request.ts'
 
-export const identifyRequest = (newRequestId: () => string, later: Later): RequestStep => {
+export const identifyRequest = (newRequestId: () => string, later: Schedule): RequestStep => {
   return async (ctx, next) => {
     const { path, query } = readTarget(ctx.req.url ?? '')
     const ending = new AbortController()

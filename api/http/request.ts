@@ -20,7 +20,7 @@ export type RequestState = {
   /** Ends reads of Elasticsearch when the time is up or the client has gone. */
   signal: AbortSignal
   /** Gives back what the request counted against its key. */
-  uncount?: () => void
+  refundRate?: () => void
 }
 export type RequestStep = Koa.Middleware<RequestState>
 export type RequestContext = Koa.ParameterizedContext<RequestState>

@@ -21,7 +21,7 @@ import {
   smallDocument,
 } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
-import { KEY_BELIEVED_FOR, KEYS_REMEMBERED } from '../limits.ts'
+import { KEY_CACHE_TIME, KEYS_REMEMBERED } from '../limits.ts'
 
 /** The holder of a key. `id` is unique within its organization only; `orgHash` stands for the organization in logs. */
 export type KeyHolder = {
@@ -42,7 +42,7 @@ export type ApiKeyCache = {
 export type LookUpKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
 export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
-  const options = { max: KEYS_REMEMBERED, ttl: KEY_BELIEVED_FOR, ttlResolution: 0, perf: { now } }
+  const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }
   const known = new LRUCache<string, KeyHolder>(options)
   const unknown = new LRUCache<string, true>(options)
   const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
@@ -65,7 +65,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     requireServed(served)
     const holder = document && holderOf(document)
     // The age counts from the request: a slow answer is old when it arrives.
-    const ttl = Math.max(1, KEY_BELIEVED_FOR - (now() - asked))
+    const ttl = Math.max(1, KEY_CACHE_TIME - (now() - asked))
     if (holder === undefined) {
       unknown.set(digest, true, { ttl })
       valid.delete(digest)

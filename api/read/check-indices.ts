@@ -18,8 +18,8 @@ import {
 import type { IndexIds, MultiGet } from '../elasticsearch/client.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
-import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL, INDICES_LOOK_TRIES, READY_TIME_MAX } from '../limits.ts'
-import { type Later, withTimeLimit } from '../time-limits.ts'
+import { INDICES_CACHE_TIME, INDICES_LOOK_INTERVAL, INDICES_LOOK_TRIES, READY_TIME_MAX } from '../limits.ts'
+import { type Schedule, withTimeLimit } from '../time-limits.ts'
 import type { ApiKeyCache } from './api-keys.ts'
 import type { PositionReader } from './position.ts'
 
@@ -33,7 +33,7 @@ export const createCheckIndices = (
   multiGet: MultiGet,
   indexIds: IndexIds,
   now: () => number,
-  later: Later,
+  later: Schedule,
 ): CheckIndices => {
   const seen = new Map<string, Seen>()
 
@@ -85,7 +85,7 @@ export const createCheckIndices = (
     const age = now() - known.at
     if (age < INDICES_LOOK_INTERVAL) return undefined
     const looking = lookOnce(generation, known)
-    if (age >= INDICES_BELIEVED_FOR) return looking
+    if (age >= INDICES_CACHE_TIME) return looking
     // No request waits for this check; the next one uses its result.
     looking.catch(() => undefined)
     return undefined

@@ -11,23 +11,23 @@ import { CURSORS_REMEMBERED } from '../limits.ts'
 import type { DocumentsOf, Generation } from './position.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
 
-export type Places = {
+export type CursorResolver = {
   /** @param names undefined for each name that was not given */
-  readonly find: (org: string, names: readonly (RecordName | undefined)[]) => Finding
+  readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
   readonly remember: (org: string, generation: Generation, name: RecordName, place: number) => void
 }
 /** The documents to read, and then the place of each name; undefined for an unknown name. */
-export type Finding = {
+export type CursorLookup = {
   readonly documents: DocumentsOf
   readonly places: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }
 
-export const createPlaces = (prefix: string): Places => {
+export const createCursorResolver = (prefix: string): CursorResolver => {
   const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
   const keyOf = (org: string, { name }: Generation, named: RecordName) =>
     `${name}:${named.kind}:${org}:${textOfName(named)}`
 
-  const find: Places['find'] = (org, names) => {
+  const find: CursorResolver['find'] = (org, names) => {
     // Reads the cache once: an entry evicted while the position is read would look like an unknown name.
     let known: (number | undefined)[] = []
     return {

@@ -27,8 +27,8 @@ import {
   smallDocument,
 } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
-import { SWAP_WAIT, SWAP_WAITS } from '../limits.ts'
-import { type Later, untilOver } from '../time-limits.ts'
+import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
+import { type Schedule, untilOver } from '../time-limits.ts'
 
 /** A partition's position when a request read it. `time`: milliseconds of the projector's clock. */
 export type ReadPosition = {
@@ -81,7 +81,7 @@ export type Reached = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
 type Furthest = Reached & { readonly by: string; readonly timeOf: string }
 const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, takenBack: 0, by: '', timeOf: '' }
 
-export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Later): PositionReader => {
+export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Schedule): PositionReader => {
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
@@ -143,7 +143,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const published = asPosition(positionNow)
       const isBelowFloor =
         published.publishedTo < (floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))
-      if ((isBelowFloor || isYetBehind(generation, before, published)) && waits++ < SWAP_WAITS) {
+      if ((isBelowFloor || isYetBehind(generation, before, published)) && waits++ < SWAP_POLLS_MAX) {
         await pause(later, signal)
         continue
       }
@@ -169,7 +169,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const pairs = partitions.map(partition => {
         return [before[partition] ?? NOTHING_REACHED, published[partition] ?? NOTHING_REACHED] as const
       })
-      if (waits < SWAP_WAITS && pairs.some(([was, now]) => isYetBehind(generation, was, now)))
+      if (waits < SWAP_POLLS_MAX && pairs.some(([was, now]) => isYetBehind(generation, was, now)))
         await pause(later, signal)
       else return pairs.map(([was, now], partition) => reach(generation, partition, was, now))
     }
@@ -200,9 +200,9 @@ const laterTime = (a: Time, b: Time): Time => {
 const isYetBehind = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
   now.publishedTo < before.publishedTo && before.by !== name
 
-const pause = (later: Later, signal: AbortSignal): Promise<void> => {
+const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const cancel = later(SWAP_WAIT, resolve)
+  const cancel = later(SWAP_POLL_INTERVAL, resolve)
   return untilOver(promise, signal).finally(cancel)
 }
 

@@ -10,7 +10,7 @@ import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import type { PositionAt } from './as-of.ts'
-import type { Places } from './cursors.ts'
+import type { CursorResolver } from './cursors.ts'
 import { isVisible, type PositionReader, type ReadPosition } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import type { ListName, ReadPage } from './read-page.ts'
@@ -25,7 +25,7 @@ export type ReaderParts = {
   readonly readAt: PositionReader['readAt']
   readonly readPage: ReadPage
   readonly projectionTime: ProjectionTime
-  readonly places: Places
+  readonly places: CursorResolver
   readonly positionAt: PositionAt
 }
 

@@ -26,7 +26,7 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
-import { timer, untilOver, withTimeLimit } from '../time-limits.ts'
+import { scheduleTimer, untilOver, withTimeLimit } from '../time-limits.ts'
 import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
@@ -95,7 +95,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   }
 
   const sum = (org: string, position: ReadPosition): Promise<readonly Row[]> => {
-    return withTimeLimit(TOTALS_TIME_MAX, timer, async signal => {
+    return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
       const owed = await countAmounts('payouts', org, position, signal)
       const paid = await countAmounts('payroll_files', org, position, signal)
       return rowsOf(owed, paid, usualPace(signal))

@@ -1,10 +1,10 @@
 /** Creates the readers for the paths, one for each kind of answer. All share the same positions, places and moments. */
 
 import type { MultiGet, Search } from '../elasticsearch/client.ts'
-import type { Later } from '../time-limits.ts'
+import type { Schedule } from '../time-limits.ts'
 import { createPositionAt } from './as-of.ts'
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
-import { createPlaces } from './cursors.ts'
+import { createCursorResolver } from './cursors.ts'
 import { createPositionReader, type PositionReader } from './position.ts'
 import { createProjectionTime } from './projection-time.ts'
 import { createReadHistory, type ReadHistory } from './read-history.ts'
@@ -27,7 +27,7 @@ export const createReaders = (
   checkIndices: CheckIndices,
   /** Milliseconds since 1970. */
   time: () => number,
-  later: Later,
+  later: Schedule,
 ): { readonly positions: PositionReader; readonly readers: Readers } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later), checkIndices)
   const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
@@ -36,7 +36,7 @@ export const createReaders = (
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
-    places: createPlaces(prefix),
+    places: createCursorResolver(prefix),
     positionAt: createPositionAt(prefix, search, projectionTime, time),
   }
   const readers = {

@@ -101,7 +101,7 @@ const measureSeparated = async (bench: Bench, recordings: readonly Recording[], 
       title: `API: ${recording.what}, ${where}`,
       rows: rowsOf(`${recording.what}, ${where}`, targets[recording.what], TARGET_CONNECTIONS, rounds),
       notes: [
-        'Elasticsearch and Kafka on one core; the API, the load tool and the projector on another one: what the API uses itself takes nothing from Elasticsearch, as where it runs on another machine. What it asks for besides the search does.',
+        'Elasticsearch and Kafka run on one core; the API, the load tool and the projector on another one. So the CPU of the API takes nothing from Elasticsearch, as on separate machines. Requests of the API beyond the search still do.',
       ],
     })
   }
@@ -117,7 +117,7 @@ const pidsOf = ({ services }: Bench, { api, projection }: Served) => ({
 
 const figureOf = ({ what }: Recording, all: readonly Round[]): Figure => ({
   name: 'api',
-  title: `API: ${what}, beside the same asked of Elasticsearch without it`,
+  title: `API: ${what}, compared with straight requests to Elasticsearch`,
   rows: [...new Set(all.map(({ connections }) => connections))].flatMap(connections =>
     rowsOf(
       what,
@@ -187,9 +187,9 @@ const introduced = (
     ...figure,
     rows: [...figure.rows, ...cores('the projector'), ...cores(EVERYTHING_ELSE)],
     notes: [
-      `An organization of ${records} current payouts of ${data.lines} lines and ${data.steps} steps among ${data.organizations} with ${data.payouts} payout events. So many different requests are asked in turn, from the first: ${recordings.map(({ what, api }) => `${what} ${api.length}`).join(', ')}. Rounds of ${secondsPerRound} s of either, ${count} of each, alternating; a ratio is of neighbours. The projector runs, and has nothing to do.`,
-      'Straight to Elasticsearch go, by the same load tool, the very searches that the API sends for these pages (for a single read and a statement the one multi-get), recorded byte for byte; the answer is read to its end and dropped. For a page the API also reads the published position, authenticates, counts, cuts the records out and names what comes next; the place of a cursor it remembers from giving it out or from having been asked for it. What several requests read singly at the same time, the API asks for together: of single reads and statements Elasticsearch has less to do for the API than straight.',
-      `All is on the same cores: beside straight requests there are the load tool and Elasticsearch, beside those of the API a third process, so that a ratio counts what the API uses itself as well as what it adds to the way. The load tool is one thread, busy at most ${busy('raw')} % of the time asking straight and ${busy('api')} % asking the API; it costs both the same for each request.`,
+      `One organization has ${records} current payouts of ${data.lines} lines and ${data.steps} steps, among ${data.organizations} with ${data.payouts} payout events. The load tool sends this many different requests in turn: ${recordings.map(({ what, api }) => `${what} ${api.length}`).join(', ')}. Rounds of ${secondsPerRound} s alternate, ${count} of each; a ratio compares neighbouring rounds. The projector runs and is idle.`,
+      'Straight requests are the very searches that the API sends for these pages; for a single read or a statement, the one multi-get. They are recorded byte for byte, and the same load tool sends them. The tool reads each answer to its end and drops it. For a page the API also reads the published position, authenticates, counts, cuts the records out and adds the next cursor. It remembers the place of a cursor that it returned, or that was requested before. The API joins single reads of several requests into one. So for single reads and statements, Elasticsearch does less work for the API than for straight requests.',
+      `All processes share the cores. Straight requests need the load tool and Elasticsearch; requests to the API need a third process. So a ratio includes the CPU of the API and the longer way. The load tool is one thread, at most ${busy('raw')} % busy with straight requests and ${busy('api')} % with the API. It costs both the same for each request.`,
     ],
     pictures: [pictureOf(rounds)],
   }
@@ -237,7 +237,7 @@ const walkFigure = ({ records, seconds }: Walked): Figure => ({
     { what: 'read', unit: 'records/s', ...spreadOf(seconds.map(each => records / each)) },
   ],
   notes: [
-    `Pages of ${WALK_LIMIT}, one after the other as the cursor says, each read and parsed by the client, ${seconds.length} times.`,
+    `The client reads and parses pages of ${WALK_LIMIT}, one after the other by cursor, ${seconds.length} times.`,
   ],
 })
 
@@ -288,7 +288,7 @@ const besideFigure = ({ sizes }: Bench, rounds: readonly Beside[]): Figure => {
       { what: 'all visible after the last', unit: 'ms', ...of(({ behind }) => behind) },
     ],
     notes: [
-      `${TARGET_CONNECTIONS} connections, rounds of ${seconds} s without and with a publisher, alternating; the payouts are of all organizations, the one that is read too. The requests ask as fast as they are answered: whatever the projector and Elasticsearch need for writing is taken from them. That all is visible is looked for every tenth of a second.`,
+      `${TARGET_CONNECTIONS} connections. Rounds of ${seconds} s without and with a publisher alternate. The payouts are of all organizations, including the one that is read. Clients send requests as fast as they get answers, so writing takes its CPU from them. Visibility is checked every tenth of a second.`,
     ],
   }
 }

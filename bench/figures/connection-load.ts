@@ -144,11 +144,11 @@ const figureOf = (
   ]
   return {
     name: 'crowd',
-    title: 'A good client among others: idle, slow, and curious ones',
+    title: 'A good client among idle, slow and curious clients',
     rows,
     notes: [
-      `${crowd.connections} connections of a good client, rounds of ${crowd.secondsPerRound} s without the others and with them, alternating. A slow one sends a byte of its headers every ${SLOW_BYTE_MS / 1000} s, is closed with 408, and comes again.`,
-      `${foreign.length} reads of records of another organization, and twice as many of records that nobody has, in turn, one after the other. What is compared is how often one takes longer than the other: by chance it is further from a half than the bound once in a thousand times.`,
+      `A good client has ${crowd.connections} connections. Rounds of ${crowd.secondsPerRound} s without and with the others alternate. A slow client sends a byte of its headers every ${SLOW_BYTE_MS / 1000} s, is closed with 408, and connects again.`,
+      `${foreign.length} reads of records of another organization, and twice as many of records that nobody has, alternate. The compared value is how often one takes longer than the other: chance exceeds the bound once in a thousand times.`,
     ],
   }
 }

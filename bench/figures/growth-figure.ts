@@ -67,9 +67,9 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
       ...stages.flatMap(stage => stageRows(stage, stage === largest)),
     ],
     notes: [
-      `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations, all of one organization: in one partition, whose order leaves less to be done at the same time than six do. Each size is projected into empty indices of its own, once. How far it is at a time is what the projector says that it has decided; the rate of a whole size is until all of it is visible.`,
-      `A page is one of ${PAGE} by one connection: after a whole walk, up to 20 pages from the beginning, the middle and the end of it are asked for in turn, for ${sizes.pages.secondsPerRound} s a place and round. What is seen is ${sizes.probes} payouts, published one after the other and asked for by their ids from their acknowledgement on.`,
-      `Memory is what is resident (RSS) when each part is published. Restarts find 200 unread records, and the first of them has to be searchable. On disk is what all indices take right after the projection, with what is not merged yet.`,
+      `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations. All are of one organization, in one partition: its order allows less parallel work than six partitions. Each size is projected once, into empty indices. Progress is what the projector reports as decided; the rate of a whole size runs until all of it is visible.`,
+      `A page has ${PAGE} records and uses one connection. After a whole walk, up to 20 pages from its beginning, middle and end are requested in turn, for ${sizes.pages.secondsPerRound} s a place and round. The time until visible is that of ${sizes.probes} payouts, published one after the other and requested by id from their acknowledgement on.`,
+      `Memory is the resident memory (RSS) when each part is published. Restarts find 200 unread records, and the first of them must become searchable. Bytes on disk are those of all indices right after the projection, before all merges.`,
     ],
     pictures: [...progressPictures(parts), pagePicture(stages)],
   }
@@ -203,7 +203,7 @@ export const figureOfChains = ({ payouts, organizations }: DatasetSize, chains: 
       ),
     ],
     notes: [
-      `${payouts} payout events of ${organizations} organizations each time, of as many reps and periods: the payouts of one rep and period, each of which replaces the one before, are a chain, and its document is written again with each of them.`,
+      `Each time, ${payouts} payout events of ${organizations} organizations, of as many reps and periods. The payouts of one rep and period are a chain: each replaces the one before, and writes the document of the chain again.`,
     ],
     pictures: [{ name: 'growth-chains', title: 'Replay of longer chains', unit: 'payout events/s', bars }],
   }

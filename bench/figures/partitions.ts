@@ -93,7 +93,7 @@ const figureOf = ({ sizes }: Bench, others: number, rounds: readonly Round[]): F
       },
     ],
     notes: [
-      `${payouts} payout events of ${lines} lines and ${steps} steps, of ${organizations} organizations, after ${others} reps and periods. Two projectors start at the same moment in one group and share out the partitions; the time begins with the first of them, and that they do is part of it. A second one is for the work that one core cannot do, and for going on when the first dies: on a machine whose cores are busy with one it adds nothing.`,
+      `${payouts} payout events of ${lines} lines and ${steps} steps, of ${organizations} organizations, after ${others} reps and periods. Two projectors start at the same moment in one group; the time starts with the first one and includes the assignment of partitions. A second projector helps when one core is not enough, or when the first one dies. On a machine whose cores are busy with one projector, it adds nothing.`,
     ],
     pictures: [{ name: 'partitions', title: 'Projectors and partitions', unit: 'payout events/s', bars: arrangements }],
   }

@@ -74,10 +74,10 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
       ),
     ],
     notes: [
-      `${payouts} payout events of ${lines} lines and ${steps} steps, ${100 * recalculated} % of them recalculations, of ${organizations} organizations in 6 partitions, after ${others} reps and periods, which take time and are not counted as events.`,
-      `The projector is measured from its log line "projecting" until the published position of every partition is its end, looked at every ${POSITIONS_INTERVAL_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
-      `The ceiling is what one projection sent (${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies), recorded on the way in a round that was not measured and sent again to fresh indices of the same mappings, ${BULKS_IN_FLIGHT} requests in flight, and one refresh. Rounds alternate; ratios are of neighbours.`,
-      'The plain pipes read the same topic from its start and make of each record one document with the whole event, in an index with the mappings of the payouts, by the id of the record; then one refresh. They decide nothing, keep no chain and no trace, and lose what is refused.',
+      `${payouts} payout events of ${lines} lines and ${steps} steps, ${100 * recalculated} % of them recalculations, of ${organizations} organizations in 6 partitions. The ${others} reps and periods before them take time, and are not counted as events.`,
+      `The projector is measured from its log line "projecting" until the published position of every partition is its end, checked every ${POSITIONS_INTERVAL_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
+      `The ceiling sends the bulk requests of one projection again: ${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies. They were recorded in a round that was not measured. They go to fresh indices with the same mappings, ${BULKS_IN_FLIGHT} requests in flight, with one refresh at the end. Rounds alternate; ratios compare neighbouring rounds.`,
+      'The plain pipes read the same topic from its start. They make one document of each record, with the whole event, under the id of the record. The index has the mappings of the payouts. They refresh once, at the end. They decide nothing, keep no chain and no trace, and lose refused records.',
       'CPU: milliseconds per event are seconds per 1,000 events.',
       ...boundNote(rounds, payouts),
     ],
@@ -175,7 +175,7 @@ const boundNote = (pairs: readonly CeilingPair[], payouts: number): string[] => 
   if (Number.isNaN(all + most + loop)) return []
   const sum = [elasticsearch, projector, kafka].map(cpu => cpu.toFixed(3)).join(' + ')
   return [
-    `The ceiling’s loop does next to nothing and leaves all cores to Elasticsearch; the projector works on the same cores, and so does Kafka. With E, N and K, the CPU of an event in Elasticsearch, the projector and Kafka, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum}) = ${(elasticsearch / all).toFixed(2)} where all cores are always busy; and (${most.toFixed(3)} + ${loop.toFixed(3)}) / ${all.toFixed(3)} = ${((most + loop) / all).toFixed(2)} with what Elasticsearch and the loop use for the ceiling. Each on a core of its own, below, the projector takes nothing from Elasticsearch; there Kafka does, and whatever Elasticsearch needs for an event beyond what it needs for the ceiling: realtime reads of what is replaced, refreshes, positions.`,
+    `The ceiling’s loop needs little CPU and leaves all cores to Elasticsearch. The projector and Kafka work on the same cores. E, N and K are the CPU of an event in Elasticsearch, the projector and Kafka. With all cores busy, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum}) = ${(elasticsearch / all).toFixed(2)}. With the CPU that Elasticsearch and the loop use for the ceiling, it is (${most.toFixed(3)} + ${loop.toFixed(3)}) / ${all.toFixed(3)} = ${((most + loop) / all).toFixed(2)}. On a core of its own, below, the projector takes nothing from Elasticsearch. Kafka does, and so does the work that the ceiling does not need: realtime reads of replaced documents, refreshes, positions.`,
   ]
 }
 

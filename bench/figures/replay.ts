@@ -40,7 +40,7 @@ export const measureReplay: Measure = async bench => {
   return [
     ...figures,
     figureOfPairs('Replay: one organization with half', 'one organization with half', half.data, rounds, [
-      `As above, of ${what}: all of its events are in one partition. Not warmed up anew.`,
+      `As above; ${what} has all of its events in one partition. Not warmed up again.`,
     ]),
   ]
 }
@@ -64,7 +64,7 @@ const measureMix = async (bench: Bench): Promise<Figure[]> => {
   if (separated.length > 0) {
     figures.push(
       figureOfPairs('Replay: each on a core of its own', 'each on a core of its own', data, separated, [
-        'Elasticsearch and Kafka on one core, the projector, and the ceiling’s loop in its turn, on another one: what one does takes nothing from the other. Threads that were made for two cores share one here.',
+        'Elasticsearch and Kafka run on one core; the projector, and in its turn the ceiling’s loop, on another one. So they take nothing from each other. Threads that were made for two cores share one here.',
       ]),
     )
   }

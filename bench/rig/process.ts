@@ -5,7 +5,7 @@ import { isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import manifest from '../../package.json' with { type: 'json' }
-import { leaveWill } from '../../services/cleanup-on-exit.ts'
+import { runOnExit } from '../../services/cleanup-on-exit.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 /** The Kafka client sets timers in the past, which is harmless. */
@@ -73,7 +73,7 @@ export const startBenchProcess = async (options: ProcessOptions): Promise<Runnin
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const will = leaveWill('kill -9 "$0"', String(child.pid))
+  const will = runOnExit('kill -9 "$0"', String(child.pid))
   const exit = once(child, 'exit')
   let asked = false
   const heard = hear([child.stdout, child.stderr], options.ready)

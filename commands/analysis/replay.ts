@@ -71,7 +71,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },
-    patience: context.patience,
+    retryOptions: context.retryOptions,
     now,
     elapsed: context.elapsed,
     say,

@@ -10,7 +10,7 @@
  *     },
  *   })
  *
- * Each event type has `names`, `namesNext` and `decide`: see `projector/rules/decision.ts`, and for types `RulesTable`
+ * Each event type has `reads`, `thenReads` and `decide`: see `projector/rules/decision.ts`, and for types `RulesTable`
  * of `projector/rules/rules.ts`. They must be pure: results may depend on the event and the state only. Otherwise a
  * replay that is stopped and continued gives another result. The lists of a payout (`line_items`, `calculation_trace`)
  * are text: read them with `JSON.parse(data.line_items.text)`, and return `new JsonText(…)` of
@@ -59,22 +59,22 @@ export const tableIn = (made: unknown, name: string): RulesTable => {
   if (unknown.length > 0) throw new CommandError(`${name} gives rules for unknown event types: ${unknown.join(', ')}`)
   const table = made as Partial<Record<string, Partial<AnyRules>>>
   const guarded = wanted.map(type => {
-    const { names, namesNext, decide } = table[type] ?? {}
-    if (typeof names !== 'function' || typeof namesNext !== 'function' || typeof decide !== 'function') {
-      throw new CommandError(`${name} gives no names, namesNext and decide for ${type}`)
+    const { reads, thenReads, decide } = table[type] ?? {}
+    if (typeof reads !== 'function' || typeof thenReads !== 'function' || typeof decide !== 'function') {
+      throw new CommandError(`${name} has no reads, thenReads and decide for ${type}`)
     }
     const builtIn = builtInRules[type as EventType]
-    const isBuiltIn = builtIn.names === names && builtIn.namesNext === namesNext && builtIn.decide === decide
-    return [type, isBuiltIn ? builtIn : guard({ names, namesNext, decide }, type, name)]
+    const isBuiltIn = builtIn.reads === reads && builtIn.thenReads === thenReads && builtIn.decide === decide
+    return [type, isBuiltIn ? builtIn : guard({ reads, thenReads, decide }, type, name)]
   })
   return Object.fromEntries(guarded) as RulesTable
 }
 
 /** Turns exceptions of the module's rules into errors that name the module, the event type and the offset. */
 const guard = (rules: AnyRules, type: string, name: string): AnyRules => ({
-  names: data => sync(`${name} failed on a ${type}`, () => rules.names(data)),
-  namesNext: (event, state) =>
-    sync(`${name} failed on a ${type} at offset ${event.seq}`, () => rules.namesNext(event, state)),
+  reads: data => sync(`${name} failed on a ${type}`, () => rules.reads(data)),
+  thenReads: (event, state) =>
+    sync(`${name} failed on a ${type} at offset ${event.seq}`, () => rules.thenReads(event, state)),
   decide: (event, state) => {
     const where = `a ${type} at offset ${event.seq}`
     const decision = sync(`${name} failed on ${where}`, () => rules.decide(event, state))

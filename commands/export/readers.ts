@@ -7,7 +7,7 @@ import { Refusal, unavailable } from '../../api/failures.ts'
 import { createCheckIndices } from '../../api/read/check-indices.ts'
 import { notReplacedRange, type ReadPosition, visibleRange } from '../../api/read/position.ts'
 import { createReaders, type Readers } from '../../api/read/readers.ts'
-import { timer } from '../../api/time-limits.ts'
+import { scheduleTimer } from '../../api/time-limits.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
@@ -58,8 +58,8 @@ export const readThrough = (
   { search, multiGet, indexIds }: SearchClient,
   { prefix, time, sleep, signal, now }: Omit<Parts, 'client'>,
 ): ExportReaders => {
-  const check = createCheckIndices(prefix, multiGet, indexIds, now, timer)
-  const { readers } = createReaders(prefix, search, multiGet, check, time, timer)
+  const check = createCheckIndices(prefix, multiGet, indexIds, now, scheduleTimer)
+  const { readers } = createReaders(prefix, search, multiGet, check, time, scheduleTimer)
   const untilAnswered: ExportReaders['patiently'] = async read => {
     for (let attempt = 1; ; attempt++) {
       try {

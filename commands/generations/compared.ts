@@ -57,9 +57,9 @@ export const noteComparison = async (
   await changeGenerations({ request: send, prefix }, now => {
     const last = now.compared[pair]
     why = undefined
-    const absent = names.find(name => !now.kept.includes(name))
+    const absent = names.find(name => !now.active.includes(name))
     if (found === 'equal') {
-      const unkept = absent ?? names.find(name => !before.kept.includes(name))
+      const unkept = absent ?? names.find(name => !before.active.includes(name))
       if (unkept !== undefined) why = `${unkept} was not kept up by projectors when this began, or is not any more`
       else if (last?.found === 'different' && last.run !== run) why = 'another comparison found a difference meanwhile'
     } else if (absent !== undefined && last === undefined) why = `${absent} is not kept up by projectors`

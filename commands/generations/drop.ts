@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
-import { changeGenerations, type Generations, settle } from '../../projector/generations/generations.ts'
+import { changeGenerations, finishSwap, type Generations } from '../../projector/generations/generations.ts'
 import { readGeneration } from '../../projector/generations/prepare.ts'
 import { assertSameSource, describeSource } from '../../projector/kafka/source.ts'
 import { controlIndexOf, positionId } from '../../schemas/stored/documents.ts'
@@ -46,12 +46,12 @@ const takeOut = async (generation: string, context: CommandContext): Promise<voi
   const steps = { request: context.send, prefix: context.prefix }
   for (let isOut = false; !isOut; ) {
     // `settle` needs the positions of the previous generation if a swap was interrupted.
-    await settle(steps)
+    await finishSwap(steps)
     const seen = await readAll(context)
     if (seen.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)
     await refuseFollowed(generation, seen, context)
     await changeGenerations(steps, now => {
-      isOut = isDeepStrictEqual(now, seen) && now.floor !== null
+      isOut = isDeepStrictEqual(now, seen) && now.minPositions !== null
       return isOut && namesOf(now).includes(generation) ? without(generation, now) : now
     })
   }
@@ -67,7 +67,7 @@ const refuseFollowed = async (generation: string, all: Generations, context: Com
       throw new CommandError(`${name} was just begun: continue it (npm run projection -- rebuild), or drop it first`)
     }
     if (identity?.follows !== generation) continue
-    const from = all.alone[name]
+    const from = all.independentFrom[name]
     const positions = await positionsOf(identity, context)
     if (from !== undefined && positions.every(({ position }, partition) => position >= (from[partition] ?? 0))) continue
     throw new CommandError(`${name} takes over what ${generation} parked: drop ${name} first, or make it live`)
@@ -76,8 +76,8 @@ const refuseFollowed = async (generation: string, all: Generations, context: Com
 
 const without = (generation: string, now: Generations): Generations => ({
   ...now,
-  alone: Object.fromEntries(Object.entries(now.alone).filter(([name]) => name !== generation)),
-  kept: now.kept.filter(name => name !== generation),
+  independentFrom: Object.fromEntries(Object.entries(now.independentFrom).filter(([name]) => name !== generation)),
+  active: now.active.filter(name => name !== generation),
   building: now.building === generation ? null : now.building,
   previous: now.previous === generation ? null : now.previous,
   verified: Object.fromEntries(

@@ -71,15 +71,15 @@ export const deleteGeneration = async (
   }
 }
 
-export const namesOf = ({ live, kept, building, previous }: Generations): string[] => [
-  ...new Set([live, ...kept, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
+export const namesOf = ({ live, active, building, previous }: Generations): string[] => [
+  ...new Set([live, ...active, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
 ]
 
-export const rolesOf = (name: string, { live, kept, building, previous, compared }: Generations): string[] => [
+export const rolesOf = (name: string, { live, active, building, previous, compared }: Generations): string[] => [
   ...(name === live ? ['live'] : []),
   ...(name === previous ? ['previous'] : []),
   ...(name === building ? ['building'] : []),
-  ...(name !== live && kept.includes(name) ? ['kept up'] : []),
+  ...(name !== live && active.includes(name) ? ['kept up'] : []),
   ...Object.entries(compared).flatMap(([pair, { found }]) => {
     const [a = '', b = ''] = pair.split(' ')
     if (name === live || (name !== a && name !== b)) return []
@@ -100,7 +100,7 @@ export const listGenerations = async (
     const { topic = null, rules_version = null, follows } = identity ?? {}
     const found = remains.get(name)
     const records = await recordsOf(name, found?.positions ?? [], context)
-    const isFollowing = follows !== undefined && generations.alone[name] === undefined
+    const isFollowing = follows !== undefined && generations.independentFrom[name] === undefined
     const roles = [
       ...rolesOf(name, generations),
       ...(isFollowing ? [`follows ${follows}`] : []),

@@ -15,7 +15,7 @@ import { findRemains } from './remains.ts'
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
 
 export type RebuildSteps = KafkaContext &
-  Pick<RebuildContext, 'kafkaWithConnectHook' | 'patience' | 'signal' | 'elapsed' | 'testHooks'> & {
+  Pick<RebuildContext, 'kafkaWithConnectHook' | 'retryOptions' | 'signal' | 'elapsed' | 'testHooks'> & {
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined
@@ -68,7 +68,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
     kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },
-    patience: context.patience,
+    retryOptions: context.retryOptions,
     now,
     elapsed: context.elapsed,
     say,
@@ -92,7 +92,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
     assertNamed(generation, before)
     return {
       ...before,
-      kept: [...new Set([...before.kept, generation])],
+      active: [...new Set([...before.active, generation])],
       building: before.building === generation ? null : before.building,
     }
   })
@@ -102,8 +102,8 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
 }
 
 /** @throws CommandError if the generation is neither being built nor kept up to date */
-const assertNamed = (generation: string, { building, kept }: Generations): void => {
-  if (building === generation || kept.includes(generation)) return
+const assertNamed = (generation: string, { building, active }: Generations): void => {
+  if (building === generation || active.includes(generation)) return
   const what = `${generation} was dropped meanwhile, and is not kept up`
   throw new CommandError(`${what}: npm run projection -- list shows whether something of it is left`)
 }

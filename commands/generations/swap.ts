@@ -3,7 +3,7 @@
  * generation has reached what the live one has published, so that no reader's position goes back; `verify` found it
  * equal to the live one, or the operator forces the swap with a reason.
  */
-import { changeGenerations, type Generations, settle } from '../../projector/generations/generations.ts'
+import { changeGenerations, finishSwap, type Generations } from '../../projector/generations/generations.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -22,7 +22,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Wa
     tell(now, json, context)
     return exitCodes.done
   }
-  if (!now.kept.includes(generation)) {
+  if (!now.active.includes(generation)) {
     const why = now.building === generation ? 'is still being made' : 'is not kept up'
     throw new CommandError(`${generation} ${why} (npm run projection -- list)`)
   }
@@ -38,9 +38,9 @@ export const rollback = async (
   { force, json }: Omit<SwapOptions, 'generation'>,
   context: Waiting,
 ): Promise<ExitCode> => {
-  const { live, previous, kept } = await readAll(context)
+  const { live, previous, active } = await readAll(context)
   if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
-  if (!kept.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
+  if (!active.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
   await makeLive(previous, live, force, false, context)
   context.say(`${previous} is live again; ${live} is kept up`)
   tell({ live: previous, previous: live }, json, context)
@@ -64,8 +64,8 @@ const makeLive = async (
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
   const [identity, other] = [await identityOf(generation, context), await identityOf(before, context)]
-  const { alone } = await readAll(context)
-  const isFollowing = identity.follows !== undefined && alone[generation] === undefined
+  const { independentFrom } = await readAll(context)
+  const isFollowing = identity.follows !== undefined && independentFrom[generation] === undefined
   if (isFollowing && identity.follows !== before) {
     const what = `${generation} takes over what ${identity.follows} parked, which is not live any more`
     throw new CommandError(`${what}: drop it, and make one beside ${before}`)
@@ -78,7 +78,7 @@ const makeLive = async (
   // Checked before the waits, and again in the change: another comparison may end meanwhile.
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
-  await settle(steps)
+  await finishSwap(steps)
   const looked = await refuseUnparked(identity, other, undefined, force, context)
   const near = isFollowing ? SWAP_NEAR_MS : 0
   await untilAsFar(identity, other, near, context)
@@ -88,13 +88,13 @@ const makeLive = async (
   const refuseThen = await refuseUnequal()
   await changeGenerations(steps, now => {
     if (now.live === generation) return now
-    if (now.live !== before || !now.kept.includes(generation)) {
+    if (now.live !== before || !now.active.includes(generation)) {
       throw new CommandError(`meanwhile ${now.live} was made live, or ${generation} was dropped: nothing is changed`)
     }
     refuseThen(now)
-    return { ...now, live: generation, previous: before, floor: null }
+    return { ...now, live: generation, previous: before, minPositions: null }
   })
-  await settle(steps)
+  await finishSwap(steps)
 }
 
 /**

@@ -58,9 +58,9 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
       source: { stream: stream.stream, partition, partitions },
       rules: builtInRules,
     })
-    const { verdict, names, rules } = assessed
+    const { verdict, reads, rules } = assessed
     if (rules === undefined) return { outcome: 'parked', code: verdict } as const
-    const { state } = await load([{ event: verdict, names, rules, seq: offset, at: record.timestamp }], known, read)
+    const { state } = await load([{ event: verdict, reads, rules, seq: offset, at: record.timestamp }], known, read)
     const forecast = { outcome: isOlder(verdict, state) ? 'older' : 'applied' } as const
     const { counts, parkedCodes, changes } = project([assessed], state, { topic, partition }, record.timestamp)
     const [code] = parkedCodes

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Stream } from '../../schemas/events.ts'
-import { leaveWill } from '../../services/cleanup-on-exit.ts'
+import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import { freePort } from '../../services/ports.ts'
 import { runTool } from '../../services/run-program.ts'
 import type { Environment, Say } from '../../services/service.ts'
@@ -117,7 +117,7 @@ const commandSettings = (environment: Environment): string =>
 
 const openFolder = (stack: AsyncDisposableStack): string => {
   const folder = mkdtempSync(join(tmpdir(), 'commission-demo-'))
-  const will = leaveWill('rm -rf "$0"', folder)
+  const will = runOnExit('rm -rf "$0"', folder)
   stack.defer(async () => {
     rmSync(folder, { recursive: true, force: true })
     await will.revoke()

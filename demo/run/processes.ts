@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { leaveWill } from '../../services/cleanup-on-exit.ts'
+import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import type { Environment } from '../../services/service.ts'
 
 export type RunningProcess = {
@@ -31,7 +31,7 @@ export const startProcess = ({ name, command: [program, ...args], environment, l
   // A process group of its own: Ctrl-C in the terminal reaches only the demo, which then stops the process.
   const child = spawn(program, args, { env: environment, stdio: ['ignore', output, output], detached: true })
   closeSync(output)
-  const will = child.pid === undefined ? undefined : leaveWill('kill -KILL "$0"', String(child.pid))
+  const will = child.pid === undefined ? undefined : runOnExit('kill -KILL "$0"', String(child.pid))
 
   let stopping = false
   const ended = Promise.withResolvers<string>()

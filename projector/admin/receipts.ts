@@ -26,7 +26,7 @@ import {
   type Elasticsearch,
   type FoundDocument,
   multiGet,
-  type Patience,
+  type RetryOptions,
   Unavailable,
 } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
@@ -64,7 +64,7 @@ type Waiting = {
   readonly fail: (error: unknown) => void
 }
 
-export const createReceipts = (look: ReadReceipts, sleep: Patience['sleep']): Receipts => {
+export const createReceipts = (look: ReadReceipts, sleep: RetryOptions['sleep']): Receipts => {
   const waiting = new Set<Waiting>()
   const stopping = new AbortController()
   let isLooking = false

@@ -6,7 +6,7 @@
  * again one by one.
  */
 
-import { GATHERED_BYTES, GATHERED_IDS } from '../limits.ts'
+import { BATCHED_BYTES, BATCHED_IDS } from '../limits.ts'
 import { type Answer, type Elasticsearch, isTransient, type Request, Unavailable } from './client.ts'
 
 /** Requests that can be combined, and how their answer is divided. */
@@ -103,7 +103,7 @@ const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Di
 
 export const bulks: BatchableKind = {
   sizeOf: ({ bulk }) => bulk?.length ?? 0,
-  most: GATHERED_BYTES,
+  most: BATCHED_BYTES,
   together: requests =>
     ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }) as Request,
   apart: (answer, requests) => {
@@ -114,7 +114,7 @@ export const bulks: BatchableKind = {
 
 export const multiGets: BatchableKind = {
   sizeOf: ({ body }) => docsOf(body)?.length ?? 0,
-  most: GATHERED_IDS,
+  most: BATCHED_IDS,
   together: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }) as Request,
   apart: (answer, requests) => {
     const docs = answer.status === 200 ? docsOf(answer.body) : undefined
@@ -126,7 +126,7 @@ export const multiGets: BatchableKind = {
 /** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */
 export const replacements: BatchableKind = {
   sizeOf: () => 1,
-  most: GATHERED_IDS,
+  most: BATCHED_IDS,
   together: requests => ({
     method: 'POST',
     path: '/_bulk',

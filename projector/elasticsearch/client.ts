@@ -142,7 +142,7 @@ const multiGetAll = async (
   return found
 }
 
-export type Patience = {
+export type RetryOptions = {
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>
   readonly random: () => number
   /** Called with each failure, and with undefined after a success. */
@@ -153,7 +153,7 @@ export type Patience = {
 export const keepTrying = async <Result>(
   attempt: (signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
-  { sleep, random, onTrouble }: Patience,
+  { sleep, random, onTrouble }: RetryOptions,
 ): Promise<Result> => {
   for (let retry = 0; ; retry++) {
     signal.throwIfAborted()
@@ -171,7 +171,7 @@ export const keepTrying = async <Result>(
 }
 
 /** Returns the backoff in milliseconds, with jitter. */
-export const pauseBefore = (retry: number, { random }: Pick<Patience, 'random'>): number => {
+export const pauseBefore = (retry: number, { random }: Pick<RetryOptions, 'random'>): number => {
   const longest = Math.min(RETRY_FIRST_MS * 2 ** retry, RETRY_LAST_MS)
   return longest / 2 + (random() * longest) / 2
 }

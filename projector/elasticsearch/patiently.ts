@@ -2,23 +2,23 @@
 
 import type { Health } from '../health.ts'
 import { ELASTICSEARCH_SLOW_MS } from '../limits.ts'
-import { keepTrying, type Patience } from './client.ts'
+import { keepTrying, type RetryOptions } from './client.ts'
 
-type Context = { readonly patience: Omit<Patience, 'onTrouble'>; readonly health: Health }
+type Context = { readonly retryOptions: Omit<RetryOptions, 'onTrouble'>; readonly health: Health }
 
-export const kafkaPatience = ({ patience, health }: Context): Patience => ({
-  ...patience,
+export const kafkaRetryOptions = ({ retryOptions, health }: Context): RetryOptions => ({
+  ...retryOptions,
   onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
 })
 
 export const retryUntilAborted = <Result>(
   operation: string,
   signal: AbortSignal,
-  { patience, health }: Context,
+  { retryOptions, health }: Context,
   attempt: () => Promise<Result>,
 ): Promise<Result> =>
   health.during(
     `elasticsearch ${operation}`,
-    tell => keepTrying(attempt, signal, { ...patience, onTrouble: trouble => tell(trouble?.message) }),
+    tell => keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => tell(trouble?.message) }),
     ELASTICSEARCH_SLOW_MS,
   )

@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
 import { isCalendarDate } from '../../schemas/values.ts'
-import { type PlainPayout, readPlainPayout } from './fast-payout.ts'
+import { type FastPayout, parseFastPayout } from './fast-payout.ts'
 import type { RawRecord } from './raw-record.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -15,7 +15,7 @@ export type Envelope = {
   readonly type: string
   readonly id: string
   readonly data: unknown
-  readonly plain?: PlainPayout
+  readonly plain?: FastPayout
 }
 
 export const decode = (record: RawRecord): Envelope | 'undecodable' => {
@@ -35,7 +35,7 @@ const headerNames = ['content-type', 'ce_specversion', 'ce_id', 'ce_type', 'ce_s
 const decodeBinary = (attributes: readonly (string | null | undefined)[], value: Buffer): Envelope | 'undecodable' => {
   if (attributes.includes(null)) return 'undecodable'
   const [specversion, id, type, source, time] = attributes
-  const plain = type ? readPlainPayout(type, value.toString('utf8')) : undefined
+  const plain = type ? parseFastPayout(type, value.toString('utf8')) : undefined
   const parsed = plain ? { value: plain.data } : parseStrictJson(value, DATA_DEPTH_MAX)
   const read = parsed && envelope({ specversion, id, type, source, time }, parsed.value)
   if (read === undefined || read === 'undecodable') return 'undecodable'

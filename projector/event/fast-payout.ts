@@ -11,7 +11,7 @@ import { formats } from '../../schemas/values.ts'
 import { JsonText } from './raw-json.ts'
 import { mapGroup, memberOfMap, membersOf, stringGroup, wholeGroup } from './schema-regex.ts'
 
-export type PlainPayout = {
+export type FastPayout = {
   /** All fields; the lists are JsonText. */
   readonly data: Readonly<Record<string, unknown>>
   readonly amounts: readonly string[]
@@ -20,7 +20,7 @@ export type PlainPayout = {
 /** Characters of the longest text to match: for a very long list the regular expressions would need much memory. */
 const LENGTH_MAX = 64 * 1024
 
-export const readPlainPayout = (type: string, text: string): PlainPayout | undefined => {
+export const parseFastPayout = (type: string, text: string): FastPayout | undefined => {
   const form = forms.get(type)
   if (form === undefined || text.length > LENGTH_MAX) return undefined
   const { head, hasTrace, tail, tailName } = form

@@ -18,7 +18,7 @@ import { isEventType, matchesSchema } from '../../schemas/validate.ts'
 import { instantToNanoseconds } from '../../schemas/values.ts'
 import { canonical } from './canonical.ts'
 import type { Envelope } from './decode.ts'
-import type { PlainPayout } from './fast-payout.ts'
+import type { FastPayout } from './fast-payout.ts'
 import { addUpTo } from './money.ts'
 import { JsonText } from './raw-json.ts'
 import type { RawRecord } from './raw-record.ts'
@@ -61,7 +61,7 @@ const knownEvent = (envelope: Envelope, stream: Stream): Known | undefined => {
 }
 
 /** The bytes of the record are its canonical JSON. */
-const plainPayout = (type: string, { data, amounts }: PlainPayout, { value }: RawRecord): Known => ({
+const plainPayout = (type: string, { data, amounts }: FastPayout, { value }: RawRecord): Known => ({
   event: { type, data, hash: eventHash(type, value ?? Buffer.alloc(0)) } as unknown as ValidEvent,
   amounts,
 })

@@ -3,9 +3,9 @@ import type { ParkCode } from '../../schemas/errors.ts'
 import type { Envelope } from '../event/decode.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { type PartitionSource, validate } from '../event/validate.ts'
-import type { Names } from '../rules/decision.ts'
+import type { Reads } from '../rules/decision.ts'
 import type { RulesTable } from '../rules/rules.ts'
-import { type Assessed, orgOf, type PassedOver } from './project.ts'
+import { type Assessed, orgOf, type Skipped } from './project.ts'
 
 export type AssessSteps = {
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
@@ -22,21 +22,21 @@ export const assess = (record: RawRecord, { decode, source, rules: table }: Asse
   const { org_id } = verdict.data
   const { type, id } = envelope
   const rules = table[verdict.type]
-  return { record, envelope: { type, id, data: { org_id } }, verdict, names: rules.names(verdict.data), rules }
+  return { record, envelope: { type, id, data: { org_id } }, verdict, reads: rules.reads(verdict.data), rules }
 }
 
 /** Like `assess`, but passes over records of other organizations than `org`. Without `org`, passes over none. */
-export const assessOnly = (org: string | undefined, record: RawRecord, steps: AssessSteps): Assessed | PassedOver => {
+export const assessOnly = (org: string | undefined, record: RawRecord, steps: AssessSteps): Assessed | Skipped => {
   const assessed = assess(record, steps)
-  return org === undefined || orgOf(assessed) === org ? assessed : { record, passedOver: true, rules: undefined }
+  return org === undefined || orgOf(assessed) === org ? assessed : { record, skipped: true, rules: undefined }
 }
 
 const unseen = (record: RawRecord, envelope: Envelope | undefined, verdict: ParkCode): Assessed => ({
   record,
   envelope,
   verdict,
-  names: NONE,
+  reads: NONE,
   rules: undefined,
 })
 /** The rules read no documents for a record that is parked here. */
-const NONE: Names = {}
+const NONE: Reads = {}

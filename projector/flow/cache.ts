@@ -41,8 +41,8 @@ export class Cache {
   decided(documents: readonly Rendered[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
     const pending = [this.#lines, this.#heads].map(shelf => ({ shelf, keys: shelf.pend() }))
-    for (const { key, place, draft, line } of documents) {
-      if (place === 'parked' || place === 'statements') continue
+    for (const { key, kind, draft, line } of documents) {
+      if (kind === 'parked' || kind === 'statements') continue
       const shelf = this.#shelfOf(key)
       pending.find(one => one.shelf === shelf)?.keys.push(key)
       shelf.add(key, shelf === this.#lines ? this.#slabs.add(line) : draft)

@@ -26,11 +26,11 @@ import type { Rendered } from './serialize.ts'
 export type FlowSteps = DecideSteps &
   PublishInOrderSteps & {
     /** Limits the bytes of records that are decided or written, over all partitions. */
-    readonly room: WeightedSemaphore
+    readonly budget: WeightedSemaphore
     /** Serializes documents at once and returns the function that writes them. */
     readonly write: (documents: readonly Rendered[]) => () => Promise<void>
     /** Ends the delay of a refresh that waits because partitions were far behind. */
-    readonly hurry: () => void
+    readonly endDelay: () => void
     /** Called with true above the limit of bytes in flight, and with false below half of it. */
     readonly onPressure: (full: boolean) => void
     readonly onProjected: (counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]) => void
@@ -136,7 +136,7 @@ export class PartitionFlow {
 
   async #decideAll(): Promise<void> {
     for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) {
-      const release = await this.#steps.room(bytesOfAll(batch.records))
+      const release = await this.#steps.budget(bytesOfAll(batch.records))
       const written = await this.#decideAndWrite(batch).catch((error: unknown) => {
         release()
         throw error
@@ -171,14 +171,14 @@ export class PartitionFlow {
       end,
       last: lastOf(records),
       at: decided.at,
-      kinds: new Set(decided.documents.map(({ place }) => place)),
+      kinds: new Set(decided.documents.map(({ kind }) => kind)),
       done: this.#run(async () => {
         await writing
         acknowledged()
         written.isDone = true
         this.#addBytes(-bytes)
         // Few records are left to write: end the delay of the next refresh.
-        if (this.#end - end <= this.#farBehindRecords) this.#steps.hurry()
+        if (this.#end - end <= this.#farBehindRecords) this.#steps.endDelay()
       }),
       isDone: false,
     }

@@ -21,11 +21,11 @@ import {
 } from '../../schemas/stored/documents.ts'
 import type { Answer, DocumentAddress, FoundDocument, Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { generationsIn, settle } from '../generations/generations.ts'
+import { finishSwap, generationsIn } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
 import type { Identity } from '../kafka/source.ts'
 import { FOLLOWED_LATE_MS, FOLLOWED_LOOK_FIRST_MS, FOLLOWED_LOOK_LAST_MS } from '../limits.ts'
-import type { Assessed, PassedOver } from './project.ts'
+import type { Assessed, Skipped } from './project.ts'
 import type { Batch } from './queue.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
@@ -65,8 +65,8 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
     const [live] = await multiGet([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
     const generations = generationsIn(live._source as LiveDocument)
-    alone = generations.alone[generation]?.[partition]
-    if (alone === undefined && generations.live === generation) await settle({ request, prefix })
+    alone = generations.independentFrom[generation]?.[partition]
+    if (alone === undefined && generations.live === generation) await finishSwap({ request, prefix })
     // After a restore from a snapshot both generations start again from the first record. Until the other one is that
     // far, its parked records may be missing.
     else if (alone === undefined || from < alone) reached = reachedIn(position)
@@ -89,10 +89,10 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const parkedOf = async (offsets: readonly number[]): Promise<ParkedThere> => {
     const parked = new Map<number, ParkCode>()
-    const place = indexOf(prefix, follows, 'parked')
+    const _index = indexOf(prefix, follows, 'parked')
     for (let waiting = offsets; waiting.length > 0; ) {
       const docs = waiting.map(offset => ({
-        _index: place,
+        _index,
         _id: parkedId(topic, partition, offset),
         _source: ['code'],
       }))
@@ -118,11 +118,11 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 }
 
 /** Parks a record that the followed generation parked, with the same code, whatever these rules decide. */
-export const parkedAsThere = <Item extends Assessed | PassedOver>(
+export const parkedAsThere = <Item extends Assessed | Skipped>(
   assessed: Item,
   parked: ParkedThere | undefined,
 ): Item | Assessed => {
   const code = parked?.get(assessed.record.offset)
-  if (code === undefined || 'passedOver' in assessed) return assessed
-  return { ...(assessed as Assessed), verdict: code, names: {}, rules: undefined }
+  if (code === undefined || 'skipped' in assessed) return assessed
+  return { ...(assessed as Assessed), verdict: code, reads: {}, rules: undefined }
 }

@@ -19,11 +19,11 @@ export class KeyFilter {
     this.#words ??= new Uint32Array(WORDS)
     const hash = hashOf(key)
     const line = lineOf(hash)
-    const places = placesOf(hash)
+    const bits = bitsOf(hash)
     for (let at = 0; at < HASHES; at++) {
-      const place = places >>> (at * 7)
-      const word = line + ((place >>> 5) & (LINE_WORDS - 1))
-      this.#words[word] = (this.#words[word] ?? 0) | (1 << (place & 31))
+      const bit = bits >>> (at * 7)
+      const word = line + ((bit >>> 5) & (LINE_WORDS - 1))
+      this.#words[word] = (this.#words[word] ?? 0) | (1 << (bit & 31))
     }
   }
 
@@ -31,11 +31,11 @@ export class KeyFilter {
     if (this.#words === undefined) return false
     const hash = hashOf(key)
     const line = lineOf(hash)
-    const places = placesOf(hash)
+    const bits = bitsOf(hash)
     for (let at = 0; at < HASHES; at++) {
-      const place = places >>> (at * 7)
-      const word = line + ((place >>> 5) & (LINE_WORDS - 1))
-      if (((this.#words[word] ?? 0) & (1 << (place & 31))) === 0) return false
+      const bit = bits >>> (at * 7)
+      const word = line + ((bit >>> 5) & (LINE_WORDS - 1))
+      if (((this.#words[word] ?? 0) & (1 << (bit & 31))) === 0) return false
     }
     return true
   }
@@ -51,8 +51,8 @@ const hashOf = (key: string): number => {
 /** The first word of a key's cache line. */
 const lineOf = (hash: number): number => (hash & (WORDS / LINE_WORDS - 1)) * LINE_WORDS
 
-/** The places of a key's bits in its line: nine bits each, seven apart, from a hash nearly independent of `lineOf`. */
-const placesOf = (hash: number): number => {
+/** The bits of a key's bits in its line: nine bits each, seven apart, from a hash nearly independent of `lineOf`. */
+const bitsOf = (hash: number): number => {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1)
   return mixed ^ (mixed >>> 13)
 }

@@ -7,28 +7,28 @@
 
 import type { ValidEvent } from '../event/validate.ts'
 import { MGET_IDS } from '../limits.ts'
-import type { Names } from '../rules/decision.ts'
+import type { Reads } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
 import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
 import type { Cache } from './cache.ts'
-import type { Assessed, PassedOver } from './project.ts'
+import type { Assessed, Skipped } from './project.ts'
 
 /** Reads the documents of the first keys, as many as one answer holds, at least one. Null: no such document. */
 export type ReadDocuments = (keys: readonly DocumentKey[]) => Promise<Map<DocumentKey, AnyNewDocument | null>>
 
 export type PlacedEvent = {
   readonly event: ValidEvent
-  readonly names: Names
+  readonly reads: Reads
   readonly rules: AnyRules
   readonly seq: number
   readonly at: number
 }
 
-export const eventsOf = (assessed: readonly (Assessed | PassedOver)[]): PlacedEvent[] =>
+export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PlacedEvent[] =>
   assessed.flatMap((item): PlacedEvent[] => {
     if (item.rules === undefined) return []
-    const { record, verdict, names, rules } = item
-    return [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }]
+    const { record, verdict, reads, rules } = item
+    return [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }]
   })
 
 /** `events`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
@@ -36,18 +36,18 @@ export type Loaded = { readonly state: State; readonly events: number }
 
 export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
   const state = new State()
-  const needs = events.map(({ names }) => keysOf(Object.values(names)))
+  const needs = events.map(({ reads }) => keysOf(Object.values(reads)))
   const first = await fill(state, needs, cache, read)
-  const next = events.slice(0, first).map(({ event, names, rules, seq, at }) => {
+  const next = events.slice(0, first).map(({ event, reads, rules, seq, at }) => {
     const { data, hash } = event
-    return keysOf(rules.namesNext({ data, names, hash, seq, at }, state))
+    return keysOf(rules.thenReads({ data, reads, hash, seq, at }, state))
   })
   return { state, events: await fill(state, next, cache, read) }
 }
 
-const keysOf = (names: readonly (DocumentRef | undefined)[]): DocumentKey[] => {
+const keysOf = (refs: readonly (DocumentRef | undefined)[]): DocumentKey[] => {
   const keys: DocumentKey[] = []
-  for (const name of names) if (name !== undefined) keys.push(name.key)
+  for (const ref of refs) if (ref !== undefined) keys.push(ref.key)
   return keys
 }
 

@@ -12,7 +12,7 @@ import type { RawRecord } from '../event/raw-record.ts'
 import type { ValidEvent } from '../event/validate.ts'
 import { recordHash } from '../kafka/source.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
-import type { Decision, Names } from '../rules/decision.ts'
+import type { Decision, Reads } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
 import { type DocumentChange, documentChangeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
 
@@ -21,14 +21,14 @@ export type Assessed = {
   readonly record: RawRecord
   readonly envelope: Envelope | undefined
   /** The documents that its rules may read. */
-  readonly names: Names
+  readonly reads: Reads
 } & (
   | { readonly verdict: ValidEvent; readonly rules: AnyRules }
   | { readonly verdict: ParkCode; readonly rules: undefined }
 )
 
 /** A record of an organization that is not projected. Only its timestamp counts. */
-export type PassedOver = { readonly record: RawRecord; readonly passedOver: true; readonly rules: undefined }
+export type Skipped = { readonly record: RawRecord; readonly skipped: true; readonly rules: undefined }
 
 export type ProjectedBatch = {
   /** One per document: the last change is the whole document. */
@@ -40,9 +40,9 @@ export type ProjectedBatch = {
 }
 
 export const project = (
-  assessed: readonly (Assessed | PassedOver)[],
+  assessed: readonly (Assessed | Skipped)[],
   state: State,
-  place: { readonly topic: string; readonly partition: number },
+  source: { readonly topic: string; readonly partition: number },
   atBefore: number,
 ): ProjectedBatch => {
   const changes = new Map<string, DocumentChange>()
@@ -53,14 +53,14 @@ export const project = (
   for (const item of assessed) {
     // A publisher can send any timestamp. Above this bound it is not an integer that Elasticsearch takes.
     at = Math.max(at, Math.min(item.record.timestamp, Number.MAX_SAFE_INTEGER))
-    if ('passedOver' in item) continue
+    if ('skipped' in item) continue
     const decision = decide(item, state, at)
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
       state.apply(decision.changes)
       for (const change of decision.changes) changes.set(change.key, change)
     } else if (decision.outcome === 'parked') {
-      const change = park(item, decision.code, place, at)
+      const change = park(item, decision.code, source, at)
       changes.set(change.key, change)
       parkedCodes.push(decision.code)
     }
@@ -68,10 +68,10 @@ export const project = (
   return { changes: [...changes.values()], counts, parkedCodes, at }
 }
 
-const decide = ({ verdict, record, names, rules }: Assessed, state: State, at: number): Decision => {
+const decide = ({ verdict, record, reads, rules }: Assessed, state: State, at: number): Decision => {
   if (rules === undefined) return { outcome: 'parked', code: verdict }
   const { data, hash } = verdict
-  return rules.decide({ data, names, hash, seq: record.offset, at }, state)
+  return rules.decide({ data, reads, hash, seq: record.offset, at }, state)
 }
 
 /** Keeps the whole record. Only attributes that passed validation become fields. */

@@ -45,10 +45,10 @@ export class Queue {
     let bytes = 0
     let end = first.from
     for (let batch: Batch | undefined = first; batch; batch = this.#batches.shift()) {
-      for (const [place, record] of batch.records.entries()) {
+      for (const [index, record] of batch.records.entries()) {
         const length = bytesOf(record)
         if (records.length > 0 && (records.length === BATCH_RECORDS || bytes + length > BATCH_BYTES)) {
-          const [, rest] = splitBatch(batch, place)
+          const [, rest] = splitBatch(batch, index)
           this.putBack(rest)
           return { from: first.from, end: rest.from, records }
         }
@@ -63,11 +63,11 @@ export class Queue {
 
 /** Splits a batch before the record with this index. Negative: the second part is empty. */
 export const splitBatch = ({ from, end, records }: Batch, wanted: number): [Batch, Batch] => {
-  const place = wanted < 0 ? records.length : wanted
-  const at = records[place]?.offset ?? end
+  const index = wanted < 0 ? records.length : wanted
+  const at = records[index]?.offset ?? end
   return [
-    { from, end: at, records: records.slice(0, place) },
-    { from: at, end, records: records.slice(place) },
+    { from, end: at, records: records.slice(0, index) },
+    { from: at, end, records: records.slice(index) },
   ]
 }
 

@@ -7,17 +7,17 @@ import { draftOf } from './serialize.ts'
 export const readDocuments =
   (
     multiGet: (docs: readonly DocumentAddress[]) => Promise<FoundDocument[]>,
-    indexOf: (place: IndexKind) => string,
+    indexOf: (kind: IndexKind) => string,
   ): ReadDocuments =>
   async keys => {
-    const found = await multiGet(keys.map(key => ({ _index: indexOf(placeOf(key)), _id: idOf(key) })))
+    const found = await multiGet(keys.map(key => ({ _index: indexOf(kindOf(key)), _id: idOf(key) })))
     const drafts = new Map<DocumentKey, AnyNewDocument | null>()
-    for (const [place, key] of keys.slice(0, found.length).entries()) {
-      const document = found[place]
+    for (const [index, key] of keys.slice(0, found.length).entries()) {
+      const document = found[index]
       drafts.set(key, document?.found ? draftOf(document._source) : null)
     }
     return drafts
   }
 
-const placeOf = (key: DocumentKey): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
+const kindOf = (key: DocumentKey): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
 const idOf = (key: DocumentKey): string => key.slice(key.indexOf('/') + 1)

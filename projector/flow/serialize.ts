@@ -6,10 +6,10 @@ import type { AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.t
 export type Rendered = DocumentChange & { readonly line: string }
 
 export const render = (change: DocumentChange): Rendered => {
-  const { key, place, id, version, draft } = change
+  const { key, kind, id, version, draft } = change
   const body = textOf(draft.body)
   const fields = JSON.stringify({ ...draft, body: undefined }).slice(0, -1)
-  return { key, place, id, version, draft, line: `${fields},"body_bytes":${Buffer.byteLength(body)},"body":${body}}\n` }
+  return { key, kind, id, version, draft, line: `${fields},"body_bytes":${Buffer.byteLength(body)},"body":${body}}\n` }
 }
 
 /** Returns the draft that a stored document was rendered from. */
@@ -32,9 +32,9 @@ export type Write = {
  * Packs documents into one buffer outside of the heap. Strings would be copied twice more before they are sent, and by
  * the garbage collector while they wait.
  */
-export const pack = (documents: readonly Rendered[], indexOf: (place: IndexKind) => string): Write[] => {
-  const texts = documents.map(({ place, id, version, line }) => {
-    const index = indexOf(place)
+export const pack = (documents: readonly Rendered[], indexOf: (kind: IndexKind) => string): Write[] => {
+  const texts = documents.map(({ kind, id, version, line }) => {
+    const index = indexOf(kind)
     const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
     return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
   })

@@ -41,7 +41,7 @@ const sourceOf = ({ all, from, to }: Write): unknown =>
 /** The bulk lines of all writes. Usually they are contiguous, and nothing is copied. */
 const linesOf = (writes: readonly Write[]): Buffer => {
   const [first, last] = [writes[0], writes.at(-1)]
-  const inOneGo = writes.every(({ from }, place) => place === 0 || from === writes[place - 1]?.to)
+  const inOneGo = writes.every(({ from }, at) => at === 0 || from === writes[at - 1]?.to)
   if (first && last && inOneGo) return first.all.subarray(first.from, last.to)
   return Buffer.concat(writes.map(({ all, from, to }) => all.subarray(from, to)))
 }
@@ -148,8 +148,8 @@ const itemOutcomes = (
       sent: writes.length,
     })
   }
-  return writes.map(({ index, id }, place) => {
-    const item: unknown = items[place]?.index
+  return writes.map(({ index, id }, at) => {
+    const item: unknown = items[at]?.index
     const { _index, _id, status } = (item ?? {}) as Record<string, unknown>
     if (_index !== index || _id !== id || typeof status !== 'number') {
       throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
@@ -175,8 +175,8 @@ const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Wri
   for (let from = 0; from < writes.length; ) {
     const part = writes.slice(from, from + MGET_IDS)
     const found = await steps.multiGet(part.map(({ index, id }) => ({ _index: index, _id: id })))
-    for (const [place, stored] of found.entries()) {
-      const item = part[place]
+    for (const [at, stored] of found.entries()) {
+      const item = part[at]
       if (item === undefined) continue
       if (!stored.found || stored._version < item.version) again.push(item)
       else if (stored._version === item.version && !isSameDocument(stored._source, sourceOf(item))) {

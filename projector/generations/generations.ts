@@ -13,22 +13,21 @@ import {
 import { StopError } from '../failures.ts'
 import { type PrepareSteps, readGeneration } from './prepare.ts'
 
+/** Stored as `LiveDocument`: `active` as `kept`, `minPositions` as `floor`, `independentFrom` as `alone`. */
 export type Generations = {
   readonly live: string
   /** Kept up by projectors. Includes the live one. */
-  readonly kept: readonly string[]
+  readonly active: readonly string[]
   readonly building: string | null
   readonly previous: string | null
   /** Generations that an older version of this program found equal to another, by name. */
   readonly verified: Readonly<Record<string, string>>
   /** The last comparison of each pair of generations, by `pairOf` their names. */
   readonly compared: Readonly<Record<string, Comparison>>
-  /** By partition, the position up to which readers may have seen the previous generation; null until `settle`. */
-  readonly floor: readonly number[] | null
-  /**
-   * By name, each generation's floor when it first became live: from there on it decides without the one it followed.
-   */
-  readonly alone: Readonly<Record<string, readonly number[]>>
+  /** By partition, the position up to which readers may have seen the previous generation; null until `finishSwap`. */
+  readonly minPositions: readonly number[] | null
+  /** By name, `minPositions` of each generation when it first became live: from there on it decides alone. */
+  readonly independentFrom: Readonly<Record<string, readonly number[]>>
   /** The highest number ever used in a generation's name. */
   readonly highest: number
 }
@@ -50,12 +49,12 @@ export const changeGenerations = async (
     if (found === undefined) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(steps.prefix)}`)
     const changed = change(found.generations)
     if (changed === found.generations) return changed
-    const { live: generation, kept, ...others } = changed
+    const { live: generation, active, minPositions: floor, independentFrom: alone, ...others } = changed
     const { status } = await steps.request({
       method: 'PUT',
       path: pathOf(steps),
       query: { if_seq_no: found.seqNo, if_primary_term: found.primaryTerm },
-      body: { kind: 'live', body: { generation, kept: [...kept], ...others } } satisfies LiveDocument,
+      body: { kind: 'live', body: { generation, kept: [...active], floor, alone, ...others } } satisfies LiveDocument,
     })
     if (status === 200) return changed
     // 409: another process wrote first, or our earlier attempt succeeded and its response was lost. Decide anew.
@@ -69,24 +68,24 @@ export const changeGenerations = async (
  * there, but not further, since nobody reads it any more. Readers of the new generation wait until it has reached these
  * positions; from there on it decides alone. The swap command calls this or, if interrupted, a projector does.
  */
-export const settle = async (steps: Steps): Promise<void> => {
+export const finishSwap = async (steps: Steps): Promise<void> => {
   const seen = await readGenerations(steps)
-  if (seen === undefined || seen.floor !== null || seen.previous === null) return
+  if (seen === undefined || seen.minPositions !== null || seen.previous === null) return
   const floor = await readPositions(seen.previous, steps).catch((error: unknown) => {
     if (error instanceof StopError && error.code === 'index_missing') return undefined
     throw error
   })
   if (floor === undefined) return assertSettled(seen.previous, steps)
   await changeGenerations(steps, now => {
-    if (now.floor !== null || now.live !== seen.live || now.previous !== seen.previous) return now
-    return { ...now, floor, alone: { [now.live]: floor, ...now.alone } }
+    if (now.minPositions !== null || now.live !== seen.live || now.previous !== seen.previous) return now
+    return { ...now, minPositions: floor, independentFrom: { [now.live]: floor, ...now.independentFrom } }
   })
 }
 
 /** Another process may have finished the swap, and dropped the previous generation since. */
 const assertSettled = async (previous: string, steps: Steps): Promise<void> => {
   const now = await readGenerations(steps)
-  if (now?.floor !== null || now.previous !== previous) return
+  if (now?.minPositions !== null || now.previous !== previous) return
   throw new StopError('index_missing', `generation ${previous} in ${controlIndexOf(steps.prefix)}`)
 }
 
@@ -121,16 +120,16 @@ const find = async (steps: Steps) => {
 export const generationsIn = ({ body }: LiveDocument): Generations => {
   const {
     generation,
-    kept = [generation],
+    kept: active = [generation],
     building = null,
     previous = null,
-    floor = [],
+    floor: minPositions = [],
     verified = {},
     compared = {},
-    alone = {},
+    alone: independentFrom = {},
     highest = 1,
   } = body
-  return { live: generation, kept, building, previous, floor, verified, compared, alone, highest }
+  return { live: generation, active, building, previous, minPositions, verified, compared, independentFrom, highest }
 }
 
 type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

@@ -10,7 +10,13 @@ import {
   kinds,
 } from '../../schemas/stored/documents.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
-import { type Answer, type Elasticsearch, type Patience, type Request, Unavailable } from '../elasticsearch/client.ts'
+import {
+  type Answer,
+  type Elasticsearch,
+  type Request,
+  type RetryOptions,
+  Unavailable,
+} from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 
@@ -68,12 +74,12 @@ export const assertSameIndices = async ({ generation, indices = {} }: Recorded, 
 /** Checks the indices of a stream every IDENTIFY_INTERVAL_MS, until the signal. Ignores a check without answer. */
 export const watchIndices = async (
   { identity, prefix }: { readonly identity: Recorded; readonly prefix: string },
-  { elasticsearch, patience, fail }: WatchContext,
+  { elasticsearch, retryOptions, fail }: WatchContext,
   signal: AbortSignal,
 ): Promise<void> => {
   const steps = { request: (request: Request) => elasticsearch.send(request, signal), prefix }
   while (!signal.aborted) {
-    await patience.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
+    await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     try {
       await assertSameIndices(identity, steps)
@@ -85,6 +91,6 @@ export const watchIndices = async (
 
 type WatchContext = {
   readonly elasticsearch: Elasticsearch
-  readonly patience: Pick<Patience, 'sleep'>
+  readonly retryOptions: Pick<RetryOptions, 'sleep'>
   readonly fail: (error: unknown) => void
 }

@@ -31,7 +31,7 @@ export const repairAbortedFilter = (): void => {
  * emits an event without the offsets of its records. Idempotent.
  * HAZARD: a consumer with `eachMessage` in the same process would fetch such a batch forever.
  */
-export const handOverEveryBatch = (): void => {
+export const passOnEmptyBatches = (): void => {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/batch') as {
     readonly prototype: ClientBatch
   }

@@ -16,7 +16,7 @@ import type { ISocketFactory } from 'kafkajs'
 const load = createRequire(import.meta.url)
 
 /** Returns kafkajs's own socket factory, with a callback for each established connection. */
-export const hearConnections = (onConnected: () => void): ISocketFactory => {
+export const createNotifyingSocketFactory = (onConnected: () => void): ISocketFactory => {
   const createFactory: () => ISocketFactory = load('kafkajs/src/network/socketFactory')
   const connect = createFactory()
   return ({ onConnect, ...options }) =>
@@ -44,7 +44,7 @@ const connecting = new WeakMap<Connection, Promise<unknown>>()
 let repaired = false
 
 /** Must be called before the first connection. Idempotent. */
-export const readFromTheBeginning = (): void => {
+export const clearBufferOnReconnect = (): void => {
   if (repaired) return
   repaired = true
   const { prototype } = load('kafkajs/src/network/connection') as { prototype: Connection }

@@ -10,7 +10,7 @@ const load = createRequire(import.meta.url)
 const sick = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout'] as const
 
 /** Must be called before the consumer runs. Idempotent. */
-export const startAgainWhenSick = (): void => {
+export const markTransientErrorsRetriable = (): void => {
   const errors = load('kafkajs/src/errors') as Record<(typeof sick)[number], { readonly prototype: object }>
   for (const name of sick) {
     // The constructor still assigns `false`: the setter ignores it.

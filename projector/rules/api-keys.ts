@@ -9,15 +9,15 @@ type CreatedNames = { readonly head: DocumentRef; readonly secret: DocumentRef }
 type RevokedNames = { readonly head: DocumentRef }
 
 export const keyCreatedRules: Rules<ApiKeyCreatedData, CreatedNames> = {
-  names: ({ org_id, id, secret_sha256 }) => ({ head: headOf(org_id, id), secret: secretOf(secret_sha256) }),
-  namesNext: () => [],
+  reads: ({ org_id, id, secret_sha256 }) => ({ head: headOf(org_id, id), secret: secretOf(secret_sha256) }),
+  thenReads: () => [],
   decide: (event, state) => decideCreated(event, state),
 }
 
 export const keyRevokedRules: Rules<ApiKeyRevokedData, RevokedNames> = {
-  names: ({ org_id, id }) => ({ head: headOf(org_id, id) }),
-  namesNext: ({ names }, state) => {
-    const head = state.apiKey(names.head)
+  reads: ({ org_id, id }) => ({ head: headOf(org_id, id) }),
+  thenReads: ({ reads }, state) => {
+    const head = state.apiKey(reads.head)
     return head ? [secretOf(head.body.secret_sha256)] : []
   },
   decide: (event, state) => decideRevoked(event, state),
@@ -26,27 +26,27 @@ export const keyRevokedRules: Rules<ApiKeyRevokedData, RevokedNames> = {
 const headOf = (org: string, id: string): DocumentRef => refOf('api-keys', recordId(org, id))
 const secretOf = (sha256: string): DocumentRef => refOf('api-keys', sha256)
 
-const decideCreated = ({ data, names, hash, seq }: Placed<ApiKeyCreatedData, CreatedNames>, state: State): Decision => {
+const decideCreated = ({ data, reads, hash, seq }: Placed<ApiKeyCreatedData, CreatedNames>, state: State): Decision => {
   const { org_id, id, secret_sha256, permissions } = data
-  const head = state.apiKey(names.head)
+  const head = state.apiKey(reads.head)
   if (head && head.body.created_seq < seq) return head.body.hash === hash ? duplicate : parked('id_reused')
-  const secret = state.apiKeySecret(names.secret)
+  const secret = state.apiKeySecret(reads.secret)
   if (secret && secret.body.created_seq < seq) return parked('id_reused')
   return changed(seq, [
-    [names.head, { org_id, body: { secret_sha256, hash, created_seq: seq, revoked_seq: null } }],
-    [names.secret, { key_id: id, org_id, permissions, revoked: false, body: { created_seq: seq } }],
+    [reads.head, { org_id, body: { secret_sha256, hash, created_seq: seq, revoked_seq: null } }],
+    [reads.secret, { key_id: id, org_id, permissions, revoked: false, body: { created_seq: seq } }],
   ])
 }
 
-const decideRevoked = ({ names, seq }: Placed<ApiKeyRevokedData, RevokedNames>, state: State): Decision => {
-  const head = state.apiKey(names.head)
+const decideRevoked = ({ reads, seq }: Placed<ApiKeyRevokedData, RevokedNames>, state: State): Decision => {
+  const head = state.apiKey(reads.head)
   if (head === null || head.body.created_seq >= seq) return parked('key_unknown')
   if (head.body.revoked_seq !== null && head.body.revoked_seq < seq) return duplicate
   const secretName = secretOf(head.body.secret_sha256)
   const secret = state.apiKeySecret(secretName)
   if (secret === null) throw new Error('a key id names a key that does not exist')
   return changed(seq, [
-    [names.head, { ...head, body: { ...head.body, revoked_seq: seq } }],
+    [reads.head, { ...head, body: { ...head.body, revoked_seq: seq } }],
     [secretName, { ...secret, revoked: true }],
   ])
 }

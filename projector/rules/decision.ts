@@ -11,12 +11,12 @@ export const parked = (code: ParkCode): Decision => ({ outcome: 'parked', code }
 export const duplicate: Decision = { outcome: 'duplicate' }
 
 /** The documents that a decision may read and that the event alone names, by their role. */
-export type Names = Readonly<Record<string, DocumentRef | undefined>>
+export type Reads = Readonly<Record<string, DocumentRef | undefined>>
 
 /** An event with its place in the log. `seq`: its offset. `at`: the highest event time so far, in milliseconds. */
-export type Placed<Data, Needed = Names> = {
+export type Placed<Data, Needed = Reads> = {
   readonly data: Data
-  readonly names: Needed
+  readonly reads: Needed
   readonly hash: string
   readonly seq: number
   readonly at: number
@@ -24,12 +24,12 @@ export type Placed<Data, Needed = Names> = {
 
 /**
  * The rules of one event type. All three functions are pure.
- * - `names`: the documents that the event names
- * - `namesNext`: further documents, which are known only after the first ones are loaded
+ * - `reads`: the documents that the event names
+ * - `thenReads`: further documents, which are known only after the first ones are loaded
  * - `decide`: the effect of the event, given the records before it
  */
-export type Rules<Data, Needed = Names> = {
-  readonly names: (data: Data) => Needed
-  readonly namesNext: (event: Placed<Data, Needed>, state: State) => readonly DocumentRef[]
+export type Rules<Data, Needed = Reads> = {
+  readonly reads: (data: Data) => Needed
+  readonly thenReads: (event: Placed<Data, Needed>, state: State) => readonly DocumentRef[]
   readonly decide: (event: Placed<Data, Needed>, state: State) => Decision
 }

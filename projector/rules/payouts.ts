@@ -24,42 +24,42 @@ type PayoutNames = Readonly<Record<'payout' | 'rep' | 'period' | 'chain', Docume
 }
 
 export const payoutRules: Rules<Data, PayoutNames> = {
-  names: ({ org_id, id, rep_id, period_id, supersedes_id }) => ({
+  reads: ({ org_id, id, rep_id, period_id, supersedes_id }) => ({
     payout: refOf('payouts', recordId(org_id, id)),
     rep: refOf('reps', recordId(org_id, rep_id)),
     period: refOf('periods', recordId(org_id, period_id)),
     chain: refOf('chains', chainId(org_id, rep_id, period_id)),
     replaced: supersedes_id === null ? undefined : refOf('payouts', recordId(org_id, supersedes_id)),
   }),
-  namesNext: () => [],
+  thenReads: () => [],
   decide: (event, state) => decide(event, state),
 }
 
 const decide = (event: Placed<Data, PayoutNames>, state: State): Decision => {
-  const { data, names, hash, seq } = event
+  const { data, reads, hash, seq } = event
   const { org_id } = data
-  const existing = recordBefore(state.payout(names.payout), seq)
+  const existing = recordBefore(state.payout(reads.payout), seq)
   if (existing) return existing.hash === hash ? duplicate : parked('id_reused')
-  if (!isKnown(state, names.rep, seq)) return parked('rep_unknown')
-  if (!isKnown(state, names.period, seq)) return parked('period_unknown')
+  if (!isKnown(state, reads.rep, seq)) return parked('rep_unknown')
+  if (!isKnown(state, reads.period, seq)) return parked('period_unknown')
 
-  const chain = chainBefore(state.chain(names.chain), seq)
+  const chain = chainBefore(state.chain(reads.chain), seq)
   const current = chain.payouts.at(-1)?.id ?? null
   if (data.supersedes_id !== current) return parked('supersedes_mismatch')
   if (chain.payouts.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
 
   const changes = [
-    documentChangeOf(names.payout, seq, payoutDraft(event)),
-    documentChangeOf(refOf('statements', names.payout.id), seq, { org_id, seq, body: traceOf(data) }),
-    documentChangeOf(names.chain, seq, {
+    documentChangeOf(reads.payout, seq, payoutDraft(event)),
+    documentChangeOf(refOf('statements', reads.payout.id), seq, { org_id, seq, body: traceOf(data) }),
+    documentChangeOf(reads.chain, seq, {
       org_id,
       body: { ...chain, payouts: [...chain.payouts, { seq, id: data.id }] },
     }),
   ]
-  if (names.replaced) {
-    const replaced = state.payout(names.replaced)
+  if (reads.replaced) {
+    const replaced = state.payout(reads.replaced)
     if (replaced === null) throw new Error('a chain names a payout that does not exist')
-    changes.push(documentChangeOf(names.replaced, seq, { ...replaced, until_seq: seq, superseded_by_id: data.id }))
+    changes.push(documentChangeOf(reads.replaced, seq, { ...replaced, until_seq: seq, superseded_by_id: data.id }))
   }
   return { outcome: 'applied', changes }
 }

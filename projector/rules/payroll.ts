@@ -22,23 +22,23 @@ type PaymentNames = Readonly<Record<'payroll' | 'rep' | 'period' | 'chain', Docu
 type VoidNames = Readonly<Record<'payroll' | 'reversed', DocumentRef>>
 
 export const paymentRules: Rules<PayrollRecordedData, PaymentNames> = {
-  names: ({ org_id, id, rep_id, period_id }) => ({
+  reads: ({ org_id, id, rep_id, period_id }) => ({
     payroll: refOf('payroll_files', recordId(org_id, id)),
     rep: refOf('reps', recordId(org_id, rep_id)),
     period: refOf('periods', recordId(org_id, period_id)),
     chain: refOf('chains', chainId(org_id, rep_id, period_id)),
   }),
-  namesNext: () => [],
+  thenReads: () => [],
   decide: (event, state) => decidePayment(event, state),
 }
 
 export const voidRules: Rules<PayrollVoidedData, VoidNames> = {
-  names: ({ org_id, id, reverses_id }) => ({
+  reads: ({ org_id, id, reverses_id }) => ({
     payroll: refOf('payroll_files', recordId(org_id, id)),
     reversed: refOf('payroll_files', recordId(org_id, reverses_id)),
   }),
-  namesNext: ({ data, names }, state) => {
-    const reversed = state.payroll(names.reversed)
+  thenReads: ({ data, reads }, state) => {
+    const reversed = state.payroll(reads.reversed)
     return reversed ? [chainOf(data.org_id, reversed)] : []
   },
   decide: (event, state) => decideVoid(event, state),
@@ -50,27 +50,27 @@ const chainOf = (
 ): DocumentRef => refOf('chains', chainId(org, rep_id, period_id))
 
 const decidePayment = (event: Placed<PayrollRecordedData, PaymentNames>, state: State): Decision => {
-  const { data, names, seq } = event
+  const { data, reads, seq } = event
   const seen = seenBefore(event, state)
   if (seen) return seen
-  if (!isKnown(state, names.rep, seq)) return parked('rep_unknown')
-  if (!isKnown(state, names.period, seq)) return parked('period_unknown')
+  if (!isKnown(state, reads.rep, seq)) return parked('rep_unknown')
+  if (!isKnown(state, reads.period, seq)) return parked('period_unknown')
 
-  const { payouts, payroll } = chainBefore(state.chain(names.chain), seq)
+  const { payouts, payroll } = chainBefore(state.chain(reads.chain), seq)
   if (data.payout_id !== null && !payouts.some(({ id }) => id === data.payout_id)) return parked('payout_mismatch')
   const voided = new Set(payroll.map(({ reverses_id }) => reverses_id))
   const paid = payroll.some(({ id, reverses_id }) => reverses_id === null && !voided.has(id))
   if (paid) return parked('payroll_already_recorded')
-  return apply(event, names.chain, state, { ...data, reverses_id: null })
+  return apply(event, reads.chain, state, { ...data, reverses_id: null })
 }
 
 const decideVoid = (event: Placed<PayrollVoidedData, VoidNames>, state: State): Decision => {
-  const { data, names, seq } = event
+  const { data, reads, seq } = event
   const { org_id, reverses_id } = data
   const seen = seenBefore(event, state)
   if (seen) return seen
 
-  const reversed = recordBefore(state.payroll(names.reversed), seq)
+  const reversed = recordBefore(state.payroll(reads.reversed), seq)
   if (reversed === null || reversed.reverses_id !== null) return parked('payroll_reversal_invalid')
   const body = reversed.body as PayrollBody
   const chain = chainOf(org_id, reversed)
@@ -85,16 +85,16 @@ const decideVoid = (event: Placed<PayrollVoidedData, VoidNames>, state: State): 
 type PayrollBody = Omit<PayrollRecordedData, 'org_id'> & { reverses_id: string | null }
 
 const seenBefore = (
-  { names, hash, seq }: Placed<unknown, Pick<PaymentNames, 'payroll'>>,
+  { reads, hash, seq }: Placed<unknown, Pick<PaymentNames, 'payroll'>>,
   state: State,
 ): Decision | undefined => {
-  const existing = recordBefore(state.payroll(names.payroll), seq)
+  const existing = recordBefore(state.payroll(reads.payroll), seq)
   if (existing === null) return undefined
   return existing.hash === hash ? duplicate : parked('id_reused')
 }
 
 const apply = (
-  { data: { org_id }, names, hash, seq, at }: Placed<{ org_id: string }, Pick<PaymentNames, 'payroll'>>,
+  { data: { org_id }, reads, hash, seq, at }: Placed<{ org_id: string }, Pick<PaymentNames, 'payroll'>>,
   chainName: DocumentRef,
   state: State,
   { id, rep_id, period_id, payout_id, reverses_id, amount, currency, destination, recorded_at }: PayrollBody,
@@ -126,7 +126,7 @@ const apply = (
     body,
   }
   const changes: DocumentChange[] = [
-    documentChangeOf(names.payroll, seq, record),
+    documentChangeOf(reads.payroll, seq, record),
     documentChangeOf(chainName, seq, {
       org_id,
       body: { ...chain, payroll: [...chain.payroll, { seq, id, reverses_id }] },

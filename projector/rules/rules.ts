@@ -12,7 +12,7 @@ export const RULES_VERSION = 2
 /** The same for API keys. They have no generations: a new version projects them again under a new index prefix. */
 export const KEY_RULES_VERSION = 1
 
-/** The rules of any event type. The cast is safe: rules receive only data and names of their own type. */
+/** The rules of any event type. The cast is safe: rules receive only data and references of their own type. */
 export type AnyRules = Rules<ValidEvent['data']>
 const anyRules = <Data, Needed>(rules: Rules<Data, Needed>): AnyRules => rules as unknown as AnyRules
 

@@ -1,5 +1,5 @@
 /**
- * The state for decisions: documents by `place` (their index) and id, after the events before.
+ * The state for decisions: documents by `kind` (of their index) and id, after the events before.
  *
  * A document from Elasticsearch may already contain the effect of later offsets: after a redelivery, or from a late
  * write of another owner of the partition. Rules therefore read it through the functions here, as of an offset.
@@ -38,21 +38,21 @@ export type AnyNewDocument = NewDocument<
 
 export type DocumentKey = `${IndexKind}/${string}`
 /**
- * Names a document. An event's names are made once and passed on: a lookup by a newly made string costs several times
- * as much, and each name is looked up some five times.
+ * Refers to a document. The references of an event are made once and passed on: a lookup by a new string costs several
+ * times as much, and each reference is looked up some five times.
  */
-export type DocumentRef = { readonly place: IndexKind; readonly id: string; readonly key: DocumentKey }
-export const refOf = (place: IndexKind, id: string): DocumentRef => ({ place, id, key: `${place}/${id}` })
+export type DocumentRef = { readonly kind: IndexKind; readonly id: string; readonly key: DocumentKey }
+export const refOf = (kind: IndexKind, id: string): DocumentRef => ({ kind, id, key: `${kind}/${id}` })
 
 /** The whole document after a decision. `version` is the offset of the decided event. */
 export type DocumentChange = DocumentRef & { readonly version: number; readonly draft: AnyNewDocument }
 export const documentChangeOf = (
-  { place, id, key }: DocumentRef,
+  { kind, id, key }: DocumentRef,
   version: number,
   draft: AnyNewDocument,
 ): DocumentChange => ({
   key,
-  place,
+  kind,
   id,
   version,
   draft,

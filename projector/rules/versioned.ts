@@ -12,28 +12,28 @@ type Versioned = 'reps' | 'periods'
 type HeadName = { readonly head: DocumentRef }
 
 export const repRules: Rules<RepData, HeadName> = {
-  names: data => names('reps', data),
-  namesNext: (event, state) => namesNext('reps', event, state),
+  reads: data => reads('reps', data),
+  thenReads: (event, state) => thenReads('reps', event, state),
   decide: (event, state) => decide('reps', event, state, () => true),
 }
 
 export const periodRules: Rules<PeriodData, HeadName> = {
-  names: data => names('periods', data),
-  namesNext: (event, state) => namesNext('periods', event, state),
+  reads: data => reads('periods', data),
+  thenReads: (event, state) => thenReads('periods', event, state),
   decide: (event, state) =>
     decide('periods', event, state, before => onlyNameDiffers(before as PeriodBody, event.data)),
 }
 
-const names = (place: Versioned, data: Data) => ({ head: refOf(place, recordId(data.org_id, data.id)) })
+const reads = (kind: Versioned, data: Data) => ({ head: refOf(kind, recordId(data.org_id, data.id)) })
 
-const namesNext = (place: Versioned, { data, names, seq }: Placed<Data, HeadName>, state: State) => {
-  const last = versionsBefore(state.head(names.head), seq).at(-1)
-  return last ? [refOf(place, versionId(data.org_id, data.id, last.seq))] : []
+const thenReads = (kind: Versioned, { data, reads, seq }: Placed<Data, HeadName>, state: State) => {
+  const last = versionsBefore(state.head(reads.head), seq).at(-1)
+  return last ? [refOf(kind, versionId(data.org_id, data.id, last.seq))] : []
 }
 
 const decide = (
-  place: Versioned,
-  { data, names: { head }, hash, seq, at }: Placed<Data, HeadName>,
+  kind: Versioned,
+  { data, reads: { head }, hash, seq, at }: Placed<Data, HeadName>,
   state: State,
   mayReplace: (before: unknown) => boolean,
 ): Decision => {
@@ -45,7 +45,7 @@ const decide = (
   const change = (name: DocumentRef, draft: DocumentChange['draft']): DocumentChange =>
     documentChangeOf(name, seq, draft)
   const changes = [
-    change(refOf(place, versionId(org_id, data.id, seq)), {
+    change(refOf(kind, versionId(org_id, data.id, seq)), {
       org_id,
       first_seq: versions[0]?.seq ?? seq,
       seq,
@@ -58,7 +58,7 @@ const decide = (
     change(head, { org_id, body: { versions: [...versions, { seq, hash }] } }),
   ]
   if (last) {
-    const name = refOf(place, versionId(org_id, data.id, last.seq))
+    const name = refOf(kind, versionId(org_id, data.id, last.seq))
     const replaced = state.version(name)
     if (replaced === null) throw new Error('a head names a version that does not exist')
     if (!mayReplace(replaced.body)) return parked('period_changed')

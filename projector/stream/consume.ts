@@ -17,9 +17,9 @@
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import type { RawRecord } from '../event/raw-record.ts'
 import { type Batch, bytesOfAll } from '../flow/queue.ts'
-import { handOverEveryBatch, repairAbortedFilter } from '../kafka/patch-aborted.ts'
+import { passOnEmptyBatches, repairAbortedFilter } from '../kafka/patch-aborted.ts'
 import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from '../kafka/patch-headers.ts'
-import { startAgainWhenSick } from '../kafka/patch-retries.ts'
+import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
 import {
   FETCH_BYTES,
   FETCH_PARTITION_BYTES,
@@ -62,8 +62,8 @@ export const consume = async (
 ): Promise<Consumption> => {
   leaveHeadersEncoded()
   repairAbortedFilter()
-  handOverEveryBatch()
-  startAgainWhenSick()
+  passOnEmptyBatches()
+  markTransientErrorsRetriable()
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: SESSION_TIMEOUT_MS,

@@ -6,8 +6,8 @@
  * member of a version that names no installation counts as ours: a rolling upgrade has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
-import { type Elasticsearch, keepTrying, type Patience, Unavailable } from '../elasticsearch/client.ts'
-import { kafkaPatience, retryUntilAborted } from '../elasticsearch/patiently.ts'
+import { type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/patiently.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 
@@ -86,7 +86,7 @@ type Joining = { readonly prefix: string; readonly groupId: string; readonly ide
 type GroupContext = {
   readonly admin: GroupAdmin
   readonly elasticsearch: Elasticsearch
-  readonly patience: Omit<Patience, 'onTrouble'>
+  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly health: Health
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
 }
@@ -99,7 +99,7 @@ export const enterGroup = async (
 ): Promise<InstallationIdentity> => {
   const ours = await retryUntilAborted('prepare', signal, context, () => installationOf(prefix, context.elasticsearch))
   const look = () => assertOwnGroup(context.admin, groupId, identity.topic, ours)
-  const { unmarked } = await keepTrying(look, signal, kafkaPatience(context))
+  const { unmarked } = await keepTrying(look, signal, kafkaRetryOptions(context))
   if (unmarked > 0)
     context.warn?.({ group: groupId, members: unmarked }, 'members of the group do not name their installation')
   return ours

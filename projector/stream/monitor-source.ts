@@ -2,7 +2,7 @@
  * Loops that watch a stream until the signal: the ends of its partitions, the identity of its source, and its progress.
  */
 
-import { type Patience, Unavailable } from '../elasticsearch/client.ts'
+import { type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
@@ -28,7 +28,7 @@ import type { Committer } from './commit.ts'
 import { type Bounds, endWithin } from './stop-at.ts'
 import type { Watchdog } from './watchdog.ts'
 
-export type Watched = {
+export type MonitoredStream = {
   readonly identity: Identity
   readonly bounds?: Bounds | undefined
   /** The name of the stream in the health report. */
@@ -38,17 +38,21 @@ export type Watched = {
   readonly watchdog: Watchdog
 }
 
-export type WatchContext = {
+export type MonitorContext = {
   readonly admin: SourceAdmin
   readonly clocks: Pick<Clocks, 'read'>
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
-  readonly patience: Pick<Patience, 'sleep'>
+  readonly retryOptions: Pick<RetryOptions, 'sleep'>
   readonly health: Health
   readonly fail: (error: unknown) => void
 }
 
-export const watch = async (watched: Watched, context: WatchContext, signal: AbortSignal): Promise<void> => {
+export const monitorSource = async (
+  watched: MonitoredStream,
+  context: MonitorContext,
+  signal: AbortSignal,
+): Promise<void> => {
   let endsSeen = context.elapsed()
   const sawEnds = (): void => {
     endsSeen = context.elapsed()
@@ -61,8 +65,8 @@ export const watch = async (watched: Watched, context: WatchContext, signal: Abo
 
 /** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
 const watchEnds = async (
-  { identity, bounds, part, assignment, committer }: Watched,
-  { admin, clocks, elapsed, patience, health, fail }: WatchContext,
+  { identity, bounds, part, assignment, committer }: MonitoredStream,
+  { admin, clocks, elapsed, retryOptions, health, fail }: MonitorContext,
   sawEnds: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -93,19 +97,19 @@ const watchEnds = async (
       if (error instanceof StopError) return fail(error)
       health.set('kafka', 'does not answer')
     }
-    await patience.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
+    await retryOptions.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
   }
 }
 
 /** Fails the stream when nothing moves although it could. */
 const watchProgress = async (
-  { identity: { topic }, assignment, watchdog }: Watched,
-  { elapsed, patience, health, fail }: WatchContext,
+  { identity: { topic }, assignment, watchdog }: MonitoredStream,
+  { elapsed, retryOptions, health, fail }: MonitorContext,
   endsSeen: () => number,
   signal: AbortSignal,
 ): Promise<void> => {
   for (let before = elapsed(); ; before = elapsed()) {
-    await patience.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
+    await retryOptions.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     // The client waits for minutes before it gives up. After our own process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS

@@ -10,13 +10,13 @@ import {
   type Elasticsearch,
   keepTrying,
   multiGet,
-  type Patience,
   pauseBefore,
   type Request,
+  type RetryOptions,
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
-import { kafkaPatience, retryUntilAborted } from '../elasticsearch/patiently.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/patiently.ts'
 import { decode } from '../event/decode.ts'
 import { nameOf, StopError } from '../failures.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
@@ -42,13 +42,13 @@ import {
 } from '../limits.ts'
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
 import type { IndexKind } from '../rules/state.ts'
-import { createSlots, createWeightedSemaphore, shared } from '../semaphore.ts'
+import { createSemaphore, createWeightedSemaphore, shared } from '../semaphore.ts'
 import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
 import { enterGroup } from './group.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
-import { endsOf, identify, watch } from './monitor-source.ts'
+import { endsOf, identify, monitorSource } from './monitor-source.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import { watchOwners } from './watch-owners.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
@@ -72,7 +72,7 @@ export type StreamContext = {
   readonly kafkaWithConnectHook: (onConnected: () => void) => Kafka
   readonly admin: SourceAdmin
   readonly elasticsearch: Elasticsearch
-  readonly patience: Omit<Patience, 'onTrouble'>
+  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
   /** Milliseconds on a monotonic clock, for durations. */
   readonly elapsed: () => number
@@ -119,7 +119,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     consumption: () => consumption,
     position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
     identify: async signal => {
-      await keepTrying(identifyNow, signal, kafkaPatience(context))
+      await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
     },
     // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
@@ -141,7 +141,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
         const consuming = await consume(kafka, identity, groupId, installation, {
           onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
           onBatch: (partition, batch) => assignment.batch(partition, upToBound(partition, batch, options.bounds)),
-          sleep: milliseconds => context.patience.sleep(milliseconds, stopping.signal).catch(() => undefined),
+          sleep: milliseconds => context.retryOptions.sleep(milliseconds, stopping.signal).catch(() => undefined),
           onRebalancing: () => assignment.rebalancing(),
           onTrouble: name => {
             health.set(part, name)
@@ -155,7 +155,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       }
     },
     stopping.signal,
-    { ...context.patience, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
+    { ...context.retryOptions, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
   )
   joined.resolve()
 
@@ -164,7 +164,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const owners = { groupId, generation, topic, partitions, installation }
   const onUnowned = (count: number): void => context.metrics.unowned(generation, topic, count)
   const watching = Promise.all([
-    ...[watch, watchIndices].map(look => look(watched, context, stopping.signal)),
+    ...[monitorSource, watchIndices].map(look => look(watched, context, stopping.signal)),
     // Not `health`: another installation's partition must not reset the watchdog.
     watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
   ])
@@ -176,7 +176,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   }
   // The client cannot leave while the group waits for a dead member. Then our session times out instead.
   const within = (milliseconds: number, left: Promise<void>): Promise<void> =>
-    Promise.race([left, context.patience.sleep(milliseconds, new AbortController().signal)])
+    Promise.race([left, context.retryOptions.sleep(milliseconds, new AbortController().signal)])
   return {
     status: () => statusOf(assignment, identity, committer.committedTo),
     abandon: () => within(LEAVE_TIMEOUT_MS, leave()),
@@ -185,7 +185,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       refreshing.hurryOn()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
-      await Promise.race([settled, context.patience.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
+      await Promise.race([settled, context.retryOptions.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
       const positions = assignment
         .flows()
         .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
@@ -207,25 +207,25 @@ const identifiedPosition = async (
     const send = asked.method === 'PUT' ? replace : context.elasticsearch.send
     return retryUntilAborted('publish', signal, context, () => send(asked, signal))
   }
-  const patience = kafkaPatience(context)
+  const retryOptions = kafkaRetryOptions(context)
   // First, so that an added partition stops with `source_changed`, not with `index_missing`.
-  await keepTrying(identifyNow, signal, patience)
+  await keepTrying(identifyNow, signal, retryOptions)
   await assertSameIndices(identity, { request, prefix })
   const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
   // After the position: another owner may have published past ends that were read before.
-  const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, patience)
+  const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, retryOptions)
   assertNotTruncated(identity.topic, partition, published.current().position, ends)
   return published
 }
 
 const createRefreshing = (context: StreamContext): Refreshing => {
-  const { elapsed, patience, elasticsearch } = context
+  const { elapsed, retryOptions, elasticsearch } = context
   const lifetime = new AbortController().signal
   return createRefresh({
     keepTrying: attempt => retryUntilAborted('refresh', lifetime, context, attempt),
     send: request => elasticsearch.send(request),
     now: elapsed,
-    sleep: milliseconds => patience.sleep(milliseconds, lifetime),
+    sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
   })
 }
 
@@ -238,9 +238,9 @@ const createFlowStarter = (
   consumption: () => Consumption | undefined,
 ) => {
   const { stream, identity, indexOf, searched, rules = builtInRules, org } = options
-  const { metrics, now, patience, elasticsearch, health, pace, wrapSteps = steps => steps } = context
-  const slots = createSlots(BULKS_IN_FLIGHT)
-  const room = createWeightedSemaphore(DECIDED_BYTES)
+  const { metrics, now, retryOptions, elasticsearch, health, pace, wrapSteps = steps => steps } = context
+  const slots = createSemaphore(BULKS_IN_FLIGHT)
+  const budget = createWeightedSemaphore(DECIDED_BYTES)
   const sendRead = createGather(multiGets, elasticsearch.send)
   const sendWrite = createGather(bulks, (request, signal) =>
     slots(() => health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)),
@@ -266,11 +266,11 @@ const createFlowStarter = (
         decode,
         rules,
         org,
-        room,
+        budget,
         follow: createFollow(options, partition, {
           multiGet: getAndTell,
           request: request => retryUntilAborted('publish', signal, context, () => elasticsearch.send(request, signal)),
-          sleep: milliseconds => patience.sleep(milliseconds, signal),
+          sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
           during: health.during,
         }),
         load: async (events, cache) => {
@@ -285,14 +285,14 @@ const createFlowStarter = (
               write(documents, {
                 request: request => sendWrite(request, signal),
                 multiGet: get,
-                pause: attempt => patience.sleep(pauseBefore(attempt, patience), signal),
+                pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
                 count,
                 onRefused: tell,
               }),
             )
         },
         refresh: refreshing.refresh,
-        hurry: refreshing.hurry,
+        endDelay: refreshing.hurry,
         searched,
         published,
         commit: position => committer.offer(partition, position),

@@ -4,7 +4,7 @@
  * Promises: a partition without an owner is reported only after OWNERS_GRACE_MS, and so not during a start or a
  * rebalance. Every projector of the installation reports such a partition.
  */
-import type { Patience } from '../elasticsearch/client.ts'
+import type { RetryOptions } from '../elasticsearch/client.ts'
 import type { Health } from '../health.ts'
 import { OWNERS_GRACE_MS, OWNERS_LOOK_MS } from '../limits.ts'
 import { type GroupAdmin, type InstallationIdentity, lookAtGroup } from './group.ts'
@@ -21,7 +21,7 @@ export type OwnersContext = {
   readonly admin: GroupAdmin
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
-  readonly patience: Pick<Patience, 'sleep'>
+  readonly retryOptions: Pick<RetryOptions, 'sleep'>
   readonly health: Pick<Health, 'set'>
   /** Called with the number of partitions without an owner. */
   readonly onUnowned: (partitions: number) => void
@@ -29,13 +29,13 @@ export type OwnersContext = {
 
 export const watchOwners = async (
   { groupId, generation, topic, partitions, installation }: OwnersWatched,
-  { admin, elapsed, patience, health, onUnowned }: OwnersContext,
+  { admin, elapsed, retryOptions, health, onUnowned }: OwnersContext,
   signal: AbortSignal,
 ): Promise<void> => {
   const all = Array.from({ length: partitions }, (_, partition) => partition)
   let since: number | undefined
   for (;;) {
-    await patience.sleep(OWNERS_LOOK_MS, signal).catch(() => undefined)
+    await retryOptions.sleep(OWNERS_LOOK_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     // Other parts report that Kafka does not answer.
     const group = await lookAtGroup(admin, groupId, topic, installation).catch(() => undefined)

@@ -37,7 +37,7 @@ describe('the limits of the API', () => {
   })
 
   test('trust a cached key for less than 5 s, the time in which a revocation must take effect', () => {
-    expect(limits.KEY_BELIEVED_FOR).toBeLessThanOrEqual(2_000)
+    expect(limits.KEY_CACHE_TIME).toBeLessThanOrEqual(2_000)
   })
 
   test('allow fewer reads at once than the client has connections', () => {
@@ -52,7 +52,7 @@ describe('the limits of the API', () => {
     expect(limits.TOTALS_OF_ORGANIZATION).toBeLessThanOrEqual(limits.TOTALS_AT_ONCE / 5)
     expect(limits.READS_OF_ORGANIZATION.waitMax).toBeLessThan(limits.READ_TIME_MAX)
     expect(limits.READS_OF_ORGANIZATION.queue).toBeGreaterThanOrEqual(
-      limits.UNDER_WAY_OF_ORGANIZATION.permits - limits.READS_OF_ORGANIZATION.permits,
+      limits.IN_FLIGHT_OF_ORGANIZATION.permits - limits.READS_OF_ORGANIZATION.permits,
     )
   })
 

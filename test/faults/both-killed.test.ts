@@ -5,7 +5,7 @@ import { createClient, lists } from '../support/client.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
 import { keepPublishing } from '../support/load.ts'
 import { startOwnServices } from '../support/own-services.ts'
-import { caughtUp, startApi, startProjector } from '../support/processes.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually } from '../support/scope.ts'
 import { expectLogHoldsWhatWasPublished, searchableInAll } from '../support/sickness.ts'
@@ -45,7 +45,7 @@ test('a kill of all processes at the same time under load loses nothing', async 
     `the next projector passed the crash ${Math.round(performance.now() - healed) / 1_000} s after both are back`,
   )
   await load.stop()
-  await caughtUp(next)
+  await untilCaughtUp(next)
   await expectLogHoldsWhatWasPublished(topics)
   const model = await expectProjectedAsModelled(prefix, topics)
   for (const [org, key] of keys) {

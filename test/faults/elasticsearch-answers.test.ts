@@ -1,18 +1,18 @@
 /** Faulty answers of Elasticsearch, faulty indices, and two minutes without any answer. */
 import { beforeAll, expect, test } from 'vitest'
-import { createSlots } from '../../projector/semaphore.ts'
+import { createSemaphore } from '../../projector/semaphore.ts'
 import { foldAll } from '../support/agreement.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
 import {
-  expectGoesOn,
-  expectNothingHappened,
-  expectSick,
-  GOES_ON_WITHIN_MS,
+  expectIntact,
+  expectNotReady,
+  expectRecovery,
   type Installation,
+  RECOVERY_MS,
   startInstallation,
 } from '../support/installation.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
-import { caughtUp, expectRefused, startProjector } from '../support/processes.ts'
+import { expectRefused, startProjector, untilCaughtUp } from '../support/processes.ts'
 import type { Concerns, Fault } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
@@ -37,7 +37,7 @@ const start = (t: Scope, salt: number): Promise<Installation> =>
   })
 
 /** Faults that leave no trace share one installation, one test at a time. */
-const inTurn = createSlots(1)
+const inTurn = createSemaphore(1)
 let shared: Promise<Installation> | undefined
 const useShared = (): Promise<Installation> => {
   shared ??= start(file, 1)
@@ -64,14 +64,14 @@ test.concurrent('requests whose answer is lost or cut off after the effect are r
     ]
     for (const fault of faults) {
       for (const concerned of [bulks, positionWrites, refreshes, asks('/_mget'), asks('/_search')]) {
-        await proxy.suffer(fault, concerned, 4)
+        await proxy.inject(fault, concerned, 4)
         await publish(15)
-        await eventually(() => expect(proxy.struck()).toBeGreaterThan(0))
+        await eventually(() => expect(proxy.hits()).toBeGreaterThan(0))
       }
     }
     await proxy.heal()
-    await expectGoesOn(installation)
-    await expectNothingHappened(installation)
+    await expectRecovery(installation)
+    await expectIntact(installation)
     expect(projector.log()).toContain('elasticsearch write')
   }))
 
@@ -80,13 +80,13 @@ test.concurrent('a write that arrives after its retry was answered changes nothi
     const installation = await useShared()
     const { proxy, publish, prefix } = installation
     const asked = proxy.asked().length
-    await proxy.suffer({ kind: 'late' }, bulks, 1)
+    await proxy.inject({ kind: 'late' }, bulks, 1)
     await publish(60)
     // Longer than the request timeout: the projector gives the request up and retries.
-    await eventually(() => expect(proxy.struck()).toBe(1))
-    await caughtUp(installation.projector)
+    await eventually(() => expect(proxy.hits()).toBe(1))
+    await untilCaughtUp(installation.projector)
     await publish(60)
-    await caughtUp(installation.projector)
+    await untilCaughtUp(installation.projector)
     const [late] = proxy
       .asked()
       .slice(asked)
@@ -96,7 +96,7 @@ test.concurrent('a write that arrives after its retry was answered changes nothi
     await proxy.heal()
     await eventually(() => expect(late?.answered).toBeGreaterThan(0))
     expect(await everythingProjected(prefix)).toEqual(before)
-    await expectNothingHappened(installation)
+    await expectIntact(installation)
   }))
 
 const httpAnswer = (status: number, body: object): Fault => {
@@ -116,10 +116,10 @@ test.concurrent('a failed refresh is retried, and nothing is published before it
       httpAnswer(200, { _shards: { total: 1, successful: 0, failed: 0 } }),
     ]) {
       const before = new Set(topics.published())
-      await proxy.suffer(answer, refreshes)
+      await proxy.inject(answer, refreshes)
       await publish(60)
-      await expectSick(projector, /Elasticsearch answers/, /^elasticsearch refresh$/)
-      await eventually(() => expect(proxy.struck()).toBeGreaterThan(5))
+      await expectNotReady(projector, /Elasticsearch answers/, /^elasticsearch refresh$/)
+      await eventually(() => expect(proxy.hits()).toBeGreaterThan(5))
       const applied = [...foldAll(topics).outcomes].flatMap(([record, { outcome }]) =>
         outcome === 'applied' && record.stream === 'events' && !before.has(record) ? [record] : [],
       )
@@ -128,14 +128,14 @@ test.concurrent('a failed refresh is retried, and nothing is published before it
         expect((await readPosition(prefix, 'g1', partition)).position).toBeLessThanOrEqual(offset)
       }
       await proxy.heal()
-      await expectGoesOn(installation)
+      await expectRecovery(installation)
     }
     // The projector does not wait for a replica that is not assigned.
     const settings = { auto_expand_replicas: false, number_of_replicas: 1 }
     expect((await call('PUT', `/${indexNamed(prefix, 'payouts')}/_settings`, { index: settings })).status).toBe(200)
     await publish(60)
-    await expectGoesOn(installation)
-    await expectNothingHappened(installation)
+    await expectRecovery(installation)
+    await expectIntact(installation)
   }))
 
 test.concurrent('the projector waits while an index is read-only, and continues when it is writable', () =>
@@ -151,11 +151,11 @@ test.concurrent('the projector waits while an index is read-only, and continues 
         call('PUT', `/${indexNamed(prefix, kind)}/_settings`, { [`index.blocks.${block}`]: value })
       expect((await set(true)).status).toBe(200)
       await publish(80)
-      await expectSick(projector, kind === 'control' ? /Elasticsearch answers 403/ : /refuses documents/)
+      await expectNotReady(projector, kind === 'control' ? /Elasticsearch answers 403/ : /refuses documents/)
       expect((await set(null)).status).toBe(200)
-      await expectGoesOn(installation)
+      await expectRecovery(installation)
     }
-    await expectNothingHappened(installation)
+    await expectIntact(installation)
   }))
 
 test.concurrent('an index that is deleted stops the projector, and is never created automatically', async t => {
@@ -198,9 +198,9 @@ const LARGEST = 13
 test.concurrent('two minutes without Elasticsearch: the projector is alive, not ready and bounded in memory; then it recovers, with bulk requests far below 100 MB', async t => {
   const installation = await start(t, 7)
   const { proxy, topics, projector, api, walkers, publish, positions } = installation
-  await proxy.suffer({ kind: 'away' })
+  await proxy.inject({ kind: 'away' })
   const began = performance.now()
-  await expectSick(projector, /does not answer/)
+  await expectNotReady(projector, /does not answer/)
   const { pages, unavailable } = walkers.soFar()
   const before = positions.latest()
 
@@ -230,7 +230,7 @@ test.concurrent('two minutes without Elasticsearch: the projector is alive, not 
   await proxy.heal()
   const healed = performance.now()
   const goesOn = (): void => expect(positions.latest().every((to, of) => to > (before[of] ?? 0))).toBe(true)
-  await eventually(goesOn, { within: GOES_ON_WITHIN_MS })
+  await eventually(goesOn, { within: RECOVERY_MS })
   const wentOn = performance.now() - healed
   await eventually(async () => {
     await look()
@@ -248,5 +248,5 @@ test.concurrent('two minutes without Elasticsearch: the projector is alive, not 
   const sizes = proxy.asked().flatMap(({ line, bytes }) => (bulks(line) ? [bytes] : []))
   expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(LARGEST * LARGEST_BYTES)
   expect(Math.max(...sizes)).toBeLessThan(25_000_000)
-  await expectNothingHappened(installation)
+  await expectIntact(installation)
 })

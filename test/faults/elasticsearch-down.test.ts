@@ -6,11 +6,11 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Service, ServiceOptions } from '../../services/service.ts'
 import { foldAll } from '../support/agreement.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
-import { expectGoesOn, expectNothingHappened, expectSick, startInstallation } from '../support/installation.ts'
+import { expectIntact, expectNotReady, expectRecovery, startInstallation } from '../support/installation.ts'
 import { keepPublishing } from '../support/load.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { watchPositions } from '../support/positions.ts'
-import { caughtUp, expectRefused, projectorSettings, startProcess, startProjector } from '../support/processes.ts'
+import { expectRefused, projectorSettings, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { call, everythingProjected, indicesOf } from '../support/stored.ts'
@@ -44,20 +44,20 @@ test.concurrent('a kill of Elasticsearch in the middle of a bulk request loses a
   const recoveries: number[] = []
   for (let round = 0; round < 3; round++) {
     // In small chunks: the kill can come when half of the request has arrived.
-    await proxy.suffer({ kind: 'slices', bytes: 2_000 }, isBulk)
+    await proxy.inject({ kind: 'slices', bytes: 2_000 }, isBulk)
     const loading = keepPublishing(t, topics, () => next(20))
     for (let bulks = 0; bulks < 1 + random.below(4); bulks++) await proxy.passes(isBulk)
     const unavailable = walkers.soFar().unavailable
     await elasticsearch.kill()
     await proxy.heal()
-    await expectSick(projector, /does not answer/)
+    await expectNotReady(projector, /does not answer/)
     await eventually(() => expect(walkers.soFar().unavailable).toBeGreaterThan(unavailable))
     await loading.stop()
     await elasticsearch.restart()
-    recoveries.push(await expectGoesOn(installation))
+    recoveries.push(await expectRecovery(installation))
   }
   console.log(`killed: caught up after ${recoveries.map(Math.round).join(', ')} ms`)
-  await expectNothingHappened(installation)
+  await expectIntact(installation)
 })
 
 const FROZEN_MS = 40_000
@@ -73,7 +73,7 @@ test.concurrent('Elasticsearch is frozen for 40 s: the first write completes aft
   await loading.stop()
   await publish(100)
   // The position may still advance by the write under way.
-  await expectSick(projector, /no answer|does not answer/)
+  await expectNotReady(projector, /no answer|does not answer/)
   expect(performance.now() - frozen).toBeLessThan(15_000)
   const asked = proxy.asked().length
   await eventually(() => expect(performance.now() - frozen).toBeGreaterThan(FROZEN_MS), { every: 200 })
@@ -86,10 +86,10 @@ test.concurrent('Elasticsearch is frozen for 40 s: the first write completes aft
   ).toBe(true)
   expect(walkers.soFar().unavailable).toBeGreaterThan(10)
   await elasticsearch.thaw()
-  const took = await expectGoesOn(installation)
+  const took = await expectRecovery(installation)
   console.log(`frozen for 40 s: caught up ${Math.round(took)} ms after`)
   expect(positions.latest().every((position, partition) => position > (before[partition] ?? 0))).toBe(true)
-  await expectNothingHappened(installation)
+  await expectIntact(installation)
 })
 
 test.concurrent('indices restored from an older copy are refused until they are adopted, and then become the same as before', async t => {
@@ -98,7 +98,7 @@ test.concurrent('indices restored from an older copy are refused until they are 
   const { installation } = await start(t, 3, { settings: { 'path.repo': repository } })
   const { prefix, topics, projector, settings, publish, keys, walkers, positions, api } = installation
   await publish(200)
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(await projector.stop()).toEqual({ code: 0, signal: null })
   const done = async (method: string, path: string, body?: object) => {
     const { status, text } = await call(method, `${path}`, body)
@@ -109,7 +109,7 @@ test.concurrent('indices restored from an older copy are refused until they are 
 
   const later = await startProjector(t, { topics, prefix, settings })
   await publish(200)
-  await caughtUp(later)
+  await untilCaughtUp(later)
   expect(await later.stop()).toEqual({ code: 0, signal: null })
   const everything = await everythingProjected(prefix)
   // From here on clients and positions see another past.
@@ -132,7 +132,7 @@ test.concurrent('indices restored from an older copy are refused until they are 
   const adopted = await runCommand(['projection', 'adopt'], { ...commandSettings(topics, prefix), ...settings })
   expect(adopted, adopted.said).toMatchObject({ code: 0 })
   const last = await startProjector(t, { topics, prefix, settings })
-  await caughtUp(last)
+  await untilCaughtUp(last)
   await eventually(async () => expect((await ask()).status).toBe(200))
   const again = await everythingProjected(prefix)
   for (const [kind, documents] of Object.entries(everything)) {
@@ -144,7 +144,7 @@ test.concurrent('indices restored from an older copy are refused until they are 
     positions: watchPositions(prefix, topics.partitions, 250),
   }
   t.onTestFinished(async () => void Promise.allSettled([after.walkers.stop(), after.positions.stop()]))
-  await expectNothingHappened({ ...installation, ...after, projector: last })
+  await expectIntact({ ...installation, ...after, projector: last })
   expectWalkedAsModelled(await walkers.stop(), foldAll(topics).model)
   expect(positions.wentBack()).toEqual([])
 })

@@ -2,9 +2,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
-import { expectGoesOn, expectNothingHappened, type Installation, startInstallation } from '../support/installation.ts'
+import { expectIntact, expectRecovery, type Installation, startInstallation } from '../support/installation.ts'
 import { startOwnServer } from '../support/own-services.ts'
-import { caughtUp } from '../support/processes.ts'
+import { untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
@@ -48,7 +48,7 @@ test.concurrent('documents that a full queue rejects are retried without the oth
   const { publish } = installation
   const before = await retried(installation)
   for (let part = 0; part < 4; part++) await publish(60)
-  await expectGoesOn(installation)
+  await expectRecovery(installation)
   expect(await retried(installation)).toBeGreaterThan(before + 10)
   expect(await rejections(queueing, 'thread_pool', /"write":\{[^}]*"rejected":(\d+)/)).toBeGreaterThan(10)
   // `/readyz` and the log name the refusal, without a word of the document.
@@ -58,13 +58,13 @@ test.concurrent('documents that a full queue rejects are retried without the oth
       reason: expect.stringContaining('refuses documents for now: 429'),
     }),
   )
-  await expectNothingHappened(installation)
+  await expectIntact(installation)
 })
 
 test.concurrent('requests that are too large are split, and requests without memory are retried', async t => {
   const installation = await start(t, 2, small)
   const { proxy, topics, publish, projector } = installation
-  await proxy.suffer({ kind: 'away' })
+  await proxy.inject({ kind: 'away' })
   const org_id = newId('org')
   // Each record becomes two documents. The 500 records of one step exceed the maximum request size.
   const texts = Array.from({ length: 3_000 }, (_, place) =>
@@ -73,11 +73,11 @@ test.concurrent('requests that are too large are split, and requests without mem
   await topics.publish(texts)
   await publish(100)
   await proxy.heal()
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const sizes = proxy.asked().flatMap(({ line, bytes }) => (line.startsWith('POST /_bulk') ? [bytes] : []))
   expect(sizes.some(bytes => bytes > 1_048_576)).toBe(true)
   expect(await rejections(small, 'indexing_pressure', /"coordinating_rejections":(\d+)/)).toBeGreaterThan(0)
-  await expectNothingHappened(installation)
+  await expectIntact(installation)
 })
 
 test.concurrent('a single record that is too large for Elasticsearch stops the projector: it is not parked', async t => {

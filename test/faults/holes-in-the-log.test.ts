@@ -9,7 +9,7 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { type Outgoing, repRecorded } from '../support/events.ts'
 import { startOwnServices } from '../support/own-services.ts'
-import { caughtUp, expectRefused, projectorSettings, startProcess, startProjector } from '../support/processes.ts'
+import { expectRefused, projectorSettings, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { createPrefix, readPosition } from '../support/stored.ts'
@@ -110,13 +110,13 @@ test('a hole after the last read record stops a projector that continues there',
   const { topics, prefix } = await setUp(t)
   await topics.publish([of(one), of(one)])
   const first = await startProjector(t, { topics, prefix })
-  await caughtUp(first)
+  await untilCaughtUp(first)
   await first.stop()
   // The projector needs the last record that it read to recognize the log. Compaction keeps it: no later one has its
   // key.
   await topics.publish([of(two)])
   const before = await startProjector(t, { topics, prefix })
-  await caughtUp(before)
+  await untilCaughtUp(before)
   await before.stop()
   await publishCompacted(topics, [[one], [one]])
   await expectRefused(startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix })), 'records_deleted')

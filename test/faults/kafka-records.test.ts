@@ -18,7 +18,7 @@ import {
   repRecorded,
 } from '../support/events.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
-import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
+import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
@@ -65,7 +65,7 @@ describe.concurrent('offsets that were committed to Kafka', () => {
     ] as const
     await topics.publish(stream.take(100))
     const first = await startProjector(t, { topics, prefix })
-    await caughtUp(first)
+    await untilCaughtUp(first)
     await stopped(first)
 
     const changes = {
@@ -77,7 +77,7 @@ describe.concurrent('offsets that were committed to Kafka', () => {
       const added = await topics.publish(stream.take(40))
       await change()
       const next = await startProjector(t, { topics, prefix })
-      await caughtUp(next)
+      await untilCaughtUp(next)
       // No record is skipped, and none is decided twice.
       expect([what, await recordsTaken(next)]).toEqual([what, added.length])
       await stopped(next)
@@ -136,14 +136,14 @@ describe.concurrent('transactions', () => {
     await topics.publish([payrollVoided({ org_id: org }), repRecorded({ org_id: other, name: 'Eve' })])
 
     const projector = await startProjector(t, { topics, prefix })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(await searchableTo(projector, topics)).toBe(2)
     expect(await readiness(projector)).toEqual({ ready: true, reasons: {} })
     await stopped(projector)
     const next = await startProjector(t, { topics, prefix })
-    await caughtUp(next)
+    await untilCaughtUp(next)
     await topics.publish([repRecorded({ org_id: other, name: 'Ada' })])
-    await caughtUp(next)
+    await untilCaughtUp(next)
     expect(await searchableTo(next, topics)).toBe(2)
 
     await transaction.commit()
@@ -197,7 +197,7 @@ describe.concurrent('transactions', () => {
         await (ends[at] === 'commit' ? open[at]?.commit() : open[at]?.abort())
       }
     }
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     await expectProjectedAsModelled(prefix, withCommitted(topics, committed))
   })
 })
@@ -221,11 +221,11 @@ describe.concurrent('a stream that is published twice', () => {
     const projector = await startProjector(t, { topics, prefix })
     const all = organizations.flatMap(plain)
     await topics.publish(all)
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     const before = await everythingProjected(prefix)
 
     const again = new Set(await topics.publish(all))
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     const { outcomes } = foldAll(topics)
     const said = [...outcomes].filter(([record]) => again.has(record)).map(([, { outcome }]) => outcome)
     expect(said).toEqual(all.map(() => 'duplicate'))
@@ -239,7 +239,7 @@ describe.concurrent('a stream that is published twice', () => {
     const all = stream.take(400)
     await topics.publish(all)
     await topics.publish(all)
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     await expectProjectedAsModelled(prefix, topics)
   })
 })
@@ -263,7 +263,7 @@ describe.concurrent('a service that starts two minutes after the projector', () 
 
       await startProxy(t, services[which].address.replace('http://', ''), { port })
       await eventually(async () => expect((await readiness(projector)).ready).toBe(true), { within: 30_000 })
-      await caughtUp(projector, { within: 30_000 })
+      await untilCaughtUp(projector, { within: 30_000 })
       await expectProjectedAsModelled(prefix, topics)
     },
   )

@@ -9,7 +9,7 @@ import { freePort } from '../../services/ports.ts'
 import { type Service, shortLived } from '../../services/service.ts'
 import { newId, type Outgoing, repRecorded } from '../support/events.ts'
 import { type OwnServices, startOwnServer, startOwnServices } from '../support/own-services.ts'
-import { caughtUp, expectRefused, projectorSettings, startProcess, startProjector } from '../support/processes.ts'
+import { expectRefused, projectorSettings, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { createPrefix, everythingProjected, readPosition } from '../support/stored.ts'
@@ -33,7 +33,7 @@ const projected = async (t: Scope, topics: Topics, records: readonly Outgoing[])
   const prefix = createPrefix(t, services.elasticsearch.address)
   await topics.publish(records)
   const projector = await startProjector(t, { topics, prefix })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   return { topics, prefix, projector, before: await everythingStored(prefix) }
 }
 type Projected = Awaited<ReturnType<typeof projected>>
@@ -137,7 +137,7 @@ test.concurrent('a projector refuses another log behind the same address, at onc
   skip(one.pid === undefined, 'all clusters of the image have the same id')
   let door = await startProxy(t, cut.address, { port })
   const turnTo = async (kafka: Service): Promise<void> => {
-    await door.suffer({ kind: 'away' })
+    await door.inject({ kind: 'away' })
     door = await startProxy(t, kafka.address, { port })
   }
   const newTopics = (named?: Topics) => createTopics(t, { kafka: address, partitions: 1, ...(named && { named }) })

@@ -4,7 +4,7 @@ import type { Service } from '../../services/service.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { keepPublishing } from '../support/load.ts'
 import { startOwnServer } from '../support/own-services.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import {
@@ -67,7 +67,7 @@ test.concurrent.for(sicknesses)(
     const back = Math.round(performance.now() - healed) / 1_000
     console.log(`Kafka ${does}: the projector continued ${back} s after recovery, and used at most ${most} MiB`)
     await load.stop()
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(most).toBeLessThan(MEMORY_MIB)
     expect(projector.exit(), projector.log()).toBeUndefined()
     await expectLogHoldsWhatWasPublished(topics)

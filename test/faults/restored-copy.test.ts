@@ -8,12 +8,12 @@ import { keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../suppo
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
 import {
   type Api,
-  caughtUp,
   expectRefused,
   projectorSettings,
   startApi,
   startProcess,
   startProjector,
+  untilCaughtUp,
 } from '../support/processes.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { createPrefix, everythingProjected, indicesOf } from '../support/stored.ts'
@@ -52,7 +52,7 @@ const start = async (t: Scope) => {
     keyCreated({ org_id: org, id: 'key_revoked', text: revoked }),
     repRecorded({ org_id: org, id: 'rep_1' }),
   ])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const api = await startApi(t, prefix)
   expect(await statusWith(api, revoked)).toBe(200)
 
@@ -62,7 +62,7 @@ const start = async (t: Scope) => {
   await call('PUT', `${repository}/copy?wait_for_completion=true`, body)
 
   await topics.publish([keyRevoked({ org_id: org, id: 'key_revoked' }), repRecorded({ org_id: org, id: 'rep_2' })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await eventually(async () => expect(await statusWith(api, revoked)).toBe(401))
   const projected = await everythingProjected(prefix)
   const restore = () => call('POST', `${repository}/copy/_restore?wait_for_completion=true`, body)
@@ -102,7 +102,7 @@ test.for(['deleted', 'closed'] as const)(
     for (const one of [api, started]) for (const key of [kept, revoked]) expect(await statusWith(one, key)).toBe(503)
 
     const next = await startProjector(t, { topics, prefix })
-    await caughtUp(next)
+    await untilCaughtUp(next)
     for (const one of [api, started]) {
       await eventually(async () => expect(await statusWith(one, kept, '/reps/rep_2')).toBe(200))
       expect(await statusWith(one, revoked)).toBe(401)

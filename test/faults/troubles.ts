@@ -36,7 +36,7 @@ export const proxyTroubles = (target: string, proxy: FaultProxy, random: Random)
     what: Object.values(fault).join(' '),
     target,
     kills: false,
-    begin: () => proxy.suffer(fault),
+    begin: () => proxy.inject(fault),
     end: () => proxy.heal(),
   }))
 

@@ -3,14 +3,14 @@
  * back. Only the first node may be master: of two master-eligible nodes, the loss of either stops the cluster.
  */
 import { beforeAll, expect, test } from 'vitest'
-import { findWay } from '../../services/locate.ts'
+import { findServiceSource } from '../../services/locate.ts'
 import { freePort } from '../../services/ports.ts'
 import type { Service } from '../../services/service.ts'
 import { foldAll } from '../support/agreement.ts'
-import { expectGoesOn, expectNothingHappened, type Installation, startInstallation } from '../support/installation.ts'
+import { expectIntact, expectRecovery, type Installation, startInstallation } from '../support/installation.ts'
 import { keepPublishing } from '../support/load.ts'
 import { startOwnServer } from '../support/own-services.ts'
-import { caughtUp } from '../support/processes.ts'
+import { untilCaughtUp } from '../support/processes.ts'
 import { type FaultProxy, startProxy } from '../support/proxy.ts'
 import { createRandom, type Random, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
@@ -105,7 +105,7 @@ const searchable = async (node: Service, name: string, index: string) => {
 }
 
 // In Docker two nodes would need their own network.
-const way = await findWay({ ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined })
+const way = await findServiceSource({ ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined })
 if (way.from !== 'jvm') console.log('left out: two nodes of Elasticsearch (they run as Java processes only)')
 const testNodes = test.runIf(way.from === 'jvm')
 
@@ -134,19 +134,19 @@ testNodes(
       const { pages } = walkers.soFar()
       await eventually(() => expect(walkers.soFar().pages).toBeGreaterThan(pages + 5))
       await loading.stop()
-      took.lost.push(await expectGoesOn(installation))
+      took.lost.push(await expectRecovery(installation))
 
       const again = keepPublishing(t, topics, () => next(FEW))
       await second.restart()
       await whole(first)
       await again.stop()
-      took.back.push(await expectGoesOn(installation))
+      took.back.push(await expectRecovery(installation))
     }
     const seconds = (all: readonly number[]): string => all.map(one => (one / 1_000).toFixed(1)).join(', ')
     console.log(`caught up ${seconds(took.lost)} s after the loss, ${seconds(took.back)} s after the return`)
     console.log(`pages ${walkers.soFar().pages}, of 503 ${walkers.soFar().unavailable}`)
-    await expectNothingHappened(installation)
-    await caughtUp(projector)
+    await expectIntact(installation)
+    await untilCaughtUp(projector)
     for (const kind of ['reps', 'periods', 'payouts', 'payroll_files'] as const) {
       const index = indexNamed(prefix, kind)
       const [one, other] = await Promise.all(['first', 'second'].map(name => searchable(first, name, index)))
@@ -170,20 +170,20 @@ testNodes(
     const many = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 2), walkers: 4, every: 5 })
     t.onTestFinished(async () => void (await many.stop()))
     for (let round = 0; round < ROUNDS; round++) {
-      for (const proxy of between) await proxy.suffer({ kind: 'away' })
+      for (const proxy of between) await proxy.inject({ kind: 'away' })
       await alone(first)
       const loading = keepPublishing(t, topics, () => next(FEW))
       const { pages } = many.soFar()
       await eventually(() => expect(many.soFar().pages).toBeGreaterThan(pages + 200))
       await loading.stop()
-      await expectGoesOn(installation)
+      await expectRecovery(installation)
       for (const proxy of between) await proxy.heal()
       await whole(first)
-      await expectGoesOn(installation)
+      await expectRecovery(installation)
     }
     const walked = await many.stop()
     console.log(`pages ${walked.pages}, of 503 ${walked.unavailable + walkers.soFar().unavailable}`)
-    await expectNothingHappened(installation)
+    await expectIntact(installation)
     expectWalkedAsModelled(walked, foldAll(topics).model)
   },
   TEST_TIMEOUT_MS,

@@ -15,7 +15,7 @@ import {
   step,
 } from '../support/events.ts'
 import { readFromKafka } from '../support/in-kafka.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
@@ -66,7 +66,7 @@ beforeAll(async () => {
   topics = await createTopics(file, { partitions: PARTITIONS })
   prefix = createPrefix(file)
   published = await topics.publish(Object.values(story))
-  await caughtUp(await startProjector(file, { topics, prefix }))
+  await untilCaughtUp(await startProjector(file, { topics, prefix }))
   const rules = join(import.meta.dirname, '..', 'support', 'bonus-rules.ts')
   await replay('--name', 'same')
   await replay('--name', 'bonus', '--rules', rules)

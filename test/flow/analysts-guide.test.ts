@@ -11,7 +11,7 @@ import { makeOrganizations } from '../../demo/data/organization.ts'
 import { commandSettings } from '../support/commands.ts'
 import type { Outgoing } from '../support/events.ts'
 import type { Item } from '../support/model.ts'
-import { caughtUp, startApi, startProjector } from '../support/processes.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { pythonProgram } from '../support/programs.ts'
 import { fileScope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
@@ -40,7 +40,7 @@ beforeAll(async () => {
     (a, b) => Number(b.stream === 'api-keys') - Number(a.stream === 'api-keys'),
   )
   await topics.publish(keysFirst.map(({ stream, message }) => ({ stream, ...message }) as Outgoing))
-  await caughtUp(projector, { within: 120_000 })
+  await untilCaughtUp(projector, { within: 120_000 })
   const { url } = await startApi(file, prefix)
   Object.assign(settings, commandSettings(topics, prefix), {
     KAFKA_GROUP_ID: prefix,

@@ -1,6 +1,6 @@
 /** The rate limit of several API processes, counted in a real Redis. */
 import { describe, expect, test } from 'vitest'
-import { countTogether, type Rate } from '../../api/access/rate-counter.ts'
+import { createRedisCounter, type Rate } from '../../api/access/rate-counter.ts'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
 import { startApi } from '../support/processes.ts'
 import { redisProgram } from '../support/programs.ts'
@@ -26,7 +26,7 @@ const serve = async (test: Scope, url: string, rate: Rate) => {
   const { prefix } = await shared
   const told: boolean[] = []
   let alone = 0
-  const counter = countTogether(url, `${prefix}-rate`, rate, () => performance.now(), {
+  const counter = createRedisCounter(url, `${prefix}-rate`, rate, () => performance.now(), {
     counts: counts => void told.push(counts),
     countedAlone: () => void alone++,
   })

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { usualShares } from '../../api/capacity/shares.ts'
 import type { SearchClient } from '../../api/elasticsearch/client.ts'
-import { READS_OF_ORGANIZATION, UNDER_WAY_OF_KEY } from '../../api/limits.ts'
+import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION } from '../../api/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
@@ -36,7 +36,7 @@ test('an organization with hundreds of slow lists leaves reads to others: they g
   const keys = [await store.key(A), await store.key(A), await store.key(A)]
   const other = await store.key(B)
   for (const key of [...keys, other]) expect((await ask('/payouts', key)).status).toBe(200)
-  await slow.suffer({ kind: 'latency', milliseconds: 400 }, line => line.includes('_search'))
+  await slow.inject({ kind: 'latency', milliseconds: 400 }, line => line.includes('_search'))
   const greedy = Promise.all(Array.from({ length: 260 }, (_, n) => ask('/payouts?limit=50', keys[n % 3])))
   await eventually(() => expect(usage().reads.held).toBe(READS_OF_ORGANIZATION.permits), { every: 1 })
   const answers = await Promise.all(Array.from({ length: 10 }, () => ask('/payouts?limit=50', other)))
@@ -135,11 +135,11 @@ test('one client may have enough concurrent requests to keep Elasticsearch busy,
   const store = await shared
   const { ask } = await serveApi(test, store.prefix)
   const key = await store.key(B)
-  expect(UNDER_WAY_OF_KEY).toBe(usualShares.underWayOfKey)
+  expect(IN_FLIGHT_OF_KEY).toBe(usualShares.underWayOfKey)
   const answers = await Promise.all(
-    Array.from({ length: UNDER_WAY_OF_KEY.permits }, () => ask('/payouts?limit=1', key)),
+    Array.from({ length: IN_FLIGHT_OF_KEY.permits }, () => ask('/payouts?limit=1', key)),
   )
-  expect(statuses(answers)).toEqual({ 200: UNDER_WAY_OF_KEY.permits })
+  expect(statuses(answers)).toEqual({ 200: IN_FLIGHT_OF_KEY.permits })
 })
 
 /** Searches that wait until the test lets them run. */

@@ -22,7 +22,7 @@ import {
 } from '../support/events.ts'
 import { applied as appliedSmall, duplicates } from '../support/good-events.ts'
 import type { Outcome } from '../support/model.ts'
-import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
+import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { createPrefix, indexNamed, parkedAt, readPosition, storedById } from '../support/stored.ts'
 import { createTopics, type Published, type Topics } from '../support/topics.ts'
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await publishAll()
   await publishCrowd()
   outcomes = foldAll(topics).outcomes
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 })
 
 /** The records of each case by its name: the record under test, and the good one behind it. */
@@ -193,7 +193,7 @@ test.for(['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const)(
     const org = newId('org')
     const records = Array.from({ length: 20 }, (_, place) => repRecorded({ org_id: org, id: `rep_${place}` }))
     await topics.publish(records, kafkajs.CompressionTypes[name])
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     const heads = records.map((_, place) => storedById(indexNamed(prefix, 'reps'), `${org}:rep_${place}`))
     for (const head of await Promise.all(heads)) expect(head).toMatchObject({ org_id: org })
   },
@@ -206,7 +206,7 @@ test('records of 8 MiB are applied, or parked byte for byte', async () => {
   const [good] = await topics.publish([name(room)])
   const [tooLarge] = await topics.publish([name(room + 1)])
   const [bad] = await topics.publish([{ ...name(room), value: 'x'.repeat(RECORD_VALUE_BYTES_MAX) }])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(good?.value).toHaveLength(RECORD_VALUE_BYTES_MAX)
   expect(await storedById(indexNamed(prefix, 'reps'), `${org}:rep_1:${good?.offset}`)).toMatchObject({ org_id: org })
   for (const record of [tooLarge, bad]) {

@@ -15,7 +15,7 @@ import {
   repRecorded,
 } from '../support/events.ts'
 import { type Rules, rebuildUnder, startProjectorOf } from '../support/other-rules-processes.ts'
-import { type Api, caughtUp, type Projector, startApi } from '../support/processes.ts'
+import { type Api, type Projector, startApi, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, storedById } from '../support/stored.ts'
@@ -46,7 +46,7 @@ beforeAll(async () => {
   const periods = [1, 2, 3, 4].map(number => periodRecorded({ org_id: org, id: `period_${number}` }))
   await topics.publish([keyCreated({ org_id: org, text }), repRecorded({ org_id: org }), ...periods])
   await topics.publish(stream.take(300))
-  await caughtUp(old)
+  await untilCaughtUp(old)
   api = await startApi(file, prefix)
 })
 
@@ -102,7 +102,7 @@ test('parked records stay parked in a generation under other rules, even if thes
   ])
   refusedByOld = idOf(wrong as Published)
   refusedByNew = idOf(refused as Published)
-  await caughtUp(old)
+  await untilCaughtUp(old)
   const ran = await rebuildUnder(file, { topics, prefix }, NEW)
   expect(ran, ran.log).toMatchObject({ code: 0 })
   expect(ran.log).toContain('g2 has caught up')
@@ -135,8 +135,8 @@ test('the new generation is never ahead of the live one, and never far behind', 
   }
   publishing = false
   await published
-  await caughtUp(old)
-  await caughtUp(next)
+  await untilCaughtUp(old)
+  await untilCaughtUp(next)
   expect((await next.ask('/readyz')).status).toBe(200)
   expect(await positionsOf('g2')).toEqual(await positionsOf('g1'))
   expect(await parkedIn('g2')).toEqual({ ...(await parkedIn('g1')), [refusedByNew]: 'record_undecodable' })
@@ -163,19 +163,19 @@ test('once live, the new generation decides on its own, even without a projector
   console.log(`swapped and decided ${(performance.now() - began).toFixed(0)} ms after the command was given`)
   expect(await ids('payouts')).not.toContain('payout_old1')
   expect(await ids('payouts')).toContain('payout_b1')
-  await caughtUp(next)
+  await untilCaughtUp(next)
   expect((await next.ask('/readyz')).status).toBe(200)
   await next.stop()
   next = await startProjectorOf(file, { topics, prefix }, NEW)
   await topics.publish([...stream.take(50), payout('payout_c1', 3, { supersedes_id: 'payout_old2' })])
-  await caughtUp(next)
+  await untilCaughtUp(next)
   expect(await ids('payouts')).toContain('payout_c1')
 })
 
 test('a generation of the same rules, made beside it, has the same parked positions', async () => {
   const ran = await rebuildUnder(file, { topics, prefix }, NEW)
   expect(ran, ran.log).toMatchObject({ code: 0 })
-  await caughtUp(next)
+  await untilCaughtUp(next)
   const verified = await projection('verify', 'g2', 'g3')
   expect(verified, verified.said).toMatchObject({ code: 0 })
   expect(await parkedIn('g3')).toEqual(await parkedIn('g2'))
@@ -185,8 +185,8 @@ test('a generation of the same rules, made beside it, has the same parked positi
 test('a rollback to a generation that applies parked records needs a reason', async () => {
   old = await startProjectorOf(file, { topics, prefix }, OLD)
   const [refused] = await topics.publish([payout('payout_new2', 4)])
-  await caughtUp(old)
-  await caughtUp(next)
+  await untilCaughtUp(old)
+  await untilCaughtUp(next)
   const ran = await projection('rollback')
   expect(ran.code).toBe(1)
   // The old rules applied both: g1 lists them, and g2 does not.

@@ -2,7 +2,14 @@
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
-import { type Api, caughtUp, expectRefused, type Projector, startApi, startProjector } from '../support/processes.ts'
+import {
+  type Api,
+  expectRefused,
+  type Projector,
+  startApi,
+  startProjector,
+  untilCaughtUp,
+} from '../support/processes.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { call, createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
@@ -22,7 +29,7 @@ beforeAll(async () => {
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([keyCreated({ org_id: org, text })])
   await publish()
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   api = await startApi(file, prefix)
   await projection('rebuild')
   await projection('verify', 'g1', 'g2')

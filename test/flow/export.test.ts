@@ -11,7 +11,7 @@ import { foldAll } from '../support/agreement.ts'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import type { Item, Model, ModelChange } from '../support/model.ts'
 import { partitionOf } from '../support/model-record.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
@@ -36,7 +36,7 @@ beforeAll(async () => {
   prefix = createPrefix(file)
   const projector = await startProjector(file, { topics, prefix })
   await topics.publish(createStream(random, [org, neighbour], PARTITIONS, { reps: 3, periods: 3 }).take(500))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   model = foldAll(topics).model
 })
 

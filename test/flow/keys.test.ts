@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { readFromKafka } from '../support/in-kafka.ts'
-import { type Api, caughtUp, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
   await topics.publish([repRecorded({ org_id: org, id: 'rep_1' })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   apis = await Promise.all([1, 2].map(() => startApi(file, prefix)))
 })
 

@@ -4,13 +4,13 @@ import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
 import {
   type Api,
-  caughtUp,
   expectRefused,
   type Projector,
   projectorSettings,
   startApi,
   startProcess,
   startProjector,
+  untilCaughtUp,
 } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { call, createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([keyCreated({ org_id: org, text }), repRecorded({ org_id: org, id: 'rep_1' })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   running = await startApi(file, prefix)
 })
 

@@ -15,7 +15,7 @@ import {
   repRecorded,
   step,
 } from '../support/events.ts'
-import { caughtUp, startApi, startProjector } from '../support/processes.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { fileScope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
@@ -70,7 +70,7 @@ beforeAll(async () => {
     periodRecorded({ org_id: org }),
     ...amounts.flatMap(eventsOf),
   ])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   client = createClient([await startApi(file, prefix)], key)
 })
 

@@ -15,7 +15,7 @@ import {
 } from '../support/events.ts'
 import { countInKafka, readFromKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
-import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
+import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
 import { createTopics, type Published, type Topics } from '../support/topics.ts'
@@ -60,12 +60,12 @@ beforeAll(async () => {
   const published = await topics.publish(Object.values(bad))
   parked = Object.fromEntries(Object.keys(bad).map((name, place) => [name, published[place]])) as typeof parked
   // In another partition, and surely later.
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await topics.publish([
     repRecorded({ org_id: org, id: 'rep_2', name: 'new' }),
     periodRecorded({ org_id: org, id: 'period_2', name: 'new' }),
   ])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 })
 
 const position = ({ stream, partition, offset }: Pick<Published, 'stream' | 'partition' | 'offset'>): string =>
@@ -253,7 +253,7 @@ test('if another publisher is faster, the outcome of each record is shown: parke
   const [beaten, repeated] = [payout({ id: 'payout_e', rep_id: 'rep_8' }), payout({ id: 'payout_f', rep_id: 'rep_7' })]
   const late = await topics.publish([beaten, repeated])
   await topics.publish([7, 8].map(n => repRecorded({ org_id: org, id: `rep_${n}` })))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const results = await publishAgainAfter(
     { topics, prefix },
     [payout({ id: 'payout_g', rep_id: 'rep_8' }), repeated],

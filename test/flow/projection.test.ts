@@ -3,7 +3,14 @@ import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
 import { createModel, type Model } from '../support/model.ts'
-import { type Api, caughtUp, type Projector, startApi, startProcess, startProjector } from '../support/processes.ts'
+import {
+  type Api,
+  type Projector,
+  startApi,
+  startProcess,
+  startProjector,
+  untilCaughtUp,
+} from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, call, createPrefix } from '../support/stored.ts'
@@ -35,7 +42,7 @@ beforeAll(async () => {
   projector = await startProjector(file, { topics, prefix })
   await publish([...keys].map(([org_id, text]) => keyCreated({ org_id, id: 'key_walks', text })))
   await publish(stream.take(600))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   api = await startApi(file, prefix)
 })
 
@@ -89,7 +96,7 @@ test('a rebuild that was killed continues where it stopped, and ends with the sa
     expect(projector.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
   )
   await publish(stream.take(100))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(await roles()).toEqual({ g1: ['live'], g2: ['kept up'] })
   expect(await everything('g2')).toEqual(await everything('g1'))
 })
@@ -135,7 +142,7 @@ test('walkers do not notice a swap and a rollback during recalculations', async 
   }
   publishing = false
   await published
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const walked = await walkers.stop()
   expectWalkedAsModelled(walked, model)
   expect(walked.unavailable).toBe(0)
@@ -149,9 +156,9 @@ test('a live generation cannot be dropped; a dropped one is gone, and everything
   expect(await roles()).toEqual({ g2: ['live'] })
   for (const kind of kinds) expect((await call('HEAD', `/${prefix}-g1-${kind}`)).status).toBe(404)
   await publish(stream.take(50))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(projector.exit()).toBeUndefined()
   expect((await projection('rollback')).said).toContain('nothing to go back to')
   const next = await startProjector(file, { topics, prefix })
-  await caughtUp(next)
+  await untilCaughtUp(next)
 })

@@ -4,7 +4,7 @@ import { commandSettings, jsonLines, type Ran, runCommand } from '../support/com
 import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
 import { countInKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
-import { caughtUp, type Projector, startProcess, startProjector } from '../support/processes.ts'
+import { type Projector, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
 import { createTopics, type Published, type Topics } from '../support/topics.ts'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 })
 
 test('a refused record does not count for later ones: a record that needs it is forecast as parked, and not sent', async () => {
@@ -36,7 +36,7 @@ test('a refused record does not count for later ones: a record that needs it is 
     ...(await topics.publish([misplaced])),
     ...(await topics.publish([payout({ id: 'payout_h', rep_id: 'rep_6' })])),
   ].map(position)
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const index = indexNamed(prefix, 'parked')
   const { body, ...fields } = (await storedById(index, rep ?? '')) as { body: { headers: unknown[] } }
   const before = await countInKafka(topics)
@@ -61,7 +61,7 @@ test('a record that is sent but not decided when the wait ends or is interrupted
     payout({ id: 'payout_j', rep_id: 'rep_10' }),
   ])
   await topics.publish([repRecorded({ org_id: org, id: 'rep_4' }), repRecorded({ org_id: org, id: 'rep_10' })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await projector.stop()
   const [first, second] = late.map(position)
   const ran = await again(first ?? '', '--publish', '--wait', '1')
@@ -69,7 +69,7 @@ test('a record that is sent but not decided when the wait ends or is interrupted
   expect(jsonLines(ran)).toMatchObject([{ position: first, outcome: 'published', published: expect.any(String) }])
 
   projector = await startProjector(file, { topics, prefix })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await projector.stop()
   const before = await countInKafka(topics)
   const parameters = ['parked', 'publish-again', '--json', '--publish', second ?? '']
@@ -79,7 +79,7 @@ test('a record that is sent but not decided when the wait ends or is interrupted
   expect(waiting.lines()).toMatchObject([{ position: second, outcome: 'published', reason: null }])
   expect(waiting.log()).toContain('stopped\n')
   projector = await startProjector(file, { topics, prefix })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(jsonLines(await again(first ?? '', second ?? ''))).toMatchObject([
     { outcome: 'already_there' },
     { outcome: 'already_there' },

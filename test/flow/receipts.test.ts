@@ -15,7 +15,7 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
-import { caughtUp, type Projector, startProjector } from '../support/processes.ts'
+import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { type FaultProxy, startProxy } from '../support/proxy.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
@@ -44,7 +44,7 @@ beforeAll(async () => {
   await producer.connect()
   file.onTestFinished(() => producer.disconnect())
   await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org })])
-  await caughtUp(projectors[0])
+  await untilCaughtUp(projectors[0])
 })
 
 type RecordPlace = { readonly topic: string; readonly partition: number; readonly offset: number }
@@ -109,7 +109,7 @@ test('a receipt for a record that does not exist yet is not_yet, and a waiting r
 })
 
 test('while the projectors are behind, a receipt is not_yet after its wait; then all requests get their receipts', async () => {
-  await proxy.suffer({ kind: 'reset' }, line => line.startsWith('POST /_bulk'))
+  await proxy.inject({ kind: 'reset' }, line => line.startsWith('POST /_bulk'))
   const applied = await send(repRecorded({ org_id: org, name: 'while behind' }))
   const refused = await send(payoutCalculated({ org_id: org, id: 'payout_3' }))
   const begun = performance.now()
@@ -129,7 +129,7 @@ test('while the projectors are behind, a receipt is not_yet after its wait; then
 test('while Elasticsearch is away, a receipt is a 503; a request that waits until it is back gets the receipt', async () => {
   const place = await send(repRecorded({ org_id: org, name: 'before Elasticsearch was away' }))
   expect(await receipt(place, 30)).toEqual(received(place, PUBLISHED))
-  await proxy.suffer({ kind: 'away' })
+  await proxy.inject({ kind: 'away' })
   const unknown = { status: 503, body: { error: expect.stringContaining('Elasticsearch') } }
   expect(await receipt(place, 0)).toEqual(unknown)
   expect(await receipt(place, 1)).toEqual(unknown)
@@ -139,12 +139,12 @@ test('while Elasticsearch is away, a receipt is a 503; a request that waits unti
   expect(await asked).toEqual(received(place, PUBLISHED))
 
   // A missing response is also a 503, sooner than the timeout of other requests.
-  await proxy.suffer({ kind: 'black-hole' })
+  await proxy.inject({ kind: 'black-hole' })
   const begun = performance.now()
   expect(await receipt(place, 0)).toEqual(unknown)
   expect(performance.now() - begun).toBeLessThan(10_000)
   await proxy.heal()
-  await caughtUp(projectors[0])
+  await untilCaughtUp(projectors[0])
 })
 
 test('a request whose client has disconnected is dropped', async () => {

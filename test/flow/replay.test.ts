@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { partitionOf } from '../../schemas/partition.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { repRecorded, withData } from '../support/events.ts'
-import { caughtUp, type Projector, startProcess, startProjector } from '../support/processes.ts'
+import { type Projector, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, call, createPrefix, indicesOf, readPosition, type Stored } from '../support/stored.ts'
@@ -53,13 +53,13 @@ beforeAll(async () => {
   prefix = createPrefix(file)
   projector = await startProjector(file, { topics, prefix })
   await topics.publish(stream.take(300))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await sleep(20)
   const time = new Date().toISOString()
   then = { all: await everything('g1'), bounds: await positions(prefix, 'g1'), time }
   await sleep(20)
   await topics.publish(stream.take(200))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(await everything('g1')).not.toEqual(then.all)
 })
 
@@ -116,7 +116,7 @@ test('a replay that was stopped or killed continues, and has the same result as 
   expect(Number(listed?.records)).toBeLessThan(Number(listed?.of))
   // New records are not included: the bounds were fixed when the replay began.
   await topics.publish(stream.take(20))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect((await projection('replay', '--name', 'stopped', '--until-time', then.time)).said).toContain(
     'is there already',
   )
@@ -171,7 +171,7 @@ test('a bound may be at the end of a transaction, or among aborted records', asy
     await transaction[end]()
   }
   await producer.disconnect()
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   // Two aborted records and their marker, then two committed records and their marker.
   for (const bound of [from + 1, from + 3, from + 6]) {
     await replayed('--name', `t${bound}`, '--org', org, '--until-offset', String(bound))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { foldAll } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
-import { caughtUp, startApi, startProjector } from '../support/processes.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -18,7 +18,7 @@ test.concurrent('after an API is killed or stopped in the middle of a walk, anot
     ...ids.map(id => periodRecorded({ org_id: org, id: `period_${id}` })),
     ...ids.map(id => payoutCalculated({ org_id: org, id: `payout_${id}`, period_id: `period_${id}` })),
   ])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 
   const walked: string[] = []
   let cursor: string | undefined
@@ -44,7 +44,7 @@ test.concurrent('an API that is told to stop answers its accepted requests, and 
   const [org, key] = [newId('org'), newKeyText()]
   const projector = await startProjector(t, { topics, prefix })
   await topics.publish([keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const api = await startApi(t, prefix)
   const client = createClient([api], key)
   await client.all('reps')

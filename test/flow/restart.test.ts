@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
 import { keyCreated, newId, newKeyText, repRecorded, withData } from '../support/events.ts'
-import { caughtUp, expectRefused, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { expectRefused, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import {
@@ -37,7 +37,7 @@ const prepare = async (t: Scope, salt: number) => {
 const undisturbed = async (t: Scope, { topics }: Awaited<ReturnType<typeof prepare>>) => {
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await projector.stop()
   return everythingProjected(prefix)
 }
@@ -65,7 +65,7 @@ test.concurrent(
       await expectCleanStop(projector)
       await topics.publish(stream.take(30))
     }
-    await caughtUp(await startProjector(t, { topics, prefix }))
+    await untilCaughtUp(await startProjector(t, { topics, prefix }))
     await expectProjectedAsModelled(prefix, topics)
     expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
   },
@@ -87,7 +87,7 @@ test.concurrent(
       })
       expect(await projector.kill()).toEqual({ code: null, signal: 'SIGKILL' })
     }
-    await caughtUp(await startProjector(t, { topics, prefix }))
+    await untilCaughtUp(await startProjector(t, { topics, prefix }))
     await expectProjectedAsModelled(prefix, topics)
     expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
   },
@@ -109,16 +109,16 @@ test.concurrent(
     const { topics, stream, prefix } = await prepare(t, 3)
     const [one, other] = [await startProjector(t, { topics, prefix }), await startProjector(t, { topics, prefix })]
     await topics.publish(stream.take(60))
-    await caughtUp(one)
+    await untilCaughtUp(one)
     one.freeze()
     await topics.publish(stream.take(60))
-    await caughtUp(other)
+    await untilCaughtUp(other)
     one.thaw()
     await topics.publish(stream.take(60))
-    await caughtUp(one)
+    await untilCaughtUp(one)
     await other.kill()
     await topics.publish(stream.take(60))
-    await caughtUp(one)
+    await untilCaughtUp(one)
     await expectProjectedAsModelled(prefix, topics)
     await expectCleanStop(one)
   },
@@ -150,7 +150,7 @@ test.concurrent(
     await loaded
     expect(await sumOfPositions(prefix)).toBeLessThan(sent)
 
-    await caughtUp(await startProjector(t, { topics, prefix }))
+    await untilCaughtUp(await startProjector(t, { topics, prefix }))
     await expectProjectedAsModelled(prefix, topics)
   },
 )
@@ -167,7 +167,7 @@ test.concurrent(
       keyCreated({ org_id: organizations[0] ?? '', id: 'key_client', text: key }),
     ])
     const first = await startProjector(t, { topics, prefix })
-    await caughtUp(first)
+    await untilCaughtUp(first)
     const client = createClient([await startApi(t, prefix)], key)
     const present = (await client.ask('/payouts')).text
     await expectCleanStop(first)
@@ -189,7 +189,7 @@ test.concurrent(
     await rewindAll(prefix)
     const third = await startProjector(t, { topics, prefix })
     await topics.publish(stream.take(50))
-    await caughtUp(third)
+    await untilCaughtUp(third)
     await expectCleanStop(third)
     await expectProjectedAsModelled(prefix, topics)
     expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
@@ -213,7 +213,7 @@ test.concurrent(
     const { topics, stream, prefix } = await prepare(t, 7)
     await topics.publish(stream.take(20))
     const projector = await startProjector(t, { topics, prefix })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     await expectCleanStop(projector)
 
     const index = indexNamed(prefix, 'reps')
@@ -235,16 +235,16 @@ test.concurrent('positions restored from an earlier copy are caught up', patient
   const { topics, stream, prefix } = its
   const projector = await startProjector(t, { topics, prefix })
   await topics.publish(stream.take(100))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await expectCleanStop(projector)
   const earlier = await positionsOf(prefix)
 
   const next = await startProjector(t, { topics, prefix })
   await topics.publish(stream.take(150))
-  await caughtUp(next)
+  await untilCaughtUp(next)
   await expectCleanStop(next)
   for (const [partition, position] of earlier.entries()) await storePosition(prefix, 'g1', partition, position)
-  await caughtUp(await startProjector(t, { topics, prefix }))
+  await untilCaughtUp(await startProjector(t, { topics, prefix }))
   await expectProjectedAsModelled(prefix, topics)
   expect(await everythingProjected(prefix)).toEqual(await undisturbed(t, its))
 })

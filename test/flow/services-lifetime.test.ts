@@ -15,8 +15,8 @@ import { type Service, shortLived } from '../../services/service.ts'
 import { type Services, startServices } from '../../services/services.ts'
 
 // A pair starts in 5 s on idle cores, and in ten times that on busy cores.
-const patience = 120_000
-vi.setConfig({ testTimeout: 2 * patience, hookTimeout: patience })
+const retryOptions = 120_000
+vi.setConfig({ testTimeout: 2 * retryOptions, hookTimeout: retryOptions })
 
 const project = join(import.meta.dirname, '..', '..')
 const servicesModule = pathToFileURL(join(project, 'services', 'services.ts')).href
@@ -166,7 +166,7 @@ const startChild = (program: string, args: readonly string[], folder: string) =>
         if (found === undefined) throw new Error(`no line with ${text} in:\n${output.join('\n')}`)
         return found
       },
-      { timeout: patience, interval: 50 },
+      { timeout: retryOptions, interval: 50 },
     )
   return { ended, kill, line }
 }
@@ -187,7 +187,7 @@ const untilNothingIsLeft = (folder: string): Promise<void> =>
       expect(await processesIn(folder)).toEqual([])
       expect(await serverFoldersIn(folder)).toEqual([])
     },
-    { timeout: patience, interval: 50 },
+    { timeout: retryOptions, interval: 50 },
   )
 
 const withAdmin = async <Result>(kafka: Service, use: (admin: kafkajs.Admin) => Promise<Result>): Promise<Result> => {

@@ -4,12 +4,12 @@ import { expect, test } from 'vitest'
 import { assignerOf } from '../../projector/stream/group.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import {
-  caughtUp,
   expectRefused,
   type Projector,
   projectorSettings,
   startProcess,
   startProjector,
+  untilCaughtUp,
 } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
@@ -38,7 +38,7 @@ const join = async (topics: Topics, groupId: string, assigner?: PartitionAssigne
 test('a projector with another prefix is refused at its start, and the running one continues', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const first = await startProjector(t, { topics, prefix, groupId })
-  await caughtUp(first)
+  await untilCaughtUp(first)
   const other = { topics, prefix: createPrefix(t), groupId }
   const second = startProcess(t, 'projector/main.ts', projectorSettings(other))
   const said = await expectRefused(second, 'group_shared')
@@ -46,16 +46,16 @@ test('a projector with another prefix is refused at its start, and the running o
   expect(second.lines()).toContainEqual(expect.objectContaining({ their_prefix: prefix, our_prefix: other.prefix }))
 
   await topics.publish([repRecorded({ org_id: newId('org') })])
-  await caughtUp(first)
+  await untilCaughtUp(first)
   // Another projector with the same prefix may join.
-  await caughtUp(await startProjector(t, { topics, prefix, groupId }))
+  await untilCaughtUp(await startProjector(t, { topics, prefix, groupId }))
   expect(await readiness(first)).toEqual({ ready: true, reasons: {} })
 })
 
 test('a partition that no projector of the prefix owns is reported by /readyz and a metric until one owns it again', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const projector = await startProjector(t, { topics, prefix, groupId })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const intruder = await join(topics, `${groupId}-g1`, assignerOf({ prefix: 'other', elasticsearch: null }))
   await eventually(async () => expect((await readiness(projector)).ready).toBe(false))
   const { reasons } = await readiness(projector)

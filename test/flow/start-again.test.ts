@@ -5,12 +5,12 @@ import { generationId, positionId } from '../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import { keyCreated, newId, periodRecorded, repRecorded } from '../support/events.ts'
 import {
-  caughtUp,
   expectRefused,
   type ProjectorOptions,
   projectorSettings,
   startProcess,
   startProjector,
+  untilCaughtUp,
 } from '../support/processes.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import {
@@ -44,7 +44,7 @@ describe('after an earlier run', () => {
     prefix = createPrefix(file)
     const projector = await startProjector(file, { topics, prefix })
     await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org }), keyCreated({ org_id: org })])
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
   })
 
@@ -159,10 +159,10 @@ describe('after an earlier run', () => {
   test('after these problems are repaired, the projector continues where it stopped', async t => {
     const before = await everythingProjected(prefix)
     const projector = await startProjector(t, { topics, prefix })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(await everythingProjected(prefix)).toEqual(before)
     await topics.publish([repRecorded({ org_id: org, name: 'Eve' })])
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
     expect(await everythingProjected(prefix)).not.toEqual(before)
   })
@@ -197,7 +197,7 @@ describe.concurrent('a topic that has changed', () => {
     const prefix = createPrefix(t)
     await topics.publish(recorded(newId('org'), 3))
     const projector = await startProjector(t, { topics, prefix })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     return { topics, prefix, projector }
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
-import { caughtUp, type LogLine, type RunningProcess, startApi, startProjector } from '../support/processes.ts'
+import { type LogLine, type RunningProcess, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
@@ -38,7 +38,7 @@ describe.concurrent('a service that starts later', () => {
       const target = part === 'kafka' ? topics.brokers : new URL(inject('elasticsearchUrl')).host
       await startProxy(t, target, { port })
       await topics.publish([repRecorded({ org_id: newId('org') })])
-      await caughtUp(projector)
+      await untilCaughtUp(projector)
       await eventually(async () => expect((await projector.ask('/readyz')).status).toBe(200))
       expect(inTheWay(projector, part).map(({ msg }) => msg)).toEqual(['does not work; trying again', 'works again'])
     },
@@ -59,7 +59,7 @@ describe.concurrent('a service that starts later', () => {
     const text = newKeyText()
     const projector = await startProjector(t, { topics, prefix })
     await topics.publish([repRecorded({ org_id: org }), keyCreated({ org_id: org, text })])
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
 
     const port = await freePort()
     const settings = { ELASTICSEARCH_URL: `http://127.0.0.1:${port}` }

@@ -2,7 +2,6 @@
 import { createServer } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
 import {
-  caughtUp,
   expectRefused,
   type LogLine,
   type ProjectorOptions,
@@ -10,6 +9,7 @@ import {
   type RunningProcess,
   startProcess,
   startProjector,
+  untilCaughtUp,
 } from '../support/processes.ts'
 import type { Scope } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
@@ -96,7 +96,7 @@ describe('topics', () => {
     expect(command.log()).toContain(`${fresh.events} created with 6 partitions\n${topics.apiKeys} is there already\n`)
 
     const projector = await startProjector(t, { topics: { ...fresh, partitions: 6 }, prefix })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(warningsOf(projector)).toEqual([])
   })
 
@@ -146,7 +146,7 @@ describe('topics', () => {
   test('timestamps of the publishers give a warning, and the projector continues', async t => {
     const topics = await createTopics(t, { configuration: { 'message.timestamp.type': 'CreateTime' } })
     const projector = await startProjector(t, { topics, prefix: createPrefix(t) })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     const warnings = warningsOf(projector)
     expect(warnings.map(({ topic }) => topic)).toEqual([topics.events, topics.apiKeys])
     for (const { msg } of warnings) expect(msg).toContain('LogAppendTime')

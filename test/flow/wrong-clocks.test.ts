@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keyCreated, newId, repRecorded } from '../support/events.ts'
-import { caughtUp, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createPrefix, readPosition, storePosition } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
@@ -34,7 +34,7 @@ test('a clock that jumps ahead and back never makes a published time lie in the 
     NODE_OPTIONS: `--import=${join(import.meta.dirname, '..', 'support', 'wrong-clock.ts')}`,
   }
   const projector = await startProjector(t, { topics, prefix, settings })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const moves = async () => {
     const before = await timeNow()
     await eventually(async () => expect(await timeNow()).toBeGreaterThan(before))
@@ -56,7 +56,7 @@ test('a clock that jumps ahead and back never makes a published time lie in the 
   const stood = await timeNow()
   // The time stands still. Everything else continues.
   await topics.publish([repRecorded({ org_id: newId('org') })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(await timeNow()).toBe(stood)
 
   await jump(0)
@@ -68,7 +68,7 @@ test('a clock that jumps ahead and back never makes a published time lie in the 
 test('a published time in the future is taken back without a rebuild, and an API that has shown it follows', async t => {
   const { topics, prefix, text } = await setUp(t)
   const first = await startProjector(t, { topics, prefix })
-  await caughtUp(first)
+  await untilCaughtUp(first)
   await first.stop()
   const ahead = Date.now() + HOUR
   await storePosition(prefix, 'g1', 0, { ...(await readPosition(prefix, 'g1', 0)), time: ahead })

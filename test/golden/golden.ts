@@ -65,9 +65,9 @@ async function* projectPartition(
   let atBefore = 0
   for (const [offset, record] of records.entries()) {
     const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
-    const { verdict, names, rules } = assessed
+    const { verdict, reads, rules } = assessed
     const events: PlacedEvent[] =
-      rules === undefined ? [] : [{ event: verdict, names, rules, seq: offset, at: record.timestamp }]
+      rules === undefined ? [] : [{ event: verdict, reads, rules, seq: offset, at: record.timestamp }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
     const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
     atBefore = at

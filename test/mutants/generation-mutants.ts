@@ -54,15 +54,15 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the positions from which a generation decides alone are overwritten by each swap',
     file: 'projector/generations/generations.ts',
-    find: 'alone: { [now.live]: floor, ...now.alone }',
-    replace: 'alone: { ...now.alone, [now.live]: floor }',
+    find: 'independentFrom: { [now.live]: floor, ...now.independentFrom }',
+    replace: 'independentFrom: { ...now.independentFrom, [now.live]: floor }',
   },
   {
     name: 'a record that the followed generation parked is assessed by the own rules',
     file: 'projector/flow/follow.ts',
-    find: "  if (code === undefined || 'passedOver' in assessed) return assessed\n",
+    find: "  if (code === undefined || 'skipped' in assessed) return assessed\n",
     replace:
-      "  if (code === undefined || 'passedOver' in assessed || typeof assessed.verdict !== 'string') return assessed\n",
+      "  if (code === undefined || 'skipped' in assessed || typeof assessed.verdict !== 'string') return assessed\n",
     flow: CHANGE,
   },
   {
@@ -102,8 +102,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'after a swap the previous generation is not kept up',
     file: 'commands/generations/swap.ts',
-    find: '    return { ...now, live: generation, previous: before, floor: null }\n',
-    replace: '    return { ...now, live: generation, kept: [generation], previous: before, floor: null }\n',
+    find: '    return { ...now, live: generation, previous: before, minPositions: null }\n',
+    replace: '    return { ...now, live: generation, active: [generation], previous: before, minPositions: null }\n',
     flow: GENERATIONS,
   },
   {
@@ -123,7 +123,7 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a projector does not finish a swap that was interrupted',
     file: 'projector/start.ts',
-    find: '    if (generations.floor === null) await finishSwap(steps, health)\n',
+    find: '    if (generations.minPositions === null) await finishInterruptedSwap(steps, health)\n',
     replace: '',
   },
   {

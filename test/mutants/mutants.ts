@@ -187,8 +187,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the replaced payout is not updated',
     file: 'projector/rules/payouts.ts',
-    find: '  if (names.replaced) {',
-    replace: '  if (names.replaced && seq < 0) {',
+    find: '  if (reads.replaced) {',
+    replace: '  if (reads.replaced && seq < 0) {',
   },
   {
     name: 'a payout may fork its chain',

@@ -8,8 +8,8 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a rebuild restores its generation after another command dropped it',
     file: 'commands/generations/rebuild.ts',
-    find: '  if (building === generation || kept.includes(generation)) return\n',
-    replace: '  if (building !== undefined || kept.includes(generation)) return\n',
+    find: '  if (building === generation || active.includes(generation)) return\n',
+    replace: '  if (building !== undefined || active.includes(generation)) return\n',
     flow: PAIRS,
   },
   {
@@ -27,7 +27,7 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'the previous generation is dropped before the floor of the new one is stored',
     file: 'commands/generations/drop.ts',
-    find: '      isOut = isDeepStrictEqual(now, seen) && now.floor !== null\n',
+    find: '      isOut = isDeepStrictEqual(now, seen) && now.minPositions !== null\n',
     replace: '      isOut = true\n',
   },
   {

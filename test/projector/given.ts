@@ -70,8 +70,8 @@ export const projectBatch = async (
   stream: Stream = 'events',
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
   const assessed = records.map(record => assess(record, { stream, partition: 0, partitions: 1 }))
-  const events = assessed.flatMap(({ record, verdict, names, rules }): PlacedEvent[] =>
-    rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: record.timestamp }],
+  const events = assessed.flatMap(({ record, verdict, reads, rules }): PlacedEvent[] =>
+    rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }],
   )
   const loaded = await load(events, cache, read)
   if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')

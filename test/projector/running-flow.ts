@@ -60,7 +60,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
     rules: builtInRules,
-    room: async () => () => undefined,
+    budget: async () => () => undefined,
     load: (events, cache) =>
       load(events, cache, async keys => {
         if (holds.reads) await reads.call(keys)
@@ -76,7 +76,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
       story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, behind })
     },
-    hurry: () => void hurries.push(current.position),
+    endDelay: () => void hurries.push(current.position),
     searched: places => listKinds.filter(kind => places.has(kind)),
     published: {
       current: () => current,

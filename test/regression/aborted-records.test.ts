@@ -6,7 +6,7 @@
 import type { Producer, Transaction } from 'kafkajs'
 import { beforeAll, expect, test } from 'vitest'
 import { repRecorded, withData } from '../support/events.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await topics.publish([{ ...repRecorded({ org_id: zero, id: 'rep_parked' }), key: Buffer.alloc(4), partition: 3 }])
   await topics.publish([repRecorded({ org_id: zero, id: 'rep_committed' })])
 
-  await caughtUp(await startProjector(file, { topics, prefix }))
+  await untilCaughtUp(await startProjector(file, { topics, prefix }))
 })
 
 const transactional = async (name: string): Promise<Producer> => {

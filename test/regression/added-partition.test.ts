@@ -5,7 +5,7 @@
  */
 import { expect, test } from 'vitest'
 import { newId, repRecorded } from '../support/events.ts'
-import { caughtUp, expectRefused, startProjector } from '../support/processes.ts'
+import { expectRefused, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -14,7 +14,7 @@ test('partitions added while the projector runs are refused as another source', 
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })
   await topics.publish([repRecorded({ org_id: newId('org') })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 
   await topics.admin.createPartitions({ topicPartitions: [{ topic: topics.events, count: 2 }] })
   // A member joins and leaves, so that all partitions, including the new one, are assigned again.

@@ -39,10 +39,10 @@ test.concurrent('a consumer that cannot find its coordinator retries until it do
   t.onTestFinished(() => consumption.stop())
   await eventually(() => expect(assignments).toBe(1))
 
-  await proxy.suffer({ kind: 'away' })
+  await proxy.inject({ kind: 'away' })
   await eventually(() => expect(troubles).not.toEqual([]))
-  await proxy.suffer({ kind: 'reset' }, findsCoordinator)
-  await eventually(() => expect(proxy.struck() > 5 || stopped.length > 0).toBe(true))
+  await proxy.inject({ kind: 'reset' }, findsCoordinator)
+  await eventually(() => expect(proxy.hits() > 5 || stopped.length > 0).toBe(true))
   expect(stopped).toEqual([])
   await proxy.heal()
   await eventually(() => expect([assignments, stopped]).toEqual([2, []]))

@@ -22,10 +22,10 @@ test.concurrent('a new connection starts with an empty buffer, wherever the last
 
   expect(await ask()).toBe(2)
   for (const bytes of [0, 1, 3, 4, 5, 7, 8, 9, 20, 50, 90]) {
-    await proxy.suffer({ kind: 'cut-answer', bytes }, () => true, 1)
+    await proxy.inject({ kind: 'cut-answer', bytes }, () => true, 1)
     // kafkajs retries some requests on its own.
     expect([2, 'Closed connection']).toContain(await ask().catch((error: Error) => error.message))
     expect(await ask(), `after ${bytes} bytes`).toBe(2)
-    expect(proxy.struck()).toBe(1)
+    expect(proxy.hits()).toBe(1)
   }
 })

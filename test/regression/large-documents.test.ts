@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { MGET_BYTES } from '../../projector/limits.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { line, newId, payoutRecorded, periodRecorded, repRecorded } from '../support/events.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -30,13 +30,13 @@ test('corrections to payouts that are too large for one response are all applied
     const amounts = { net_amount: '0', earned_amount: '0', line_items: large }
     await topics.publish([payoutRecorded({ ...pair, id: `payout_${at}`, ...amounts })])
   }
-  await caughtUp(first)
+  await untilCaughtUp(first)
   await first.stop()
 
   await topics.publish(
     pairs.map((pair, at) => payoutRecorded({ ...pair, id: `payout_new${at}`, supersedes_id: `payout_${at}` })),
   )
   // A new process with an empty cache.
-  await caughtUp(await startProjector(t, { topics, prefix }))
+  await untilCaughtUp(await startProjector(t, { topics, prefix }))
   await expectProjectedAsModelled(prefix, topics)
 })

@@ -20,7 +20,7 @@ test('a projector that is stopped while Elasticsearch is silent ends with code 0
   for (const moment of [...moments, ...moments]) {
     const projector = await startProjector(t, { topics, prefix, settings })
     await eventually(() => expect(projector.log()).toContain(moment), { every: 1 })
-    await proxy.suffer({ kind: 'black-hole' })
+    await proxy.inject({ kind: 'black-hole' })
     expect(await projector.stop(), `${moment}: ${projector.log()}`).toEqual({ code: 0, signal: null })
     await proxy.heal()
   }

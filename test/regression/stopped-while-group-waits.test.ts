@@ -5,7 +5,7 @@
  */
 import { expect, test } from 'vitest'
 import { HEARTBEAT_INTERVAL_MS } from '../../projector/limits.ts'
-import { caughtUp, startProjector } from '../support/processes.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
@@ -15,7 +15,7 @@ test('a projector stops cleanly while its group waits for a killed member', asyn
   const prefix = createPrefix(t)
   const staying = await startProjector(t, { topics, prefix })
   const killed = await startProjector(t, { topics, prefix })
-  await caughtUp(killed)
+  await untilCaughtUp(killed)
   const members = async () => (await topics.admin.describeGroups([`${prefix}-g1`])).groups[0]
   // The group does not wait for a member that dies while it joins.
   await eventually(async () => expect(await members()).toMatchObject({ state: 'Stable', members: [{}, {}] }))

@@ -23,8 +23,8 @@ test('the end of the npm that runs a process stops it, even if npm could not sen
 })
 
 const script = `
-  import { untilInterrupted } from ${JSON.stringify(module)}
-  const interrupted = untilInterrupted(process)
+  import { waitForInterruption } from ${JSON.stringify(module)}
+  const interrupted = waitForInterruption(process)
   console.log('waiting')
   console.log(await interrupted)
 `

@@ -2,7 +2,7 @@
  * The simulated Kafka: partitions that grow, their last stable offsets, and consumer groups. Not simulated: several
  * brokers, new leaders, and records that are lost or deleted.
  */
-import type { Clock, Host } from './clock.ts'
+import type { Clock, SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { Group } from './group.ts'
 import type { Entry, Log } from './history.ts'
@@ -38,7 +38,7 @@ export class Broker {
   /** Session timeout of consumer groups in milliseconds. */
   readonly session: number
 
-  constructor(log: Log, session: number, clock: Clock, coverage: Coverage, onTaken: (from: Host) => void) {
+  constructor(log: Log, session: number, clock: Clock, coverage: Coverage, onTaken: (from: SimulatedProcess) => void) {
     this.session = session
     for (const [name, partitions] of Object.entries(log)) {
       this.topics.set(name, { name, partitions: partitions.map(entries => new Partition(entries)) })

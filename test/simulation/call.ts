@@ -1,13 +1,13 @@
 /** A call of the Kafka client to a broker: it takes time, and can fail before or after its effect. */
 import kafkajs from 'kafkajs'
-import type { Host } from './clock.ts'
+import type { SimulatedProcess } from './clock.ts'
 import type { Faults } from './faults.ts'
 
 /** Runs `work` at the broker. `work` returns the answer, or passes it to a callback. */
 export type Call = <Result>(work: ((answer: (result: Result) => void) => void) | (() => Result)) => Promise<Result>
 
 export const createCall =
-  (host: Host, faults: Faults): Call =>
+  (host: SimulatedProcess, faults: Faults): Call =>
   <Result>(work: ((answer: (result: Result) => void) => void) | (() => Result)) =>
     new Promise<Result>((resolve, reject) => {
       const { clock } = host

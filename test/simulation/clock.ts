@@ -105,7 +105,7 @@ const pop = (heap: Event[]): void => {
   heap[at] = last
 }
 
-export class Host {
+export class SimulatedProcess {
   readonly clock: Clock
   readonly name: string
   #state: 'running' | 'frozen' | 'dead' = 'running'

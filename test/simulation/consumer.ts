@@ -11,7 +11,7 @@ import kafkajs, { type EachBatchPayload } from 'kafkajs'
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
 import type { Broker } from './broker.ts'
 import type { Call } from './call.ts'
-import type { Host } from './clock.ts'
+import type { SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
 import { batchOf, type Fetched, fetchFrom } from './fetch.ts'
@@ -46,7 +46,7 @@ export class Consumer {
     REBALANCING: 'consumer.rebalancing',
     CRASH: 'consumer.crash',
   }
-  readonly #host: Host
+  readonly #host: SimulatedProcess
   readonly #broker: Broker
   readonly #faults: Faults
   readonly #coverage: Coverage
@@ -58,7 +58,7 @@ export class Consumer {
   #stay: Stay | undefined
   #isDisconnected = false
 
-  constructor(host: Host, broker: Broker, faults: Faults, coverage: Coverage, call: Call, groupId: string) {
+  constructor(host: SimulatedProcess, broker: Broker, faults: Faults, coverage: Coverage, call: Call, groupId: string) {
     this.#host = host
     this.#broker = broker
     this.#faults = faults

@@ -2,7 +2,7 @@
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
-import type { Host } from './clock.ts'
+import type { SimulatedProcess } from './clock.ts'
 import type { Group } from './group.ts'
 import { EVENTS } from './history.ts'
 import type { Step, Watcher } from './link.ts'
@@ -72,7 +72,7 @@ export class Crew {
     if (this.#others > 0 && living(OTHER_RULES) === 0) this.#startOne(OTHER_RULES)
   }
 
-  onTaken(from: Host): void {
+  onTaken(from: SimulatedProcess): void {
     const writing = this.#projectors.some(({ host, link }) => host === from && link.writing() > 0)
     if (writing) this.#parts.coverage.count('partitions taken over with writes under way')
   }
@@ -163,7 +163,7 @@ export class Crew {
     }
   }
 
-  #onSend(host: Host, step: Step): void {
+  #onSend(host: SimulatedProcess, step: Step): void {
     const count = (this.#steps.get(step) ?? 0) + 1
     this.#steps.set(step, count)
     const kill = this.#due(step, count)
@@ -173,7 +173,7 @@ export class Crew {
       this.#parts.clock.after(this.#random.next() * 2 * this.#parts.faults.knobs.latency, () => this.#kill(host, kill))
   }
 
-  #onDone(host: Host, step: Step): void {
+  #onDone(host: SimulatedProcess, step: Step): void {
     const kill = this.#due(step, this.#steps.get(step) ?? 0)
     if (kill?.moment === 'after') this.#kill(host, kill)
   }
@@ -183,7 +183,7 @@ export class Crew {
     return this.#kills.find(({ step: of, nth }) => of === step && nth === count)
   }
 
-  #kill(host: Host, kill: Kill): void {
+  #kill(host: SimulatedProcess, kill: Kill): void {
     const projector = this.#living().find(living => living.host === host)
     if (projector === undefined || this.#isHealed) return
     const { coverage } = this.#parts
@@ -196,7 +196,7 @@ export class Crew {
     this.#startAfter(kill.restartAfter, projector.version)
   }
 
-  #onWritten(host: Host, id: string): void {
+  #onWritten(host: SimulatedProcess, id: string): void {
     const { broker, history, coverage } = this.#parts
     const org = id.split(':')[0] ?? ''
     const partition = history.partitionOf(org)

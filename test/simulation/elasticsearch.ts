@@ -21,7 +21,7 @@ export type Observer = {
 /** Reads responses of bulk requests like the projector's client. */
 const reader = new AnswerReader()
 
-export class Engine {
+export class SimulatedElasticsearch {
   readonly indices = new Map<string, Index>()
   readonly #clock: Clock
   readonly #faults: Faults

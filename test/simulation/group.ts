@@ -3,7 +3,7 @@
  * that is silent for longer than the session timeout is removed. Not simulated: assignment by a member (here the
  * coordinator assigns the partitions), static members, cooperative rebalances.
  */
-import type { Clock, Host } from './clock.ts'
+import type { Clock, SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 
 export type Joined = { readonly memberId: string; readonly generation: number; readonly partitions: readonly number[] }
@@ -11,7 +11,7 @@ export type Standing = 'member' | 'rebalancing' | 'unknown'
 
 type Member = {
   readonly id: string
-  readonly host: Host
+  readonly host: SimulatedProcess
   lastSeen: number
   partitions: readonly number[]
   /** Answers the pending join request. Set while the member waits for the others. */
@@ -29,9 +29,9 @@ export class Group {
   readonly #expected = new Set<string>()
   readonly #clock: Clock
   readonly #coverage: Coverage
-  readonly #onTaken: (partition: number, from: Host) => void
+  readonly #onTaken: (partition: number, from: SimulatedProcess) => void
   readonly #members = new Map<string, Member>()
-  readonly #owners = new Map<number, Host>()
+  readonly #owners = new Map<number, SimulatedProcess>()
   #generation = 0
   #ids = 0
   #rebalancingSince: number | undefined
@@ -45,7 +45,7 @@ export class Group {
     session: number,
     clock: Clock,
     coverage: Coverage,
-    onTaken: (partition: number, from: Host) => void,
+    onTaken: (partition: number, from: SimulatedProcess) => void,
   ) {
     this.#partitions = partitions
     this.#session = session
@@ -59,7 +59,7 @@ export class Group {
     return this.#members.size
   }
 
-  ownerOf(partition: number): Host | undefined {
+  ownerOf(partition: number): SimulatedProcess | undefined {
     return this.#owners.get(partition)
   }
 
@@ -71,7 +71,7 @@ export class Group {
   }
 
   /** Answers `unknown` if the member was removed meanwhile; otherwise answers when all members have joined. */
-  join(host: Host, id: string, answer: (joined: Joined | 'unknown') => void): void {
+  join(host: SimulatedProcess, id: string, answer: (joined: Joined | 'unknown') => void): void {
     const known = this.#members.get(id)
     if (known === undefined && !this.#expected.delete(id)) {
       answer('unknown')
@@ -142,7 +142,7 @@ export class Group {
     }
   }
 
-  #take(partition: number, host: Host): void {
+  #take(partition: number, host: SimulatedProcess): void {
     const before = this.#owners.get(partition)
     if (before !== undefined && before !== host) this.#onTaken(partition, before)
     this.#owners.set(partition, host)

@@ -4,14 +4,14 @@ import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Broker } from './broker.ts'
 import { type Call, createCall } from './call.ts'
-import type { Clock, Host } from './clock.ts'
+import type { Clock, SimulatedProcess } from './clock.ts'
 import { Consumer } from './consumer.ts'
 import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
 import type { Entry } from './history.ts'
 
 export const createKafka = (
-  host: Host,
+  host: SimulatedProcess,
   broker: Broker,
   faults: Faults,
   coverage: Coverage,

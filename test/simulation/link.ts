@@ -11,9 +11,9 @@ import {
   Unavailable,
 } from '../../projector/elasticsearch/client.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
-import type { Host } from './clock.ts'
+import type { SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
-import type { Engine } from './elasticsearch.ts'
+import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 
 /** The stage of the flow that a request belongs to. */
@@ -32,9 +32,9 @@ const isOfPositions = (bulk: Buffer = Buffer.alloc(0)): boolean =>
 
 /** Called at the steps of a projector. It may kill the projector there. */
 export type Watcher = {
-  readonly onSend: (host: Host, step: Step) => void
-  readonly onDone: (host: Host, step: Step) => void
-  readonly onWritten: (host: Host, id: string) => void
+  readonly onSend: (host: SimulatedProcess, step: Step) => void
+  readonly onDone: (host: SimulatedProcess, step: Step) => void
+  readonly onWritten: (host: SimulatedProcess, id: string) => void
 }
 
 export type Link = Elasticsearch & {
@@ -42,7 +42,13 @@ export type Link = Elasticsearch & {
   readonly writing: () => number
 }
 
-export const createLink = (host: Host, engine: Engine, faults: Faults, coverage: Coverage, watcher: Watcher): Link => {
+export const createLink = (
+  host: SimulatedProcess,
+  engine: SimulatedElasticsearch,
+  faults: Faults,
+  coverage: Coverage,
+  watcher: Watcher,
+): Link => {
   let writing = 0
   const { clock } = host
 

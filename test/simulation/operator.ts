@@ -11,7 +11,7 @@ import { prepareGeneration } from '../../projector/generations/prepare.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
-import { Host } from './clock.ts'
+import { SimulatedProcess } from './clock.ts'
 import { EVENTS } from './history.ts'
 import { createLink } from './link.ts'
 import { OTHER_RULES, type Services } from './projector.ts'
@@ -31,7 +31,7 @@ export class Operator {
   readonly #second: SecondGeneration
   #hasBegun = false
   #isBusy = false
-  #working: Host | undefined
+  #working: SimulatedProcess | undefined
   #isHealed = false
   #names = 0
 
@@ -71,7 +71,7 @@ export class Operator {
       const { signal } = new AbortController()
       while (!promises.hasPosition()) await host.sleep(500, signal)
       await prepareGeneration(SECOND_GENERATION, source, ends, true, steps, follows)
-      await changeGenerations(steps, now => ({ ...now, kept: [...new Set([...now.kept, SECOND_GENERATION])] }))
+      await changeGenerations(steps, now => ({ ...now, active: [...new Set([...now.active, SECOND_GENERATION])] }))
       if (!this.#hasBegun) coverage.count(`generations begun under ${rules === 'same' ? 'the same' : 'other'} rules`)
       this.#hasBegun = true
       if (rules === 'other') startOther()
@@ -107,9 +107,9 @@ export class Operator {
     })
   }
 
-  #carryOut(command: (request: (request: Request) => Promise<Answer>, host: Host) => Promise<void>): void {
+  #carryOut(command: (request: (request: Request) => Promise<Answer>, host: SimulatedProcess) => Promise<void>): void {
     const { clock, engine, faults, coverage, fail, promises } = this.#parts
-    const host = new Host(clock, `operator-${++this.#names}`)
+    const host = new SimulatedProcess(clock, `operator-${++this.#names}`)
     // Some commands are interrupted after the swap, while readers wait for the floor.
     const isCutAfterSwap = !this.#isHealed && this.#random.chance(0.2)
     const watcher = {
@@ -119,8 +119,8 @@ export class Operator {
     }
     const link = createLink(host, engine, faults, coverage, watcher)
     const { signal } = new AbortController()
-    const patience = { sleep: host.sleep, random: faults.random.next, onTrouble: () => undefined }
-    const request = (asked: Request) => keepTrying(() => link.send(asked, signal), signal, patience)
+    const retryOptions = { sleep: host.sleep, random: faults.random.next, onTrouble: () => undefined }
+    const request = (asked: Request) => keepTrying(() => link.send(asked, signal), signal, retryOptions)
     this.#isBusy = true
     this.#working = host
     if (!this.#isHealed && this.#random.chance(0.4)) {
@@ -138,7 +138,7 @@ export class Operator {
       })
   }
 
-  #cut(host: Host): void {
+  #cut(host: SimulatedProcess): void {
     if (!this.#isBusy || this.#working !== host || host.isDead) return
     this.#parts.coverage.count('commands cut short')
     host.kill()

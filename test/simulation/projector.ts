@@ -16,10 +16,10 @@ import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { rep } from '../schemas/examples.ts'
 import type { Broker } from './broker.ts'
-import { type Clock, Host } from './clock.ts'
+import { type Clock, SimulatedProcess } from './clock.ts'
 import type { Consumer } from './consumer.ts'
 import type { Coverage } from './coverage.ts'
-import type { Engine } from './elasticsearch.ts'
+import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import { createKafka } from './kafka.ts'
@@ -29,7 +29,7 @@ import { PREFIX, SECOND_GENERATION } from './promises.ts'
 export type Services = {
   readonly clock: Clock
   readonly broker: Broker
-  readonly engine: Engine
+  readonly engine: SimulatedElasticsearch
   readonly faults: Faults
   readonly coverage: Coverage
   readonly watcher: Watcher
@@ -47,7 +47,7 @@ export const settings: Settings = readSettings(projectorSettings, {
 export const OTHER_RULES = RULES_VERSION + 1
 
 export class Projector {
-  readonly host: Host
+  readonly host: SimulatedProcess
   readonly version: number
   readonly link: Link
   readonly consumers: readonly Consumer[]
@@ -74,7 +74,7 @@ export class Projector {
     this.#services = services
     this.version = version
     this.#onSpareFailed = onSpareFailed
-    this.host = new Host(clock, name)
+    this.host = new SimulatedProcess(clock, name)
     this.link = createLink(this.host, engine, faults, coverage, watcher)
     const { kafka, consumers } = createKafka(this.host, broker, faults, coverage)
     this.#kafka = kafka
@@ -93,9 +93,9 @@ export class Projector {
     const elapsed = () => clock.elapsed
     const now = () => clock.now() + this.skew
     const health = createHealth(log, elapsed)
-    const patience = { sleep: this.host.sleep, random: faults.random.next }
+    const retryOptions = { sleep: this.host.sleep, random: faults.random.next }
     const kafkaWithConnectHook = () => this.#kafka
-    const shared = { kafkaWithConnectHook, elasticsearch: this.link, patience, now, elapsed }
+    const shared = { kafkaWithConnectHook, elasticsearch: this.link, retryOptions, now, elapsed }
     const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
       typeof prepare
     >[3]

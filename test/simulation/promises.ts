@@ -22,7 +22,7 @@ import type { Random } from '../support/random.ts'
 import type { Broker } from './broker.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
-import type { Engine } from './elasticsearch.ts'
+import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import { API_KEYS, EVENTS, type History, type List, textOf } from './history.ts'
 import type { Index, Stored } from './stored.ts'
 
@@ -41,7 +41,7 @@ export class Promises {
   readonly #fail: (reason: string) => void
   /** The ends of each partition, each with the time since when. */
   readonly #ends = new Map<string, { readonly time: number; readonly end: number }[]>()
-  #engine: Engine | undefined
+  #engine: SimulatedElasticsearch | undefined
   movedAt = 0
 
   constructor(
@@ -60,7 +60,7 @@ export class Promises {
     this.#fail = fail
   }
 
-  watch(engine: Engine): void {
+  watch(engine: SimulatedElasticsearch): void {
     this.#engine = engine
   }
 

@@ -6,7 +6,7 @@
 import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { Refusal } from '../../api/failures.ts'
 import type { RequestContext } from '../../api/http/request.ts'
-import { KEY_BELIEVED_FOR } from '../../api/limits.ts'
+import { KEY_CACHE_TIME } from '../../api/limits.ts'
 import { type ApiKeyCache, createKeyLookUp } from '../../api/read/api-keys.ts'
 import type { ReadPosition } from '../../api/read/position.ts'
 import type { ReadList } from '../../api/read/read-list.ts'
@@ -16,7 +16,7 @@ import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/
 import type { Random } from '../support/random.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
-import type { Engine } from './elasticsearch.ts'
+import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
 import { PREFIX, type Promises } from './promises.ts'
@@ -26,7 +26,7 @@ type Api = { readonly readList: ReadList; readonly read: ReadRecords; readonly k
 
 export type World = {
   readonly clock: Clock
-  readonly engine: Engine
+  readonly engine: SimulatedElasticsearch
   readonly faults: Faults
   readonly random: Random
   readonly coverage: Coverage
@@ -281,7 +281,7 @@ export class Readers {
     const { clock, random, history, promises, coverage } = this.#world
     const position = promises.published(API_KEYS_GENERATION, 0)?.position ?? 0
     if (this.#keysReached.at(-1)?.position !== position) this.#keysReached.push({ time: clock.now(), position })
-    const believed = this.#keysReached.findLast(({ time }) => time < clock.now() - KEY_BELIEVED_FOR)?.position ?? 0
+    const believed = this.#keysReached.findLast(({ time }) => time < clock.now() - KEY_CACHE_TIME)?.position ?? 0
     const secrets = [...history.keys.values()]
     if (secrets.length === 0) return
     const { text, org, id, created, revoked } = random.pick(secrets)

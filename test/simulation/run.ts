@@ -11,7 +11,7 @@ import { Broker } from './broker.ts'
 import { Clock } from './clock.ts'
 import { Coverage } from './coverage.ts'
 import { Crew } from './crew.ts'
-import { Engine } from './elasticsearch.ts'
+import { SimulatedElasticsearch } from './elasticsearch.ts'
 import { CALM, Faults } from './faults.ts'
 import { History } from './history.ts'
 import { Operator } from './operator.ts'
@@ -139,7 +139,7 @@ const createWorld = (history: History, random: Random, knobs: Faults['knobs'], s
   }
   const broker = new Broker(history.log, session, clock, coverage, from => crew.onTaken(from))
   const promises = new Promises(history, broker, clock, createRandom(1), coverage, fail)
-  const engine = new Engine(clock, faults, coverage, promises)
+  const engine = new SimulatedElasticsearch(clock, faults, coverage, promises)
   promises.watch(engine)
   const onStopped = (error: unknown): void => fail(`a projector stopped: ${reasonOf(error)}`)
   const crew: Crew = new Crew({ clock, broker, engine, faults, coverage, history }, random, onStopped)
@@ -187,7 +187,7 @@ const publishAll = ({ broker, promises }: World): void => {
  * Returns the documents of a generation and of the API keys as text, without the control index: times differ. Of a
  * parked record only its code: other rules can store other fields.
  */
-const storedIn = (engine: Engine, generation = FIRST_GENERATION): string =>
+const storedIn = (engine: SimulatedElasticsearch, generation = FIRST_GENERATION): string =>
   [...engine.indices.values()]
     .filter(({ name }) => name !== controlIndexOf(PREFIX) && !isOfOther(name, generation))
     .flatMap(({ name, documents }) =>

@@ -9,7 +9,7 @@ import type { MultiGet, Search } from '../../api/elasticsearch/client.ts'
 import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../api/failures.ts'
 import type { Clock } from './clock.ts'
-import type { Engine } from './elasticsearch.ts'
+import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import type { Index, Stored } from './stored.ts'
 
@@ -21,7 +21,7 @@ export const createSearches = (clock: Clock, engine: Searched, faults: Faults): 
   return { search, multiGet: batchMultiGets(multiGet, (milliseconds, run) => clock.after(milliseconds, run)) }
 }
 
-export type Searched = Pick<Engine, 'indices'>
+export type Searched = Pick<SimulatedElasticsearch, 'indices'>
 
 /** Creates reads without batching. */
 export const createReads = (clock: Clock, engine: Searched, faults: Faults): Reads => {

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { inject } from 'vitest'
-import { countAlone, type Rate, type RequestCounter } from '../../api/access/rate-counter.ts'
+import { createLocalCounter, type Rate, type RequestCounter } from '../../api/access/rate-counter.ts'
 import { createApi } from '../../api/app.ts'
 import { createAnswerBudget } from '../../api/capacity/answer-budget.ts'
 import { type ShareLimits, usualShares } from '../../api/capacity/shares.ts'
@@ -65,7 +65,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     elasticsearch: options.between ? options.between(elasticsearch) : elasticsearch,
     prefix,
     rate,
-    counter: options.counter ?? countAlone(rate),
+    counter: options.counter ?? createLocalCounter(rate),
     failuresPerAddress: options.failuresPerAddress ?? Number.POSITIVE_INFINITY,
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     shares: { ...usualShares, ...options.shares },

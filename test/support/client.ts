@@ -21,8 +21,8 @@ export type Client = {
   readonly all: (list: List, limit?: number) => Promise<readonly Item[]>
 }
 
-/** @param patience milliseconds during which 503 answers are retried; 0 for no retry */
-export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, patience = 0): Client => {
+/** @param retryOptions milliseconds during which 503 answers are retried; 0 for no retry */
+export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, retryOptions = 0): Client => {
   let turn = 0
   const ask: Client['ask'] = async (path, headers = {}) => {
     const url = apis[turn++ % apis.length]?.url
@@ -36,7 +36,7 @@ export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, pat
     const began = performance.now()
     for (;;) {
       const answer = await ask(path)
-      if (answer.status !== 503 || performance.now() - began >= patience) return answer
+      if (answer.status !== 503 || performance.now() - began >= retryOptions) return answer
       await new Promise(resolve => setTimeout(resolve, 100))
     }
   }

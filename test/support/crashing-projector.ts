@@ -13,7 +13,7 @@ import { createElasticsearch, type Elasticsearch } from '../../projector/elastic
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
-import { hearConnections } from '../../projector/kafka/patch-connections.ts'
+import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import type { Plan, Point } from './crashes.ts'
@@ -121,12 +121,13 @@ const options = kafkaConfig(settings, 'commission-projector', noFiles)
 try {
   await runProjector(settings, {
     kafka: new kafkajs.Kafka(options),
-    kafkaWithConnectHook: onConnected => new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
+    kafkaWithConnectHook: onConnected =>
+      new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,
     elapsed: () => performance.now(),
-    patience: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
+    retryOptions: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
     signal: stopping.signal,
     wrapSteps,
     ...(plan.stuckMs !== undefined && { stuckMs: plan.stuckMs }),

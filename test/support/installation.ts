@@ -8,7 +8,7 @@ import { createClient, lists } from './client.ts'
 import { keyCreated, newKeyText, type Outgoing } from './events.ts'
 import type { Model } from './model.ts'
 import { type Positions, watchPositions } from './positions.ts'
-import { type Api, caughtUp, type Projector, startApi, startProjector } from './processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from './processes.ts'
 import { type FaultProxy, startProxy } from './proxy.ts'
 import type { Random } from './random.ts'
 import { eventually, type Scope } from './scope.ts'
@@ -18,7 +18,7 @@ import { createTopics, type Topics } from './topics.ts'
 import { expectWalkedAsModelled, startWalkers, type Walkers } from './walkers.ts'
 
 /** Milliseconds in which everything recovers after a fault ends, as promised to operators. */
-export const GOES_ON_WITHIN_MS = 30_000
+export const RECOVERY_MS = 30_000
 
 export type Installation = {
   readonly topics: Topics
@@ -62,7 +62,7 @@ export const startInstallation = async (scope: Scope, options: Options): Promise
   const projector = await startProjector(scope, { topics, prefix, settings })
   await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
   await publish(60)
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const api = await startApi(scope, prefix, { settings })
   const positions = watchPositions(prefix, PARTITIONS, 250)
   const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 1, every: 100 })
@@ -72,7 +72,7 @@ export const startInstallation = async (scope: Scope, options: Options): Promise
 }
 
 /** Expects the projector to be alive and not ready, for a reason that matches `why`. */
-export const expectSick = (projector: Projector, why: RegExp, part = /^elasticsearch/): Promise<void> =>
+export const expectNotReady = (projector: Projector, why: RegExp, part = /^elasticsearch/): Promise<void> =>
   eventually(async () => {
     const { status, text } = await projector.ask('/readyz')
     expect(status, projector.log()).toBe(503)
@@ -82,20 +82,20 @@ export const expectSick = (projector: Projector, why: RegExp, part = /^elasticse
   })
 
 /** Expects everything in Kafka to be readable within GOES_ON_WITHIN_MS. Returns milliseconds. */
-export const expectGoesOn = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
+export const expectRecovery = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
   const healed = performance.now()
-  const whole = { within: GOES_ON_WITHIN_MS }
-  await caughtUp(projector, whole)
+  const whole = { within: RECOVERY_MS }
+  await untilCaughtUp(projector, whole)
   await eventually(async () => expect((await projector.ask('/readyz')).status, projector.log()).toBe(200), whole)
   const took = performance.now() - healed
-  expect(took).toBeLessThan(GOES_ON_WITHIN_MS)
+  expect(took).toBeLessThan(RECOVERY_MS)
   return took
 }
 
 /** Expects that nothing was lost, duplicated or partially written, and that no client ever saw anything else. */
-export const expectNothingHappened = async (installation: Installation): Promise<void> => {
+export const expectIntact = async (installation: Installation): Promise<void> => {
   const { topics, prefix, projector, api, walkers, positions, keys } = installation
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   // Waits for the end of the walk under way and of one more.
   const { length } = walkers.soFar().walks
   await eventually(() => expect(walkers.soFar().walks.length).toBeGreaterThan(length + 1))
@@ -113,10 +113,10 @@ export const expectServedAsModelled = async (
   keys: ReadonlyMap<string, string>,
   model: Model,
   most = Number.POSITIVE_INFINITY,
-  patience = 0,
+  retryOptions = 0,
 ): Promise<void> => {
   for (const [org, key] of keys) {
-    const client = createClient(apis, key, patience)
+    const client = createClient(apis, key, retryOptions)
     const view = model.view(org)
     for (const list of lists) expect(await client.all(list)).toEqual(view[list])
     for (const payout of view.everyPayout.slice(0, most))

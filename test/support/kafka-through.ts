@@ -1,7 +1,7 @@
 /** Creates a Kafka client with the projector's configuration. All its connections go through a proxy. */
 import kafkajs, { type ISocketFactoryArgs, type Kafka } from 'kafkajs'
 import { kafkaConfig } from '../../projector/client-options.ts'
-import { hearConnections } from '../../projector/kafka/patch-connections.ts'
+import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import type { FaultProxy } from './proxy.ts'
 
@@ -10,7 +10,7 @@ export const kafkaThrough = (proxy: FaultProxy, clientId: string): Kafka => {
     KAFKA_BROKERS: proxy.address,
     ELASTICSEARCH_URL: 'http://localhost:1',
   })
-  const connect = hearConnections(() => undefined)
+  const connect = createNotifyingSocketFactory(() => undefined)
   // Kafka tells clients its own address. This sends all connections to the proxy instead.
   const socketFactory = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
   return new kafkajs.Kafka({ ...kafkaConfig(settings, clientId, () => Buffer.alloc(0)), socketFactory })

@@ -14,7 +14,7 @@ import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
-import { hearConnections } from '../../projector/kafka/patch-connections.ts'
+import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import type { OtherRules } from './other-rules-processes.ts'
@@ -40,10 +40,10 @@ const wrapSteps = (steps: FlowSteps): FlowSteps => ({
 const common = {
   kafka,
   kafkaWithConnectHook: (onConnected: () => void) =>
-    new kafkajs.Kafka({ ...options, socketFactory: hearConnections(onConnected) }),
+    new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
   now: Date.now,
   elapsed: () => performance.now(),
-  patience: {
+  retryOptions: {
     sleep: (milliseconds: number, signal: AbortSignal) => sleep(milliseconds, undefined, { signal }),
     random: Math.random,
   },

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { leaveWill } from '../../services/cleanup-on-exit.ts'
+import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import { expectNoContent } from './canary.ts'
 import { eventually, type Scope } from './scope.ts'
 import { elasticsearchOf } from './stored.ts'
@@ -56,7 +56,7 @@ export const startProcess = (
   })
   const { pid } = child
   if (pid === undefined) throw new Error(`${file} could not be started`)
-  const will = leaveWill('kill -9 "$0"', String(pid))
+  const will = runOnExit('kill -9 "$0"', String(pid))
   let log = ''
   for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', text => (log += text))
   let exit: Exit | undefined
@@ -163,7 +163,7 @@ export const projectorSettings = ({ topics, prefix, groupId, settings }: Project
 })
 
 /** Waits until everything in Kafka is published to readers. */
-export const caughtUp = async (
+export const untilCaughtUp = async (
   projector: Projector,
   { within = 60_000 }: { readonly within?: number } = {},
 ): Promise<void> =>

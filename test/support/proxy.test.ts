@@ -54,7 +54,7 @@ test('a healthy proxy passes everything on and records each request', async t =>
 
 test('late: a request arrives when the proxy is healed, although its client has given up and was answered by a second request', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'late' }, line => line.includes('/concerned'), 1)
+  await proxy.inject({ kind: 'late' }, line => line.includes('/concerned'), 1)
   const first = 'f'.repeat(300_000)
   const headers = { 'content-length': first.length }
   const asking = request({ port: proxy.port, path: '/concerned', method: 'POST', agent: false, headers })
@@ -70,7 +70,7 @@ test('late: a request arrives when the proxy is healed, although its client has 
 
 test('latency: every chunk arrives later', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'latency', milliseconds: 50 })
+  await proxy.inject({ kind: 'latency', milliseconds: 50 })
   const began = performance.now()
   expect((await ask(proxy)).ended).toBe('whole')
   expect(performance.now() - began).toBeGreaterThan(95)
@@ -78,28 +78,28 @@ test('latency: every chunk arrives later', async t => {
 
 test('slices: everything arrives, in small chunks', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'slices', bytes: 3 })
+  await proxy.inject({ kind: 'slices', bytes: 3 })
   expect(await ask(proxy)).toEqual({ text: answer, ended: 'whole' })
   expect(effects.join('')).toBe('effect')
 })
 
 test('reset: no effect, no answer', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'reset' })
+  await proxy.inject({ kind: 'reset' })
   expect(await ask(proxy)).toEqual({ text: '', ended: 'ECONNRESET' })
   expect(effects).toEqual([])
 })
 
 test('lost answer: the effect, no answer', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'lost-answer' })
+  await proxy.inject({ kind: 'lost-answer' })
   expect(await ask(proxy)).toEqual({ text: '', ended: 'ECONNRESET' })
   expect(effects).toEqual(['effect'])
 })
 
 test('cut answer: the effect, a part of the answer', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'cut-answer', bytes: 500 })
+  await proxy.inject({ kind: 'cut-answer', bytes: 500 })
   const { text, ended } = await ask(proxy)
   expect(ended).toBe('ECONNRESET')
   expect(text.length).toBeGreaterThan(100)
@@ -109,14 +109,14 @@ test('cut answer: the effect, a part of the answer', async t => {
 
 test('other answer: no effect, and the answer that the test chose', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'other-answer', answer: 'HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\nno' })
+  await proxy.inject({ kind: 'other-answer', answer: 'HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\nno' })
   expect(await ask(proxy, '')).toEqual({ text: 'no', ended: 'whole' })
   expect(effects).toEqual([])
 })
 
 test('away: connections are refused until the proxy is healed, on the same port', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'away' })
+  await proxy.inject({ kind: 'away' })
   expect((await ask(proxy)).ended).toBe('ECONNREFUSED')
   await proxy.heal()
   expect((await ask(proxy)).ended).toBe('whole')
@@ -125,7 +125,7 @@ test('away: connections are refused until the proxy is healed, on the same port'
 describe('a black hole', () => {
   test('passes nothing on until it is healed, and then everything', async t => {
     const proxy = await startProxy(t, target)
-    await proxy.suffer({ kind: 'black-hole' })
+    await proxy.inject({ kind: 'black-hole' })
     const asked = ask(proxy)
     expect(await Promise.race([asked, quietFor(100)])).toBe('quiet')
     expect(effects).toEqual([])
@@ -135,7 +135,7 @@ describe('a black hole', () => {
 
   test('passes a request on late although its client has given up', async t => {
     const proxy = await startProxy(t, target)
-    await proxy.suffer({ kind: 'black-hole' })
+    await proxy.inject({ kind: 'black-hole' })
     const given = new AbortController()
     const asked = fetch(`http://${proxy.address}`, { method: 'POST', body: 'effect', signal: given.signal })
     while (proxy.asked().length === 0) await new Promise(setImmediate)
@@ -152,14 +152,14 @@ const quietFor = (milliseconds: number): Promise<'quiet'> =>
 
 test('a fault strikes matching requests a given number of times and counts them; a test can wait for a request that passes', async t => {
   const proxy = await startProxy(t, target)
-  await proxy.suffer({ kind: 'reset' }, line => line.startsWith('POST /struck'), 2)
+  await proxy.inject({ kind: 'reset' }, line => line.startsWith('POST /struck'), 2)
   const passed = proxy.passes(line => line.includes('/struck'))
   expect((await ask(proxy, 'effect', '/other')).ended).toBe('whole')
   for (const ended of ['ECONNRESET', 'ECONNRESET', 'whole']) {
     expect((await ask(proxy, 'effect', '/struck')).ended).toBe(ended)
   }
   await passed
-  expect(proxy.struck()).toBe(2)
+  expect(proxy.hits()).toBe(2)
   await proxy.heal()
-  expect(proxy.struck()).toBe(2)
+  expect(proxy.hits()).toBe(2)
 })

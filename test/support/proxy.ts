@@ -33,10 +33,10 @@ export type FaultProxy = {
   /** As `host:port`. */
   readonly address: string
   /** Starts a fault, which replaces the previous one, for this many exchanges. */
-  readonly suffer: (fault: Fault, concerns?: Concerns, times?: number) => Promise<void>
+  readonly inject: (fault: Fault, concerns?: Concerns, times?: number) => Promise<void>
   readonly heal: () => Promise<void>
   /** Number of exchanges that the current or last fault has struck. */
-  readonly struck: () => number
+  readonly hits: () => number
   /** Resolves when the next matching request begins to pass. */
   readonly passes: (concerns: Concerns) => Promise<void>
   /** All requests: first line, bytes, and bytes of the answer so far. */
@@ -181,13 +181,13 @@ export const startProxy = async (
   return {
     port,
     address: `127.0.0.1:${port}`,
-    suffer: async (fault, concerns = () => true, times = Number.POSITIVE_INFINITY) => {
+    inject: async (fault, concerns = () => true, times = Number.POSITIVE_INFINITY) => {
       await heal()
       sick = last = { fault, concerns, times, struck: 0 }
       if (fault.kind === 'away') await leave()
     },
     heal,
-    struck: () => last?.struck ?? 0,
+    hits: () => last?.struck ?? 0,
     passes: concerns => new Promise(resolve => waiting.add({ concerns, resolve })),
     asked: () => asked,
   }

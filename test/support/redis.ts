@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
-import { leaveWill } from '../../services/cleanup-on-exit.ts'
+import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import { freePort } from '../../services/ports.ts'
 import { redisProgram } from './programs.ts'
 import { eventually, type Scope } from './scope.ts'
@@ -34,7 +34,7 @@ export const createRedis = async (scope: Scope): Promise<Redis> => {
       if (redisProgram === undefined) throw new Error('there is no redis-server on the PATH')
       const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
       child = spawn(redisProgram, settings, { stdio: 'ignore' })
-      const will = leaveWill('kill -9 "$0"', String(child.pid))
+      const will = runOnExit('kill -9 "$0"', String(child.pid))
       child.once('exit', () => void will.revoke())
       await eventually(async () => expect(await answers(port)).toBe(true))
     },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createAdmitKey } from '../../../api/access/admit-keys.ts'
-import { createFailures } from '../../../api/access/failed-logins.ts'
+import { createFailedLogins } from '../../../api/access/failed-logins.ts'
 import { createSemaphore } from '../../../api/capacity/semaphore.ts'
 import { unavailable } from '../../../api/failures.ts'
 import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
@@ -30,7 +30,7 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
   }
   const lane = (permits: number) => createSemaphore({ permits, queue: 1, waitMax: 1_000 }, noTimer)
   const lanes = { keyLookUps: lane(options.ordinary ?? 100), keyLookUpsExhausted: lane(options.exhausted ?? 2) }
-  const failures = createFailures(() => 0, options.tries ?? 3)
+  const failures = createFailedLogins(() => 0, options.tries ?? 3)
   const admit = createAdmitKey(keys as ApiKeyCache, failures, lanes, noTimer)
   const ask = (key: string, { address = ADDRESS, signal = never } = {}) => admit(key, address, signal)
   const answerAll = async (answer: KeyHolder | 'unknown') => {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createFailures, networkOf } from '../../../api/access/failed-logins.ts'
+import { createFailedLogins, networkOf } from '../../../api/access/failed-logins.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_WINDOW_SECONDS } from '../../../api/limits.ts'
 
 const WINDOW = FAILURES_WINDOW_SECONDS * 1_000
 
 test('limits the failed logins of an address per window, and starts again in the next window', () => {
   let time = 5
-  const { reserve } = createFailures(() => time, 3)
+  const { reserve } = createFailedLogins(() => time, 3)
   for (let count = 0; count < 3; count++) {
     expect(reserve('192.0.2.1')).toBeDefined()
     time += 1_000
@@ -21,7 +21,7 @@ test('limits the failed logins of an address per window, and starts again in the
 })
 
 test('counts a login as failed when it begins, and takes that back once if the login succeeds', () => {
-  const { reserve } = createFailures(() => 0, 2)
+  const { reserve } = createFailedLogins(() => 0, 2)
   const [first, second] = [reserve('192.0.2.1'), reserve('192.0.2.1')]
   expect([first, second, reserve('192.0.2.1')]).toEqual([expect.any(Function), expect.any(Function), undefined])
   first?.()
@@ -31,7 +31,7 @@ test('counts a login as failed when it begins, and takes that back once if the l
 
 test('a login that began in an earlier window takes nothing back in the current window', () => {
   let time = 0
-  const { reserve } = createFailures(() => time, 1)
+  const { reserve } = createFailedLogins(() => time, 1)
   const before = reserve('192.0.2.1')
   time = WINDOW
   expect(reserve('192.0.2.1')).toBeDefined()
@@ -40,7 +40,7 @@ test('a login that began in an earlier window takes nothing back in the current 
 })
 
 test('a client with many addresses takes bounded memory: only the latest addresses are remembered', () => {
-  const { reserve } = createFailures(() => 0, 1)
+  const { reserve } = createFailedLogins(() => 0, 1)
   const addressOf = (place: number) => `10.${place >> 16}.${(place >> 8) & 255}.${place & 255}`
   for (let place = 0; place < 2 * ADDRESSES_REMEMBERED; place++) reserve(addressOf(place))
   expect(reserve(addressOf(2 * ADDRESSES_REMEMBERED - 1))).toBeUndefined()

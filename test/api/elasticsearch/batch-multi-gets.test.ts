@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { batchMultiGets } from '../../../api/elasticsearch/batch-multi-gets.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../../api/failures.ts'
-import { GATHERED_NAMES, RECORDS_SURE } from '../../../api/limits.ts'
+import { BATCHED_DOCUMENTS, RECORDS_SURE } from '../../../api/limits.ts'
 import { endingBecause } from '../../../api/time-limits.ts'
 import { multiGetAnswer } from '../answers.ts'
 
@@ -119,7 +119,7 @@ describe('multi-gets of several requests', () => {
 
   test('go together up to a limit of names; a large one goes alone', async () => {
     const { asked, ask, ids } = rig()
-    const large = 'abcdefgh'.repeat(GATHERED_NAMES / 4)
+    const large = 'abcdefgh'.repeat(BATCHED_DOCUMENTS / 4)
     const answers = ['a', 'b', large, 'c'].map(one => ask(one))
     asked[0]?.answer()
     await turn()

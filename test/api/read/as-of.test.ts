@@ -3,7 +3,7 @@ import { type DocumentName, sliceMultiGet } from '../../../api/elasticsearch/sli
 import { Refusal } from '../../../api/failures.ts'
 import { AS_OF_SETTLED } from '../../../api/limits.ts'
 import { createPositionAt } from '../../../api/read/as-of.ts'
-import { createPlaces } from '../../../api/read/cursors.ts'
+import { createCursorResolver } from '../../../api/read/cursors.ts'
 import type { RecordName } from '../../../api/read/read-parameters.ts'
 import { documentText } from '../../support/bodies.ts'
 import { multiGetAnswer } from '../answers.ts'
@@ -130,7 +130,7 @@ describe('the place of a record that a client names', () => {
     'org_a:rep_1': documentText({ org_id: 'org_a' }, JSON.stringify({ versions })),
     'org_a:payout_1': documentText({ org_id: 'org_a', seq: 5 }, '{}'),
   }
-  const placesOf = (places: ReturnType<typeof createPlaces>, names: (RecordName | undefined)[]) => {
+  const placesOf = (places: ReturnType<typeof createCursorResolver>, names: (RecordName | undefined)[]) => {
     const finding = places.find('org_a', names)
     const documents = finding.documents(generation)
     return {
@@ -141,7 +141,7 @@ describe('the place of a record that a client names', () => {
 
   test('is that of the first version in a list, and that of the named version in the feed of changes', () => {
     const rep = { kind: 'reps', id: 'rep_1' } as const
-    const { places } = placesOf(createPlaces('p'), [
+    const { places } = placesOf(createCursorResolver('p'), [
       rep,
       { ...rep, ordinal: 1 },
       { ...rep, ordinal: 2 },
@@ -151,7 +151,7 @@ describe('the place of a record that a client names', () => {
   })
 
   test('is looked up once; a missing record is looked up again', () => {
-    const places = createPlaces('p')
+    const places = createCursorResolver('p')
     const names = [{ kind: 'payouts', id: 'payout_1' }, undefined, { kind: 'payouts', id: 'payout_9' }] as const
     expect(placesOf(places, [...names])).toEqual({
       asked: ['org_a:payout_1', 'org_a:payout_9'],

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../../api/failures.ts'
-import { INDICES_BELIEVED_FOR, INDICES_LOOK_INTERVAL } from '../../../api/limits.ts'
+import { INDICES_CACHE_TIME, INDICES_LOOK_INTERVAL } from '../../../api/limits.ts'
 import type { ApiKeyCache } from '../../../api/read/api-keys.ts'
 import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
-import { timer } from '../../../api/time-limits.ts'
+import { scheduleTimer } from '../../../api/time-limits.ts'
 
 const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
 const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
@@ -30,7 +30,7 @@ const setUp = () => {
       return there
     },
     () => state.time,
-    timer,
+    scheduleTimer,
   )
   return { check, recorded, there, state }
 }
@@ -49,7 +49,7 @@ describe('the indices of a generation', () => {
     expect(check('g1')).toBeUndefined()
     expect(state.looks).toBe(2)
     await new Promise(setImmediate)
-    state.time += INDICES_BELIEVED_FOR
+    state.time += INDICES_CACHE_TIME
     const looking = check('g1')
     expect(looking).toBeInstanceOf(Promise)
     expect(check('g1')).toBe(looking)
@@ -89,7 +89,7 @@ describe('the indices of a generation', () => {
     const { check, state } = setUp()
     await check('g1')
     state.failing = true
-    state.time = INDICES_BELIEVED_FOR
+    state.time = INDICES_CACHE_TIME
     await expect(check('g1')).rejects.toThrow(because('elasticsearch_connection'))
     state.failing = false
     await check('g1')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type DocumentName, numberOf } from '../../../api/elasticsearch/slice-documents.ts'
 import { Refusal } from '../../../api/failures.ts'
 import { createPositionReader, isReplaced, isVisible } from '../../../api/read/position.ts'
-import { endingBecause, timer } from '../../../api/time-limits.ts'
+import { endingBecause, scheduleTimer } from '../../../api/time-limits.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../answers.ts'
 
 const signal = new AbortController().signal
@@ -21,7 +21,7 @@ const control = (stored: Record<string, string>) => {
     asked.push(names.map(({ id }) => id))
     return multiGetAnswer(names, documents)
   }
-  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, timer) }
+  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, scheduleTimer) }
 }
 
 const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
@@ -214,7 +214,7 @@ describe('the position of a request', () => {
         if (gated >= 0) await gates[gated++]?.promise
         return answer
       },
-      timer,
+      scheduleTimer,
     )
     await reader.readAt('org_a', () => [], 'known-before', signal)
     gated = 0

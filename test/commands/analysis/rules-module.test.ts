@@ -57,7 +57,7 @@ test.for([
   [
     'lacks a type',
     `export default ({ '${type}': _, ...rest }) => rest`,
-    `CommandError: mine.js gives no names, namesNext and decide for ${type}`,
+    `CommandError: mine.js has no reads, thenReads and decide for ${type}`,
   ],
   [
     'misspells a type',

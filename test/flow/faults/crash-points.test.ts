@@ -5,11 +5,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../../support/agreement.ts'
 import { type Plan, type Point, startCrashing, steps } from '../../support/crashes.ts'
 import {
-  caughtUp,
   projectorSettings,
   type RunningProcess,
   startProcess,
   startProjector,
+  untilCaughtUp,
   withAdminPort,
 } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
@@ -55,7 +55,7 @@ beforeAll(async () => {
 
   const prefix = createPrefix(file)
   const projector = await startProjector(file, { topics, prefix })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await projector.stop()
   await expectProjectedAsModelled(prefix, topics)
   undisturbed = await everythingProjected(prefix)
@@ -96,7 +96,7 @@ describe.concurrent('a projector that is killed', () => {
 
     // Kafka keeps a killed member until its session timeout: a new group does not wait for it.
     const next = await startProjector(t, { topics, prefix })
-    await caughtUp(next)
+    await untilCaughtUp(next)
     expect(await next.stop(), next.log()).toEqual({ code: 0, signal: null })
     expect(await everythingProjected(prefix)).toEqual(undisturbed)
   })
@@ -110,7 +110,7 @@ describe('the production entry', () => {
       parameters: [JSON.stringify(plan)],
     })
     const projector = await withAdminPort(started)
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(said(projector)).not.toContain('the point is reached')
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
     expect(await everythingProjected(prefix)).toEqual(undisturbed)

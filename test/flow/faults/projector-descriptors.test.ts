@@ -5,7 +5,13 @@ import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { expectProjectedAsModelled } from '../../support/agreement.ts'
 import { newId, repRecorded } from '../../support/events.ts'
-import { caughtUp, type Projector, projectorSettings, startProcess, withAdminPort } from '../../support/processes.ts'
+import {
+  type Projector,
+  projectorSettings,
+  startProcess,
+  untilCaughtUp,
+  withAdminPort,
+} from '../../support/processes.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 import { createPrefix, elasticsearchOf } from '../../support/stored.ts'
@@ -47,11 +53,11 @@ test('a projector without a free file descriptor stays alive, and continues when
   const publish = () =>
     topics.publish(Array.from({ length: 20 }, () => repRecorded({ org_id: org, id: `rep_${++ids}` })))
   await publish()
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 
   const before = await takeAll(t, portOf(projector))
   // Its connections break, their descriptors are taken too, and it cannot open new ones.
-  await elasticsearch.suffer({ kind: 'away' })
+  await elasticsearch.inject({ kind: 'away' })
   const after = await takeAll(t, portOf(projector))
   const asked = elasticsearch.asked().length
   await elasticsearch.heal()
@@ -64,10 +70,10 @@ test('a projector without a free file descriptor stays alive, and continues when
 
   before()
   after()
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await eventually(async () => expect((await projector.ask('/readyz')).text).toContain('true'))
   await publish()
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   expect(await projector.stop()).toEqual({ code: 0, signal: null })
   await expectProjectedAsModelled(prefix, topics)
 })

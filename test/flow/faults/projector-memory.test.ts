@@ -4,7 +4,7 @@ import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { RECORD_VALUE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { type Outgoing, payoutCalculated, periodRecorded, repRecorded, step, withData } from '../../support/events.ts'
-import { caughtUp, type Projector, startProjector } from '../../support/processes.ts'
+import { type Projector, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom } from '../../support/random.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 import { allStored, call, createPrefix, indexNamed } from '../../support/stored.ts'
@@ -39,7 +39,7 @@ const peakMiB = async ({ pid }: Projector): Promise<number> => {
 
 const expectCaughtUpWithin = async (projector: Projector, mebibytes: number, what: string): Promise<void> => {
   await Promise.race([
-    caughtUp(projector, { within: 150_000 }),
+    untilCaughtUp(projector, { within: 150_000 }),
     projector.exited.then(exit => {
       throw new Error(`it ended: ${JSON.stringify(exit)} ${projector.log().slice(-2_000)}`)
     }),

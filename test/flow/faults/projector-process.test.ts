@@ -6,13 +6,13 @@ import { expectProjectedAsModelled } from '../../support/agreement.ts'
 import { type Plan, type Point, reached, startCrashing } from '../../support/crashes.ts'
 import { keyCreated, newKeyText, repRecorded, withData } from '../../support/events.ts'
 import {
-  caughtUp,
   expectRefused,
   type Projector,
   projectorSettings,
   startApi,
   startProcess,
   startProjector,
+  untilCaughtUp,
 } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
@@ -40,7 +40,7 @@ type Prepared = Awaited<ReturnType<typeof prepare>>
 const expectAsUndisturbed = async (t: Scope, { topics, prefix }: Prepared) => {
   const undisturbed = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix: undisturbed })
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   await projector.stop()
   expect(await everythingProjected(prefix)).toEqual(await everythingProjected(undisturbed))
   return expectProjectedAsModelled(prefix, topics)
@@ -78,7 +78,7 @@ describe.concurrent('while events arrive', () => {
         ...stream.take(30),
         ...organizations.map(org => keyCreated({ org_id: org, id: 'key_walker', text: keys.get(org) ?? '' })),
       ])
-      await caughtUp(await startProjector(t, { topics, prefix, groupId: `${prefix}-first` }))
+      await untilCaughtUp(await startProjector(t, { topics, prefix, groupId: `${prefix}-first` }))
       const api = await startApi(t, prefix)
       const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 1 })
 
@@ -105,7 +105,7 @@ describe.concurrent('while events arrive', () => {
       expect(await membersOf(its)).toEqual([])
 
       const last = await startProjector(t, { topics, prefix })
-      await caughtUp(last)
+      await untilCaughtUp(last)
       const walked = await walkers.stop()
       await expectCleanStop(last)
       expectWalkedAsModelled(walked, await expectAsUndisturbed(t, its))
@@ -139,7 +139,7 @@ describe.concurrent('while events arrive', () => {
       }
       expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b))
       const last = await startProjector(t, { topics, prefix })
-      await caughtUp(last)
+      await untilCaughtUp(last)
       await expectCleanStop(last)
       await expectAsUndisturbed(t, its)
     },
@@ -170,7 +170,7 @@ describe.concurrent('while events arrive', () => {
       expect(await expectRefused(other, 'rules_changed')).toContain('version 99')
 
       await topics.publish(stream.take(40))
-      await caughtUp(running)
+      await untilCaughtUp(running)
       await expectCleanStop(running)
       await expectAsUndisturbed(t, its)
     },
@@ -198,16 +198,16 @@ describe.concurrent('a projector that is frozen for longer than its session, whi
 
       await topics.publish(stream.take(60))
       await passed(SESSION_TIMEOUT_MS)
-      await caughtUp(other)
+      await untilCaughtUp(other)
       await topics.publish(stream.take(60))
-      await caughtUp(other)
+      await untilCaughtUp(other)
       frozen.thaw()
       await topics.publish(stream.take(60))
-      await caughtUp(other)
+      await untilCaughtUp(other)
       await eventually(async () => expect((await frozen.ask('/readyz')).text).toContain('true'))
       await eventually(async () => expect(await membersOf(its)).toHaveLength(2))
       await topics.publish(stream.take(30))
-      await caughtUp(frozen)
+      await untilCaughtUp(frozen)
       await expectCleanStop(other)
       await expectCleanStop(frozen)
       await expectAsUndisturbed(t, its)

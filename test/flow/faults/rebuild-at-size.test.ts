@@ -9,7 +9,7 @@ import type { CommissionEvent } from '../../../schemas/events.ts'
 import { indexOf, kinds, LIVE_ID, positionId } from '../../../schemas/stored/documents.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../../support/commands.ts'
 import { envelope } from '../../support/events.ts'
-import { caughtUp, startProcess, startProjector } from '../../support/processes.ts'
+import { startProcess, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { eventually } from '../../support/scope.ts'
 import { allStored, call, createPrefix, storedById } from '../../support/stored.ts'
@@ -129,7 +129,7 @@ test('a rebuild of 200,000 events is byte-equal to the live generation, after ki
     }),
   )
   expect((await rebuilding.exited).code, rebuilding.log()).toBe(0)
-  await caughtUp(projector, { within: 600_000 })
+  await untilCaughtUp(projector, { within: 600_000 })
   console.log(`both caught up ${seconds(began)} after the start`)
   expect(await done('g1')).toBe(published)
   expect(await done('g2')).toBe(published)

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { RETRY_LAST_MS } from '../../../projector/limits.ts'
 import { type Plan, type Point, startCrashing } from '../../support/crashes.ts'
 import { keyCreated, newId, repRecorded, withData } from '../../support/events.ts'
-import { caughtUp, expectRefused, type Projector } from '../../support/processes.ts'
+import { expectRefused, type Projector, untilCaughtUp } from '../../support/processes.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { eventually, fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, elasticsearchOf, indexNamed } from '../../support/stored.ts'
@@ -91,8 +91,8 @@ describe.concurrent('the watchdog does not stop', () => {
     const settings = { ELASTICSEARCH_URL: `http://${proxy.address}` }
     const projector = await startCrashing(t, { topics: own, prefix, settings }, never)
     await own.publish([repRecorded({ org_id: org, id: 'rep_before' })])
-    await caughtUp(projector)
-    await proxy.suffer({ kind: 'away' })
+    await untilCaughtUp(projector)
+    await proxy.inject({ kind: 'away' })
     await own.publish([repRecorded({ org_id: org, id: 'rep_meanwhile' })])
 
     await passed(3 * STUCK_MS)
@@ -102,7 +102,7 @@ describe.concurrent('the watchdog does not stop', () => {
       text: expect.stringContaining('elasticsearch'),
     })
     await proxy.heal()
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
   })
 })

@@ -18,7 +18,7 @@ import {
 } from '../../support/events.ts'
 import { createModel } from '../../support/model.ts'
 import { rebuildUnder, startProjectorOf } from '../../support/other-rules-processes.ts'
-import { type Api, caughtUp, startApi, startProjector } from '../../support/processes.ts'
+import { type Api, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom, type Random, seedOfRun } from '../../support/random.ts'
 import { eventually } from '../../support/scope.ts'
 import { allStored, createPrefix, storedById } from '../../support/stored.ts'
@@ -99,7 +99,7 @@ test.each([
     )
     await publish(Array.from({ length: 2_000 }, next))
     const projector = await startProjector(t, { topics, prefix })
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     const rebuilt = await rebuildUnder(t, { topics, prefix }, { version })
     expect(rebuilt, rebuilt.log).toMatchObject({ code: 0 })
     const other = version === RULES_VERSION ? projector : await startProjectorOf(t, { topics, prefix }, { version })
@@ -175,8 +175,8 @@ test.each([
     await published
     const lasted = (performance.now() - began) / 1_000
     const walked = await walkers.stop()
-    await caughtUp(projector)
-    await caughtUp(other)
+    await untilCaughtUp(projector)
+    await untilCaughtUp(other)
     console.log(
       `${walked.walks.length} walks, ${walked.pages} pages, ${walked.unavailable} of 503; ${(count / lasted).toFixed(0)} recalculations a second for ${lasted.toFixed(0)} s`,
     )

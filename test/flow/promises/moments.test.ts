@@ -9,7 +9,7 @@ import { keyCreated, newKeyText } from '../../support/events.ts'
 import { timesInKafka } from '../../support/in-kafka.ts'
 import type { Item, Model, ModelChange } from '../../support/model.ts'
 import { partitionOf } from '../../support/model-record.ts'
-import { caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { createPrefix } from '../../support/stored.ts'
@@ -68,7 +68,7 @@ beforeAll(async () => {
   await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
   // Small portions, with different timestamps.
   for (let part = 0; part < 60; part++) await topics.publish(stream.take(12))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const api = await startApi(file, prefix)
   for (const [org, text] of keys) clients.set(org, createClient([api], text))
   model = foldAll(topics).model
@@ -247,7 +247,7 @@ test('a copy made from the lists as of one moment and the feed from there is exa
   const publish = async (): Promise<void> => {
     while (copying) {
       await topics.publish(stream.take(10))
-      await caughtUp(projector)
+      await untilCaughtUp(projector)
     }
   }
   const copies: Awaited<ReturnType<typeof startCopy>>[] = []
@@ -260,7 +260,7 @@ test('a copy made from the lists as of one moment and the feed from there is exa
   }
   const before = topics.published().length
   await Promise.all([publish(), copyAll()])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   for (const one of copies) {
     await follow(one)
     for (const list of lists) expect([...one.copy[list].values()]).toEqual(await walk(one.org, `/${list}`))

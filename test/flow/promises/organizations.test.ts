@@ -13,7 +13,7 @@ import {
   periodRecorded,
   repRecorded,
 } from '../../support/events.ts'
-import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { eventually, fileScope } from '../../support/scope.ts'
 import { createPrefix } from '../../support/stored.ts'
 import { createTopics, type Topics } from '../../support/topics.ts'
@@ -63,7 +63,7 @@ beforeAll(async () => {
     { ...repRecorded({ org_id: ours, name: 'forged' }), key: theirs },
     { ...keyRevoked({ org_id: theirs }), key: ours },
   ])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   api = await startApi(file, prefix)
   const clientOf = (key: string): Client => createClient([api], key)
   client = {
@@ -166,7 +166,7 @@ test('a new key works, and a revoked key stops working, within 5 seconds on an A
 test('a revoked key gets the same answer as an unknown one', async () => {
   const text = newKeyText()
   await topics.publish([keyCreated({ org_id: ours, id: 'key_4', text }), keyRevoked({ org_id: ours, id: 'key_4' })])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const [revoked, never] = [createClient([api], text), createClient([api], newKeyText())]
   for (const path of ['/payouts', '/payouts/payout_1', '/nowhere']) {
     expect(seenBy(await revoked.ask(path))).toEqual(seenBy(await never.ask(path)))

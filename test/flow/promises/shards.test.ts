@@ -5,7 +5,7 @@ import { type Client, createClient, lists } from '../../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../../support/commands.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'
 import type { Item, Model } from '../../support/model.ts'
-import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { call, createPrefix } from '../../support/stored.ts'
@@ -37,12 +37,12 @@ beforeAll(async () => {
   projector = await startProjector(file, { topics, prefix, settings: { ELASTICSEARCH_SHARDS: String(SHARDS) } })
   await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
   await topics.publish(stream.take(300))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   api = await startApi(file, prefix)
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 4, every: 5 })
   // Small portions, so that lists change between two pages.
   for (let part = 0; part < 40; part++) await topics.publish(stream.take(10))
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   const walked = await walkers.stop()
   model = foldAll(topics).model
   expectWalkedAsModelled(walked, model)

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Client, createClient, type Page } from '../../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
 import type { Item } from '../../support/model.ts'
-import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { createPrefix } from '../../support/stored.ts'
@@ -52,7 +52,7 @@ beforeAll(async () => {
     ]),
     ...pairs.map(pair => calculated(pair)),
   ])
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   apis = await Promise.all([startApi(file, prefix), startApi(file, prefix)])
   client = createClient(apis, key)
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
   await recalculate()
   publishing = false
   await Promise.all(walkers)
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
 })
 
 const current = new Map<string, string>()
@@ -209,11 +209,11 @@ test('5. Any id a list ever returned is good as starting_after for ever: after s
 
   for (const api of apis) expect(await api.stop()).toEqual({ code: 0, signal: null })
   expect(await projector.stop()).toEqual({ code: 0, signal: null })
-  await caughtUp(await startProjector(t, { topics, prefix }))
+  await untilCaughtUp(await startProjector(t, { topics, prefix }))
   await expectGood(createClient([await startApi(t, prefix)], key))
 
   const again = createPrefix(t)
-  await caughtUp(await startProjector(t, { topics, prefix: again, groupId: `${again}-rebuild` }))
+  await untilCaughtUp(await startProjector(t, { topics, prefix: again, groupId: `${again}-rebuild` }))
   await expectGood(createClient([await startApi(t, again)], key))
 })
 

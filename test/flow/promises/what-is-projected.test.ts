@@ -5,7 +5,7 @@ import { appliedPlaces, expectProjectedAsModelled, foldAll, parkedCodes } from '
 import { type Client, createClient, lists } from '../../support/client.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'
 import type { Model } from '../../support/model.ts'
-import { type Api, caughtUp, type Projector, startApi, startProjector } from '../../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, everythingProjected, indexNamed, readPosition } from '../../support/stored.ts'
@@ -32,12 +32,12 @@ beforeAll(async () => {
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
   const stream = createStream(random, organizations, PARTITIONS)
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   for (let part = 0; part < 10; part++) {
     await topics.publish(stream.take(60))
     seen.push(await lookNow())
   }
-  await caughtUp(projector)
+  await untilCaughtUp(projector)
   api = await startApi(file, prefix)
   model = foldAll(topics).model
 })
@@ -115,7 +115,7 @@ test('every list, payout and statement over HTTP is what was published', async (
 test('7. Rebuilding from the log gives byte-equal documents in the same order.', async t => {
   const again = createPrefix(t)
   const rebuilding = await startProjector(t, { topics, prefix: again, groupId: `${again}-rebuild` })
-  await caughtUp(rebuilding)
+  await untilCaughtUp(rebuilding)
   expect(await everythingProjected(again)).toEqual(await everythingProjected(prefix))
   expect(await rebuilding.stop()).toEqual({ code: 0, signal: null })
 
@@ -162,7 +162,7 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
   // Two projectors in one group and one in another: each partition has two owners at once.
   const second = await startProjector(t, { topics, prefix })
   const third = await startProjector(t, { topics, prefix, groupId: `${prefix}-third` })
-  await caughtUp(third)
+  await untilCaughtUp(third)
   const positions = watchPositions()
   const stream = createStream(createRandom(seed + 1), organizations, PARTITIONS)
   for (let round = 0; round < 6; round++) {
@@ -170,14 +170,14 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
     // In the middle of its work, so that it continues after the work of the others.
     third.freeze()
     await topics.publish(stream.take(20))
-    await caughtUp(projector)
+    await untilCaughtUp(projector)
     third.thaw()
   }
   await second.kill()
   await topics.publish(stream.take(60))
   const restarted = await startProjector(t, { topics, prefix })
   await topics.publish(stream.take(60))
-  await caughtUp(restarted)
+  await untilCaughtUp(restarted)
 
   for (const watched of Object.values(await positions.stop())) {
     expect(watched).toEqual(watched.toSorted((a, b) => a - b))
@@ -188,7 +188,7 @@ test('8. Two projectors over the same partition, one of them late, frozen or res
     expect(await one.stop(), one.log()).toEqual({ code: 0, signal: null })
   }
   const alone = createPrefix(t)
-  await caughtUp(await startProjector(t, { topics, prefix: alone }))
+  await untilCaughtUp(await startProjector(t, { topics, prefix: alone }))
   expect(await everythingProjected(prefix)).toEqual(await everythingProjected(alone))
 })
 

@@ -8,7 +8,7 @@ import {
   replacements,
 } from '../../../projector/elasticsearch/batch-requests.ts'
 import { type Answer, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
-import { GATHERED_BYTES, GATHERED_IDS } from '../../../projector/limits.ts'
+import { BATCHED_BYTES, BATCHED_IDS } from '../../../projector/limits.ts'
 import { everythingRuns, Held } from '../held.ts'
 
 type Sent = { readonly request: Request; readonly signal: AbortSignal | undefined }
@@ -70,7 +70,7 @@ describe('requests of several partitions', () => {
 
   test('do not wait for a large one, and it does not wait for them', async () => {
     const { ask, underWay } = setUp(bulks)
-    const large = { ...bulkOf(), bulk: Buffer.alloc(GATHERED_BYTES + 1) }
+    const large = { ...bulkOf(), bulk: Buffer.alloc(BATCHED_BYTES + 1) }
     await ask('small', bulkOf('1'))
     await ask('large', large)
     expect(underWay()).toEqual([bulkOf('1'), large])
@@ -78,7 +78,7 @@ describe('requests of several partitions', () => {
 
   test('that are too large together go in groups, one after the other', async () => {
     const { ask, sent, underWay } = setUp(multiGets)
-    const half = Array.from({ length: GATHERED_IDS / 2 }, (_, at) => String(at))
+    const half = Array.from({ length: BATCHED_IDS / 2 }, (_, at) => String(at))
     await ask('first', mgetOf('0'))
     for (const name of ['a', 'b', 'c']) await ask(name, mgetOf(...half))
     await sent.at(0).letGo(docs('0'))

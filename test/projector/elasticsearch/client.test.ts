@@ -233,10 +233,10 @@ describe('retrying until success', () => {
 
   test('ends on the signal: before an attempt, after one and in a pause', async () => {
     const reason = new Error('stopping')
-    const patience = { sleep: async () => undefined, random: () => 0, onTrouble: () => undefined }
+    const retryOptions = { sleep: async () => undefined, random: () => 0, onTrouble: () => undefined }
     const tries: number[] = []
     const stopped = AbortSignal.abort(reason)
-    await expect(keepTrying(async () => tries.push(1), stopped, patience)).rejects.toBe(reason)
+    await expect(keepTrying(async () => tries.push(1), stopped, retryOptions)).rejects.toBe(reason)
     expect(tries).toEqual([])
 
     // A failure because of the signal is not reported, whatever error the client throws.
@@ -247,7 +247,7 @@ describe('retrying until success', () => {
         during.abort(reason)
         throw error
       }
-      const noting = { ...patience, onTrouble: (trouble: unknown) => troubles.push(trouble) }
+      const noting = { ...retryOptions, onTrouble: (trouble: unknown) => troubles.push(trouble) }
       await expect(keepTrying(failing, during.signal, noting)).rejects.toBe(reason)
     }
     expect(troubles).toEqual([])
@@ -257,6 +257,6 @@ describe('retrying until success', () => {
     const unavailable = async (): Promise<never> => {
       throw away
     }
-    await expect(keepTrying(unavailable, pausing.signal, { ...patience, sleep })).rejects.toBe(reason)
+    await expect(keepTrying(unavailable, pausing.signal, { ...retryOptions, sleep })).rejects.toBe(reason)
   })
 })

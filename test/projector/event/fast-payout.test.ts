@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonical } from '../../../projector/event/canonical.ts'
-import { readPlainPayout } from '../../../projector/event/fast-payout.ts'
+import { parseFastPayout } from '../../../projector/event/fast-payout.ts'
 import { JsonText } from '../../../projector/event/raw-json.ts'
 import { parseStrictJson } from '../../../projector/event/strict-json.ts'
 import { type PartitionSource, validate } from '../../../projector/event/validate.ts'
@@ -21,7 +21,7 @@ const properly = (type: string, text: string) => {
 }
 /** Expects the same result from the fast path if it accepts the text. Returns whether it does. */
 const expectSame = (type: string, text: string): boolean => {
-  const plain = readPlainPayout(type, text)
+  const plain = parseFastPayout(type, text)
   if (plain === undefined) return false
   const event = { type, data: parseStrictJson(Buffer.from(text), 32)?.value }
   if (!matchesSchema('events', event)) return expect.unreachable(`not valid: ${text}`)
@@ -126,7 +126,7 @@ describe('a payout as JSON.stringify writes it', () => {
   test('is returned with its lists as text and all other fields as they are', () => {
     const text = JSON.stringify(calculated)
     const { line_items, calculation_trace } = calculated
-    expect(readPlainPayout(CALCULATED, text)).toEqual({
+    expect(parseFastPayout(CALCULATED, text)).toEqual({
       data: {
         ...calculated,
         line_items: new JsonText(JSON.stringify(line_items)),
@@ -176,7 +176,7 @@ describe('a payout as JSON.stringify writes it', () => {
     ['without a comma between lines', JSON.stringify(many(2)).replace('},{', '};{')],
     ['that is very long', JSON.stringify(many(500))],
   ])('is left to the general path %s', (_, text) => {
-    expect(readPlainPayout(CALCULATED, text)).toBeUndefined()
+    expect(parseFastPayout(CALCULATED, text)).toBeUndefined()
   })
 
   test('takes linear time for a long text that almost matches', () => {
@@ -186,7 +186,7 @@ describe('a payout as JSON.stringify writes it', () => {
       '"output"',
     )
     const began = performance.now()
-    for (let times = 0; times < 20; times++) expect(readPlainPayout(CALCULATED, almost)).toBeUndefined()
+    for (let times = 0; times < 20; times++) expect(parseFastPayout(CALCULATED, almost)).toBeUndefined()
     // Takes milliseconds. Quadratic time would take minutes.
     expect(performance.now() - began).toBeLessThan(10_000)
   })

@@ -208,7 +208,7 @@ test('a record that the followed generation parked is parked with its code, with
 })
 
 test('a record parked by the followed generation keeps all that is known about it', () => {
-  const assessed = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', names: {} } as never
+  const assessed = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', reads: {} } as never
   expect(parkedAsThere(assessed, undefined)).toBe(assessed)
   expect(parkedAsThere(assessed, new Map([[8, 'id_reused']]))).toBe(assessed)
   expect(parkedAsThere(assessed, new Map([[7, 'id_reused']]))).toMatchObject({

@@ -147,8 +147,8 @@ describe('the cache', () => {
   test('does not keep documents that no rule reads', () => {
     const cache = new Cache(false)
     cache.decided([
-      { ...change('a', 1), place: 'statements' },
-      { ...change('b', 1), place: 'parked' },
+      { ...change('a', 1), kind: 'statements' },
+      { ...change('b', 1), kind: 'parked' },
     ])
     expect([cache.get('statements/a'), cache.get('parked/b')]).toEqual([undefined, undefined])
   })
@@ -187,12 +187,12 @@ describe('the cache', () => {
 describe('loading', () => {
   const placed = (events: readonly Event[], from = 100): PlacedEvent[] =>
     events.flatMap((event, at) => {
-      const { record, verdict, names, rules } = assess(eventRecord(event, from + at), {
+      const { record, verdict, reads, rules } = assess(eventRecord(event, from + at), {
         stream: 'events',
         partition: 0,
         partitions: 1,
       })
-      return rules === undefined ? [] : [{ event: verdict, names, rules, seq: record.offset, at: 0 }]
+      return rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset, at: 0 }]
     })
   const reading = (documents: Documents) => {
     const asked: DocumentKey[][] = []

@@ -12,24 +12,20 @@ import { rep } from '../story.ts'
 const source = { stream: 'events', partition: 0, partitions: 1 } as const
 const assessed = (raw: RawRecord, org: string | undefined) =>
   assessOnly(org, raw, { decode, source, rules: builtInRules })
-const isPassedOver = (raw: RawRecord, org: string | undefined) => 'passedOver' in assessed(raw, org)
+const isSkipped = (raw: RawRecord, org: string | undefined) => 'skipped' in assessed(raw, org)
 
 test('with one organization only its own records are projected, valid or not', () => {
   const good = eventRecord(rep({ org_id: 'org_1' }))
   const bad = record({ key: 'org_1', value: 'no JSON' })
   for (const raw of [good, bad]) {
-    expect([isPassedOver(raw, 'org_1'), isPassedOver(raw, 'org_2'), isPassedOver(raw, undefined)]).toEqual([
-      false,
-      true,
-      false,
-    ])
+    expect([isSkipped(raw, 'org_1'), isSkipped(raw, 'org_2'), isSkipped(raw, undefined)]).toEqual([false, true, false])
   }
-  expect(isPassedOver(record({ key: null, value: 'no JSON' }), 'org_1')).toBe(true)
+  expect(isSkipped(record({ key: null, value: 'no JSON' }), 'org_1')).toBe(true)
 })
 
 test('a record whose key and data name two organizations belongs to the one that it is parked under', () => {
   const torn = { ...eventRecord(rep({ org_id: 'org_1' })), key: Buffer.from('org_2') }
-  expect([isPassedOver(torn, 'org_1'), isPassedOver(torn, 'org_2')]).toEqual([false, true])
+  expect([isSkipped(torn, 'org_1'), isSkipped(torn, 'org_2')]).toEqual([false, true])
   const { changes } = project([assessed(torn, 'org_1')], new State(), { topic: TOPIC, partition: 0 }, 0)
   expect(changes[0]?.draft).toMatchObject({ code: 'org_mismatch', org_id: 'org_1' })
 })

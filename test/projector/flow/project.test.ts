@@ -24,7 +24,7 @@ describe('a parked record', () => {
     const [parked] = (await decideOneByOne([raw], new Documents()))[0]?.changes ?? []
     expect(parked).toEqual({
       key: `parked/${TOPIC}:0:7`,
-      place: 'parked',
+      kind: 'parked',
       id: `${TOPIC}:0:7`,
       version: 7,
       draft: {
@@ -141,7 +141,7 @@ describe('a batch', () => {
       (event, at) => eventRecord(event, at * 10),
     )
     const { changes, counts, parkedCodes } = await projectBatch(records, new Cache(false), new Documents().read)
-    expect(changes.map(({ place, id, version }) => `${place}/${id}@${version}`).sort()).toEqual([
+    expect(changes.map(({ kind, id, version }) => `${kind}/${id}@${version}`).sort()).toEqual([
       'chains/org_1:rep_1:period_1@30',
       `parked/${TOPIC}:0:40@40`,
       'payouts/org_1:payout_1@30',

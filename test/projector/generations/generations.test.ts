@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
 import {
   changeGenerations,
+  finishSwap,
   type Generations,
   readGenerations,
-  settle,
 } from '../../../projector/generations/generations.ts'
 
 /** A control index that others may change between two requests. */
@@ -28,19 +28,19 @@ const control = (body: object | undefined) => {
 
 const keep =
   (name: string) =>
-  (now: Generations): Generations => ({ ...now, kept: [...now.kept, name] })
+  (now: Generations): Generations => ({ ...now, active: [...now.active, name] })
 
 test('before the first start there are no generations; a live document with only a name keeps only that one', async () => {
   expect(await readGenerations(control(undefined).steps)).toBeUndefined()
   expect(await readGenerations(control({ generation: 'g1' }).steps)).toEqual({
     live: 'g1',
-    kept: ['g1'],
+    active: ['g1'],
     building: null,
     previous: null,
     verified: {},
     compared: {},
-    floor: [],
-    alone: {},
+    minPositions: [],
+    independentFrom: {},
     highest: 1,
   })
   await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
@@ -87,7 +87,7 @@ describe('after a swap', () => {
 
   test('the floor is written: the position up to which readers may have seen the previous generation', async () => {
     const { state, steps } = documents(swapped, 5)
-    await settle(steps)
+    await finishSwap(steps)
     expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
   })
 
@@ -98,11 +98,11 @@ describe('after a swap', () => {
       state.body = { ...state.body, previous: null, floor: [5, 5] }
       return { status: 404, body: { found: false } }
     }
-    await settle({ ...steps, request })
+    await finishSwap({ ...steps, request })
     const gone: typeof steps.request = async asked =>
       asked.path.includes('generation%3Ag1') ? { status: 404, body: { found: false } } : steps.request(asked)
     state.body = swapped
-    await expect(settle({ ...steps, request: gone })).rejects.toThrow(
+    await expect(finishSwap({ ...steps, request: gone })).rejects.toThrow(
       expect.objectContaining({ code: 'index_missing' }),
     )
   })
@@ -113,10 +113,10 @@ describe('after a swap', () => {
       state.body = { ...swapped, floor: [4, 4], alone: { g2: [3, 3] } }
       state.seqNo++
     })
-    await settle(steps)
+    await finishSwap(steps)
     expect(state.body).toMatchObject({ floor: [4, 4], alone: { g2: [3, 3] } })
     state.body = { ...swapped, alone: { g2: [3, 3] } }
-    await settle(steps)
+    await finishSwap(steps)
     expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [3, 3] } })
   })
 })

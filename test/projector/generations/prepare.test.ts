@@ -185,7 +185,7 @@ describe('a later start', () => {
   test('continues with the live generation', async () => {
     const elasticsearch = await started()
     elasticsearch.documents.set('test-control/live', { kind: 'live', body: { generation: 'g2' } })
-    expect(await readGenerations(stepsOf(elasticsearch))).toMatchObject({ live: 'g2', kept: ['g2'] })
+    expect(await readGenerations(stepsOf(elasticsearch))).toMatchObject({ live: 'g2', active: ['g2'] })
   })
 
   test.each(Object.keys(all))(

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { readFromTheBeginning } from '../../../projector/kafka/patch-connections.ts'
+import { clearBufferOnReconnect } from '../../../projector/kafka/patch-connections.ts'
 
 type Connection = { connect(): Promise<unknown>; disconnect(): Promise<unknown>; isConnected(): boolean }
 
@@ -14,8 +14,8 @@ const silent = { namespace: () => silent, debug: () => undefined, error: () => u
 const CONNECTION_TIMEOUT_MS = 200
 
 test('two concurrent calls of connect make one connection, and it stays open', async t => {
-  readFromTheBeginning()
-  readFromTheBeginning()
+  clearBufferOnReconnect()
+  clearBufferOnReconnect()
   let accepted = 0
   const server = createServer(socket => {
     accepted++

@@ -90,7 +90,7 @@ describe('joining a group', () => {
       {
         admin: groupOf(members),
         elasticsearch: { send: async () => ({ status: 200, body: { cluster_uuid: 'cluster-1' } }) },
-        patience: { sleep: async () => undefined, random: () => 0 },
+        retryOptions: { sleep: async () => undefined, random: () => 0 },
         health: createHealth({ warn: () => undefined, info: () => undefined }, () => 0),
         warn: details => void warned.push(details),
       },
@@ -126,7 +126,7 @@ describe('partitions without an owner', () => {
       {
         admin: { describeGroups: async groups => (looks[at] as GroupAdmin).describeGroups(groups) },
         elapsed: () => at * OWNERS_LOOK_MS,
-        patience: {
+        retryOptions: {
           sleep: async () => {
             if (++at === looks.length) stopping.abort()
           },

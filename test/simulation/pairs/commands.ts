@@ -13,7 +13,7 @@ import { rollback, swap } from '../../../commands/generations/swap.ts'
 import { verify } from '../../../commands/generations/verify.ts'
 import { again } from '../../../commands/parked/parked.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
-import { Host } from '../clock.ts'
+import { SimulatedProcess } from '../clock.ts'
 import { API_KEYS, EVENTS } from '../history.ts'
 import { createKafka } from '../kafka.ts'
 import { createLink } from '../link.ts'
@@ -35,7 +35,7 @@ type Position = { readonly topic: string; readonly partition: number; readonly o
 
 export type Running = {
   readonly told: Told
-  readonly host: Host
+  readonly host: SimulatedProcess
   readonly said: string[]
   /** Its output, as JSON if the command supports that. */
   readonly out: string[]
@@ -51,7 +51,7 @@ export type Running = {
 /** @param killAt number of the request before which the command is killed */
 export const start = (told: Told, services: Omit<Services, 'watcher'>, killAt = Number.POSITIVE_INFINITY): Running => {
   const { clock } = services
-  const host = new Host(clock, told.name)
+  const host = new SimulatedProcess(clock, told.name)
   const running: Running = {
     told,
     host,
@@ -97,7 +97,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   const making = {
     ...context,
     kafkaWithConnectHook: () => kafka,
-    patience: { sleep: host.sleep, random: faults.random.next },
+    retryOptions: { sleep: host.sleep, random: faults.random.next },
     signal,
     elapsed: () => clock.elapsed,
     groupId,
@@ -153,8 +153,8 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
 }
 
 /** All processes ever started. The index is the pid. */
-const started: Host[] = []
-const processesOf = (host: Host): Processes => {
+const started: SimulatedProcess[] = []
+const processesOf = (host: SimulatedProcess): Processes => {
   const pid = started.push(host) - 1
   return {
     self: async () => ({ host: 'simulated', place: 'simulated', pid, started: `${pid}` }),

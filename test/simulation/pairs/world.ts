@@ -13,7 +13,7 @@ import { createRandom, type Random } from '../../support/random.ts'
 import { Broker } from '../broker.ts'
 import { Clock } from '../clock.ts'
 import { Coverage } from '../coverage.ts'
-import { Engine } from '../elasticsearch.ts'
+import { SimulatedElasticsearch } from '../elasticsearch.ts'
 import { CALM, Faults } from '../faults.ts'
 import { EVENTS, type History } from '../history.ts'
 import { Projector } from '../projector.ts'
@@ -31,7 +31,7 @@ export const PATIENCE = 300_000
 
 export class World {
   readonly clock = new Clock()
-  readonly engine: Engine
+  readonly engine: SimulatedElasticsearch
   readonly broker: Broker
   /** Every version of the live document, with the time of its write. */
   readonly lives: { readonly time: number; readonly live: Live }[] = []
@@ -44,7 +44,7 @@ export class World {
 
   constructor({ log, before }: PairLog, indices: Indices, random: Random, latency = 2) {
     this.#faults = new Faults(random, { ...CALM, latency })
-    this.engine = new Engine(this.clock, this.#faults, this.#coverage, {
+    this.engine = new SimulatedElasticsearch(this.clock, this.#faults, this.#coverage, {
       onStored: (index, _, { id, fields }) => {
         if (index.name === controlIndexOf(PREFIX) && id === LIVE_ID) this.#remember((fields as LiveDocument).body)
       },
