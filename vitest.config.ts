@@ -18,7 +18,7 @@ const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_0
 
 // Projects run one after the other, in this order: tests that measure seconds need the cores for themselves.
 const options = {
-  unit: { environment: 'node', testTimeout: 30_000 },
+  unit: { environment: 'node', maxWorkers: '100%', testTimeout: 30_000 },
   simulation: { environment: 'node', maxWorkers: 2, testTimeout: 600_000 },
   flow,
   'flow-long': flow,
