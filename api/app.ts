@@ -5,8 +5,8 @@ import { openapi } from '../schemas/reference/openapi.ts'
 import { createAdmitKey } from './access/admit-keys.ts'
 import { authenticate } from './access/authenticate.ts'
 import { createFailedLogins } from './access/failed-logins.ts'
+import { limitInFlight } from './access/limit-in-flight.ts'
 import { limitRate } from './access/limit-rate.ts'
-import { limitUnderWay } from './access/limit-under-way.ts'
 import type { Rate, RequestCounter } from './access/rate-counter.ts'
 import { shareReads } from './access/share-reads.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
@@ -25,7 +25,7 @@ import { identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
 import type { RequestState, RequestStep } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
-import { createKeyLookUp } from './read/api-keys.ts'
+import { createApiKeyCache } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
 import { createRoutes, findRoute, requireRoute } from './routes.ts'
@@ -44,12 +44,12 @@ export type ApiParts = {
   readonly shares?: ShareLimits
   readonly budget: AnswerBudget
   /** Called for every answer that a client did not read in time. */
-  readonly cutOff: () => void
+  readonly onDeliveryTimeout: () => void
   /** Timers of the same clock as `now`; by default those of the process. */
   readonly later?: Schedule
   readonly log: Log
   readonly observe: ObserveRequest
-  readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
+  readonly onRateLimited: (by: 'key' | 'under_way' | 'address') => void
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
   /** At least 0, below 1. */
@@ -68,13 +68,13 @@ export type Api = {
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now, later = scheduleTimer } = parts
   const holdings = createHoldings()
-  const gathered = batchMultiGets(parts.elasticsearch.multiGet, later)
-  const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: gathered }, holdings)
-  const checkIndices = createCheckIndices(prefix, gathered, parts.elasticsearch.indexIds, now, later)
+  const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
+  const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: batched }, holdings)
+  const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, now, later)
   const { positions, readers } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
-  const keys = keysChecked(createKeyLookUp(prefix, multiGet, now), checkIndices)
+  const keys = keysChecked(createApiKeyCache(prefix, multiGet, now), checkIndices)
   const limits = parts.shares ?? usualShares
-  const underWayMax = limits.underWayOfKey.permits
+  const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)
   const admitKey = createAdmitKey(keys, createFailedLogins(now, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
@@ -90,13 +90,19 @@ export const createApi = (parts: ApiParts): Api => {
       admitLine: createRefusalLog(now),
     }),
     identifyRequest(parts.newRequestId, later),
-    deliverAnswer(parts.budget, later, parts.cutOff),
+    deliverAnswer(parts.budget, later, parts.onDeliveryTimeout),
     refuseEarly,
     findRoute(router),
     describe(JSON.stringify(openapi)),
-    authenticate({ keys, admitKey, addressOf, limited: () => parts.rateLimited('address') }),
-    limitRate({ rate: parts.rate, underWayMax, counter: parts.counter, now, limited: () => parts.rateLimited('key') }),
-    limitUnderWay(shares, () => parts.rateLimited('under_way')),
+    authenticate({ keys, admitKey, addressOf, onLimited: () => parts.onRateLimited('address') }),
+    limitRate({
+      rate: parts.rate,
+      inFlightMax,
+      counter: parts.counter,
+      now,
+      onLimited: () => parts.onRateLimited('key'),
+    }),
+    limitInFlight(shares, () => parts.onRateLimited('under_way')),
     requireRoute,
     shareReads(shares.readsOfOrganization),
     reserveReads(parts.budget, holdings, shares.largeAnswers),
@@ -108,7 +114,7 @@ export const createApi = (parts: ApiParts): Api => {
   app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
   return {
     listener: app.callback(),
-    readiness: createReadiness(positions.lookAtPositions, keys.look),
+    readiness: createReadiness(positions.readLivePositions, keys.checkServed),
     usage: () => usageOf(shares),
   }
 }

@@ -12,7 +12,7 @@ export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
 export const ADMIN_METHOD_REFUSED = 405
 
-/** Elasticsearch has no memory, or no place in its queue, for a search. */
+/** Elasticsearch has no memory, or no room in its queue, for a search. */
 export const ELASTICSEARCH_OVERLOADED = 429
 
 type Failure = {
@@ -50,21 +50,21 @@ export const isRetryable = (code: RefusalCode): boolean => failures[code].retrya
 export const retryAfter = (random: () => number): string =>
   String(RETRY_AFTER_MIN + Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1)))
 
-/** A refused request. Only the client that caused it sees its message; `code` and `because` are safe to log. */
+/** A refused request. Only the client that caused it sees its message; `code` and `reason` are safe to log. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly code: RefusalCode
-  /** The reason, for the log and the metrics: a fixed word, never anything that was sent or stored. */
-  readonly because: string | undefined
-  constructor(code: RefusalCode, given?: { readonly message?: string; readonly because?: string }) {
+  /** For the log and the metrics: a fixed word, never anything that was sent or stored. */
+  readonly reason: string | undefined
+  constructor(code: RefusalCode, given?: { readonly message?: string; readonly reason?: string }) {
     super((failures[code].shows === 'the given message' ? given?.message : undefined) ?? messages[code])
     this.code = code
-    this.because = given?.because
+    this.reason = given?.reason
   }
 }
 
-/** Returns the refusal of records that cannot be read now. `because` names the condition that does not hold. */
-export const unavailable = (because: string): Refusal => new Refusal('unavailable', { because })
+/** Returns the refusal of records that cannot be read now. `reason` names the condition that does not hold. */
+export const unavailable = (reason: string): Refusal => new Refusal('unavailable', { reason })
 
 export type RefusalAnswer = {
   readonly status: number

@@ -51,14 +51,14 @@ export const READS_IN_FLIGHT_MAX = 200
 export const READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5, queue: 200, waitMax: 2_000 }
 
 /**
- * Requests under way, of one key and of one organization: from authentication until the answer is delivered or the
+ * Requests in flight, of one key and of one organization: from authentication until the answer is delivered or the
  * connection is closed. Several times what keeps Elasticsearch busy, and what one client uses. A further one is refused
  * at once.
  */
 export const IN_FLIGHT_OF_KEY = { permits: 100, queue: 0, waitMax: 0 }
 export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
 
-/** Milliseconds that a multi-get waits for the one under way, and documents in one batch of multi-gets. */
+/** Milliseconds that a multi-get waits for the one in flight, and documents in one batch of multi-gets. */
 export const BATCH_TIME_MAX = 5
 export const BATCHED_DOCUMENTS = 32
 
@@ -103,7 +103,7 @@ export const LARGE_ANSWERS = { permits: 2, queue: 200, waitMax: 2_000 }
 export const UNKNOWN_ANSWER_BYTES = SMALL_ANSWER_BYTES / 2
 export const RECORD_BYTES_EXPECTED = 64 * 1024
 
-/** Bytes around each record in an answer of Elasticsearch: its id, its fields, its place in the order. */
+/** Bytes around each record in an answer of Elasticsearch: its id, its fields, its sort value. */
 export const RECORD_FRAME_BYTES = 1_024
 
 /**
@@ -149,10 +149,10 @@ export const PARAMETER_NAME_SHOWN = 16
  * milliseconds of waiting. The queue is long, because after a start it has the keys of all clients. A look-up takes
  * milliseconds.
  */
-export const KEY_LOOK_UPS = { permits: READS_IN_FLIGHT_MAX / 5, queue: 2_000, waitMax: READ_TIME_MAX }
+export const KEY_LOOKUPS = { permits: READS_IN_FLIGHT_MAX / 5, queue: 2_000, waitMax: READ_TIME_MAX }
 
 /** The same for addresses that tried too many unknown keys: few, so that only those who try keys wait. */
-export const KEY_LOOK_UPS_EXHAUSTED = { permits: 8, queue: 64, waitMax: 1_000 }
+export const KEY_LOOKUPS_EXHAUSTED = { permits: 8, queue: 64, waitMax: 1_000 }
 
 /** Records that can be requested at once, whatever their size. */
 export const RECORDS_SURE = Math.floor(ANSWER_BYTES_MAX / BODY_STORED_MAX)
@@ -166,16 +166,16 @@ export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 /** Organizations remembered: how large their records are, and that they have any. */
 export const ORGANIZATIONS_REMEMBERED = 10_000
 
-/** Cursors and changes whose place is remembered, and instants of organizations. */
+/** Cursors and changes whose sort value is cached, and instants of organizations. */
 export const CURSORS_REMEMBERED = 10_000
-export const MOMENTS_REMEMBERED = 10_000
+export const AS_OF_REMEMBERED = 10_000
 
 /**
  * Milliseconds that an instant must lie before the projection's time to be over, if no later event proves it. The
  * broker sets a record's time before the record can be read: all replicas must have it first (30 s with Kafka's default
  * of `replica.lag.time.max.ms`), or its transaction must be committed. Clocks also differ.
  */
-export const AS_OF_SETTLED = 30_000
+export const AS_OF_MARGIN = 30_000
 
 /** Bytes of records on a page of a payout's history: the difference of each can be as large as two records. */
 export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
@@ -219,7 +219,7 @@ export const ADMIN_STOP_TIME = 250
 export const STOP_TIMEOUT = 9_000
 
 /** Milliseconds between two checks of the certificate files. */
-export const CERTIFICATE_LOOK_INTERVAL = 2_000
+export const CERTIFICATE_CHECK_INTERVAL = 2_000
 
 /** Time that a node may look for its master: a fraction of READY_TIME_MAX, so that another node can be asked, too. */
 export const MASTER_WAIT = '400ms'
@@ -246,6 +246,6 @@ export const SWAP_POLLS_MAX = 60
 
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
 export const INDICES_CACHE_TIME = 2_000
-export const INDICES_LOOK_INTERVAL = 1_000
+export const INDICES_CHECK_INTERVAL = 1_000
 /** Tries to read the ids of indices, if nodes do not answer. */
-export const INDICES_LOOK_TRIES = 6
+export const INDICES_CHECK_TRIES = 6

@@ -10,12 +10,12 @@ import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
-import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
+import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
 import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
 import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
-import { sayWhenReady } from './admin/ready.ts'
+import { logWhenReady } from './admin/ready.ts'
 import { createApi } from './app.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
 import { createSearchClient, type Transport } from './elasticsearch/client.ts'
@@ -25,7 +25,7 @@ import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
 import {
   ADMIN_STOP_TIME,
-  CERTIFICATE_LOOK_INTERVAL,
+  CERTIFICATE_CHECK_INTERVAL,
   LOG_BUFFER_BYTES,
   LOG_FLUSH_INTERVAL,
   STOP_TIME_MAX,
@@ -62,7 +62,7 @@ const start = async (): Promise<void> => {
   const metrics = createApiMetrics()
   handleUnhandledErrors(process, {
     log,
-    count: metrics.unhandledRejection,
+    count: metrics.countUnhandledRejection,
     end: () => {
       bounded.end(stream)
       process.exit(UNHANDLED_EXIT_CODE)
@@ -73,14 +73,14 @@ const start = async (): Promise<void> => {
   const ca = readPem('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
   const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, settings.ELASTICSEARCH_API_KEY, ca))
   const budget = createAnswerBudget({
-    refused: metrics.answerRefused,
-    holdsMuch: holds => growHeapBy(holds ? '50' : '300'),
+    onRefused: metrics.countAnswerRefused,
+    onMuchHeld: holds => growHeapBy(holds ? '50' : '300'),
   })
   metrics.watchAnswers(budget.held)
   const elasticsearch = createSearchClient({
     budget,
     transport: client.transport.request.bind(client.transport) as Transport,
-    answered: connection => client.connectionPool.markAlive(connection as never),
+    onAnswered: connection => client.connectionPool.markAlive(connection as never),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,
     now,
@@ -91,12 +91,12 @@ const start = async (): Promise<void> => {
     settings.REDIS_URL === undefined
       ? undefined
       : createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, now, {
-          counts: counts => {
-            metrics.countedTogether(counts)
-            if (counts) log.say('info', 'Redis counts the requests of each key')
+          onSharedChange: shared => {
+            metrics.setRateShared(shared)
+            if (shared) log.say('info', 'Redis counts the requests of each key')
             else log.say('warn', 'Redis does not answer: each process counts the requests of a key alone')
           },
-          countedAlone: metrics.countedAlone,
+          onLocalCount: metrics.countLocalRate,
         })
   const api = createApi({
     elasticsearch,
@@ -105,10 +105,10 @@ const start = async (): Promise<void> => {
     counter: shared ?? createLocalCounter(rate),
     trustedProxies: settings.API_TRUSTED_PROXIES,
     budget,
-    cutOff: metrics.answerCutOff,
+    onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,
     observe: metrics.request,
-    rateLimited: metrics.rateLimited,
+    onRateLimited: metrics.countRateLimited,
     now,
     random: Math.random,
     time: Date.now,
@@ -124,19 +124,19 @@ const start = async (): Promise<void> => {
     listener: closingConnections(api.listener, () => stopping),
     tls,
     newRequestId,
-    refused: (requestId, code) => {
-      metrics.refusedBytes(code)
+    onRefused: (requestId, code) => {
+      metrics.countRefusedBytes(code)
       log.refusedBytes(requestId, code)
     },
-    turnedAway: metrics.connectionTurnedAway,
+    onDrop: metrics.countConnectionDrop,
   })
   if (tls !== undefined) {
-    const look = renewCertificate(tls, {
+    const checkCertificate = renewCertificate(tls, {
       read: () => readFiles(settings),
       use: renewed => (server as unknown as TlsServer).setSecureContext(renewed),
       say: log.say,
     })
-    setInterval(look, CERTIFICATE_LOOK_INTERVAL).unref()
+    setInterval(checkCertificate, CERTIFICATE_CHECK_INTERVAL).unref()
   }
   const admin = createAdminServer({
     readiness,
@@ -168,16 +168,16 @@ const start = async (): Promise<void> => {
     await stop(server, STOP_TIME_MAX - drain)
     await stop(admin, ADMIN_STOP_TIME)
     shared?.stop()
-    // The client is not closed: that would wait for requests under way, and a frozen server answers none.
+    // The client is not closed: that would wait for requests in flight, and a frozen server answers none.
     log.say('info', 'stopped')
     exit(0)
   }
   const endNow = (error: unknown): void => {
-    log.unhandled('fatal', error)
+    log.unhandledError('fatal', error)
     process.exit(UNHANDLED_EXIT_CODE)
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
-  await sayWhenReady(readiness, log.say, waiting.signal)
+  await logWhenReady(readiness, log.say, waiting.signal)
 }
 
 const readPem = (name: string, file: string | undefined): string | undefined => {

@@ -10,10 +10,10 @@ export const scheduleTimer: Schedule = (milliseconds, run) => {
 }
 
 /** Returns the reason of an abort signal: an AbortError. The Elasticsearch client takes any other for a failed node. */
-export const endingBecause = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
+export const abortReason = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
 
 /** Returns the result of the task. @throws Refusal `unavailable` if the signal aborts first */
-export const untilOver = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
+export const waitOrAbort = <Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> => {
   const over = Promise.withResolvers<never>()
   const end = () => over.reject(unavailable((signal.reason as DOMException).message))
   if (signal.aborted) end()
@@ -28,7 +28,7 @@ export const withTimeLimit = async <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> => {
   const ending = new AbortController()
-  const cancel = later(milliseconds, () => ending.abort(endingBecause('time_is_up')))
+  const cancel = later(milliseconds, () => ending.abort(abortReason('time_is_up')))
   try {
     return await work(ending.signal)
   } finally {

@@ -2,7 +2,7 @@
 import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './figures/api.ts'
-import { measureCrowd } from './figures/connection-load.ts'
+import { measureConnectionLoad } from './figures/connection-load.ts'
 import { measureFreshness } from './figures/freshness.ts'
 import { measureGrowth } from './figures/growth.ts'
 import { measurePartitions } from './figures/partitions.ts'
@@ -16,13 +16,23 @@ import { createBenchElasticsearch } from './rig/elasticsearch.ts'
 import { describeMachine } from './rig/machine.ts'
 import { quickRun, wholeRun } from './rig/sizes.ts'
 
-const measures: Record<FigureName, Measure> = {
-  replay: measureReplay,
-  partitions: measurePartitions,
-  growth: measureGrowth,
-  freshness: measureFreshness,
-  api: measureApi,
-  crowd: measureCrowd,
+const measureOf = (name: FigureName): Measure => {
+  switch (name) {
+    case 'replay':
+      return measureReplay
+    case 'partitions':
+      return measurePartitions
+    case 'growth':
+      return measureGrowth
+    case 'freshness':
+      return measureFreshness
+    case 'api':
+      return measureApi
+    case 'crowd':
+      return measureConnectionLoad
+    default:
+      return name satisfies never
+  }
 }
 
 const say = (line: string): void => console.log(line)
@@ -46,7 +56,7 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
   const measured: Figure[] = []
   for (const name of figures) {
     const began = performance.now()
-    for (const figure of [await measures[name](bench)].flat()) {
+    for (const figure of [await measureOf(name)(bench)].flat()) {
       say(`\n${reportFigure(figure)}\n`)
       measured.push(figure)
     }

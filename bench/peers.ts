@@ -25,7 +25,7 @@ export type Peer = {
 
 export type Piped = { readonly seconds: number; readonly cpu: Cpu; readonly peakMebibytes: number | undefined }
 
-export type Peers = { readonly all: readonly Peer[]; [Symbol.asyncDispose](): Promise<void> }
+type Peers = { readonly all: readonly Peer[]; [Symbol.asyncDispose](): Promise<void> }
 
 /** Returns the pipes that can run here. Without Go leaves its pipe out and says so. */
 export const preparePeers = async ({ say, signal }: Bench): Promise<Peers> => {
@@ -48,7 +48,7 @@ export const preparePeers = async ({ say, signal }: Bench): Promise<Peers> => {
 /** The usual client of the language, with its bulk helper. */
 export const helpersBulk: Peer = { name: 'kafkajs + helpers.bulk', script: 'bench/peers/helpers-bulk.ts' }
 
-export type Pipe = { readonly index: string; readonly process: Running; [Symbol.asyncDispose](): Promise<void> }
+type Pipe = { readonly index: string; readonly process: Running; [Symbol.asyncDispose](): Promise<void> }
 
 /** Starts a pipe into a new index. @param settings of the index; by default those of payouts */
 export const startPipe = async (
@@ -91,7 +91,7 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
   const { index, process: pipe } = running
   const { name } = peer
   const cpu = watchCpu({ [name]: pipe.pid, Elasticsearch: services.elasticsearch?.pid, Kafka: services.kafka?.pid })
-  await Promise.race([untilIndexed(bench, index, records), pipe.died])
+  await Promise.race([waitUntilIndexed(bench, index, records), pipe.died])
   await elasticsearch.call('POST', `/${index}/_refresh`)
   const piped = {
     seconds: (Date.now() - pipe.ready.time) / 1000,
@@ -104,7 +104,7 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
 }
 
 /** Every record has another id, so that none is counted twice. */
-const untilIndexed = async ({ elasticsearch, signal }: Bench, index: string, records: number): Promise<void> => {
+const waitUntilIndexed = async ({ elasticsearch, signal }: Bench, index: string, records: number): Promise<void> => {
   for (;;) {
     const { _all } = (await elasticsearch.call('GET', `/${index}/_stats/indexing`)) as IndexingStats
     const { index_total, index_failed } = _all.primaries.indexing

@@ -5,14 +5,14 @@ import type { ExplainOptions } from './analysis/explain.ts'
 import type { ReplayOptions } from './analysis/replay.ts'
 import type { UntilOffset } from './analysis/replay-bounds.ts'
 import {
-  generationOrSandbox,
-  instant,
-  moment,
-  organization,
-  payoutId,
-  sandboxName,
-  untilOffsets,
-  wholeNumber,
+  addUntilOffset,
+  numberOption,
+  orgOption,
+  parseAsOf,
+  parseGenerationOrSandbox,
+  parseId,
+  parseInstant,
+  parseSandboxName,
 } from './arguments.ts'
 import type { ExportOptions } from './export/export.ts'
 import { periodKinds, type TotalsOptions } from './export/totals.ts'
@@ -20,7 +20,7 @@ import type { ExitCode } from './failures.ts'
 import { type DiffOptions, diffFormats } from './generations/diff.ts'
 
 /** Runs an action and stores its exit code. */
-export type Does = <Args extends unknown[]>(
+export type RunAction = <Args extends unknown[]>(
   action: (...args: Args) => Promise<ExitCode>,
 ) => (...args: Args) => Promise<void>
 
@@ -34,7 +34,7 @@ export type AnalysisActions = {
   readonly dropSandbox: (options: { readonly name: string; readonly json: boolean }) => Promise<ExitCode>
 }
 
-export const addAnalysis = (projection: Command, actions: AnalysisActions, does: Does): void => {
+export const addAnalysis = (projection: Command, actions: AnalysisActions, run: RunAction): void => {
   projection
     .command('replay')
     .description(
@@ -42,23 +42,23 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
     )
     .addOption(
       new Option('--name <name>', 'name of the sandbox (default: the first free one of s1, s2 …)').argParser(
-        sandboxName,
+        parseSandboxName,
       ),
     )
     .addOption(
       new Option('--until-offset <partition:offset>', 'stops before this offset; repeat it for each partition')
-        .argParser(untilOffsets)
+        .argParser(addUntilOffset)
         .conflicts('untilTime'),
     )
-    .addOption(new Option('--until-time <instant>', 'replays all records up to this instant').argParser(instant))
-    .addOption(new Option('--org <id>', 'only the records of this organization').argParser(organization))
+    .addOption(new Option('--until-time <instant>', 'replays all records up to this instant').argParser(parseInstant))
+    .addOption(new Option('--org <id>', 'only the records of this organization').argParser(parseId('org')))
     .addOption(new Option('--rules <file>', 'a module that replaces some of the rules'))
     .addOption(
-      wholeNumber('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
+      numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
     )
     .option('--json', 'the sandbox, as JSON')
     .action(
-      does((options: ReplayFlags, command: Command) => {
+      run((options: ReplayFlags, command: Command) => {
         const { untilOffset, untilTime: time, org, name, rules, maxRate, json = false } = options
         if (org === undefined && untilOffset?.some(({ partition }) => partition === undefined)) {
           command.error('error: an offset without a partition needs --org')
@@ -72,13 +72,13 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
   projection
     .command('diff')
     .description('compares two generations or sandboxes: money, lines, records')
-    .argument('<a>', 'a generation, or sandbox:NAME', generationOrSandbox)
-    .argument('<b>', 'the other one', generationOrSandbox)
-    .addOption(new Option('--org <id>', 'only of this organization').argParser(organization))
+    .argument('<a>', 'a generation, or sandbox:NAME', parseGenerationOrSandbox)
+    .argument('<b>', 'the other one', parseGenerationOrSandbox)
+    .addOption(new Option('--org <id>', 'only of this organization').argParser(parseId('org')))
     .addOption(new Option('--format <format>', 'output format').choices(diffFormats).default('table').conflicts('json'))
     .addOption(new Option('--json', 'the same as --format ndjson'))
     .action(
-      does((a: string, b: string, { org, format, json }: DiffFlags) =>
+      run((a: string, b: string, { org, format, json }: DiffFlags) =>
         actions.diff({ a, b, org, format: json ? 'ndjson' : format }),
       ),
     )
@@ -87,49 +87,49 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, does:
   projection
     .command('explain')
     .description('shows the history of a payout: its chain from the first to the current payout, and what was paid')
-    .argument('<payout>', 'any payout of the chain', payoutId)
-    .addOption(new Option('--org <id>', 'its organization').argParser(organization).makeOptionMandatory())
+    .argument('<payout>', 'any payout of the chain', parseId('payout'))
+    .addOption(new Option('--org <id>', 'its organization').argParser(parseId('org')).makeOptionMandatory())
     .addOption(
       new Option('--generation <name>', 'a generation, or sandbox:NAME (default: the live generation)').argParser(
-        generationOrSandbox,
+        parseGenerationOrSandbox,
       ),
     )
     .option('--json', 'as JSON')
     .action(
-      does((payout: string, { org, generation, json = false }: ExplainFlags) =>
+      run((payout: string, { org, generation, json = false }: ExplainFlags) =>
         actions.explain({ org, payout, generation, json }),
       ),
     )
     .addHelpText('after', explainHelp)
 
-  ofMoment(projection.command('export'))
+  withOrgAndAsOf(projection.command('export'))
     .description('writes an organization as of one moment to files: a line of JSON for each record')
     .addOption(new Option('--out <directory>', 'target directory; created if missing').makeOptionMandatory())
     .option('--parquet', 'writes Parquet tables too')
     .option('--json', 'prints the manifest at the end')
     .action(
-      does(({ org, asOf, out, parquet = false, json = false }: ExportFlags) =>
+      run(({ org, asOf, out, parquet = false, json = false }: ExportFlags) =>
         actions.exportOrganization({ org, asOf, out, parquet, json }),
       ),
     )
     .addHelpText('after', exportHelp)
 
-  ofMoment(projection.command('totals'))
+  withOrgAndAsOf(projection.command('totals'))
     .description('shows what is owed and paid by period and currency, at one moment')
     .addOption(new Option('--kind <kind>', 'only periods of this kind').choices(periodKinds))
     .option('--svg <file>', 'draws a chart into this file')
     .option('--json', 'as JSON')
     .action(
-      does(({ org, asOf, kind, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, kind, svg, json })),
+      run(({ org, asOf, kind, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, kind, svg, json })),
     )
 }
 
-const ofMoment = (command: Command): Command =>
+const withOrgAndAsOf = (command: Command): Command =>
   command
-    .addOption(new Option('--org <id>', 'the organization').argParser(organization).makeOptionMandatory())
+    .addOption(orgOption())
     .addOption(
       new Option('--as-of <moment>', 'a past instant, or the id of a change (default: the last change)').argParser(
-        moment,
+        parseAsOf,
       ),
     )
 

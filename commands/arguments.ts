@@ -1,69 +1,73 @@
-/** Parsers of option and command arguments. A bad argument is a mistake in the command line. */
+/** Options that several commands have, and parsers of arguments. A bad argument is a mistake in the command line. */
 
 import { InvalidArgumentError, Option } from 'commander'
 import { type Moment, momentOf } from '../api/read/read-parameters.ts'
 import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
-import { instantToNanoseconds, isId } from '../schemas/values.ts'
+import { type IdPrefix, instantToNanoseconds, isId } from '../schemas/values.ts'
 import type { UntilOffset } from './analysis/replay-bounds.ts'
+import { WAIT_DEFAULT_S } from './limits.ts'
 import type { RecordPosition } from './parked/find.ts'
 
 /** An instant or the id of a change, as `as_of` of the API. */
-export const moment = (text: string): Moment => {
-  const read = momentOf(text)
-  if (read) return read
+export const parseAsOf = (text: string): Moment => {
+  const asOf = momentOf(text)
+  if (asOf) return asOf
   throw new InvalidArgumentError('Expected an instant (2026-02-01T08:30:00Z) or the id of a change.')
 }
 
-export const organization = (text: string): string => {
-  if (isId('org', text)) return text
-  throw new InvalidArgumentError('Expected org_ and 1 to 64 characters of 0-9 A-Z a-z.')
-}
+/** Returns the parser of ids with a prefix. */
+export const parseId =
+  (prefix: IdPrefix) =>
+  (text: string): string => {
+    if (isId(prefix, text)) return text
+    throw new InvalidArgumentError(`Expected ${prefix}_ and 1 to 64 characters of 0-9 A-Z a-z.`)
+  }
 
-export const generation = (text: string): string => {
+export const parseGeneration = (text: string): string => {
   if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
   throw new InvalidArgumentError('Expected the name of a generation, as list shows it.')
 }
 
-export const generationOrSandbox = (text: string): string => {
+export const parseGenerationOrSandbox = (text: string): string => {
   if (/^(?:sandbox:)?[a-z][a-z0-9]{0,31}$/.test(text)) return text
   throw new InvalidArgumentError('Expected the name of a generation, or sandbox: and the name of a sandbox.')
 }
 
-export const sandboxName = (text: string): string => {
+export const parseSandboxName = (text: string): string => {
   if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
   throw new InvalidArgumentError('Expected a lower-case letter and up to 31 characters of a-z 0-9.')
 }
 
-export const keyId = (text: string): string => {
-  if (isId('key', text)) return text
-  throw new InvalidArgumentError('Expected key_ and 1 to 64 characters of 0-9 A-Z a-z.')
-}
-
-export const payoutId = (text: string): string => {
-  if (isId('payout', text)) return text
-  throw new InvalidArgumentError('Expected payout_ and 1 to 64 characters of 0-9 A-Z a-z.')
-}
-
-export const keyName = (text: string): string => {
+export const parseKeyName = (text: string): string => {
   if (text.isWellFormed() && [...text].length <= TEXT_LENGTH_MAX) return text
   throw new InvalidArgumentError(`Expected at most ${TEXT_LENGTH_MAX} characters.`)
 }
 
-export const wholeNumber = (flags: string, description: string, min: number, max: number): Option =>
+export const numberOption = (flags: string, description: string, min: number, max: number): Option =>
   new Option(flags, description).argParser(text => {
     if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   })
 
-export const position = (text: string): RecordPosition => {
+/** Seconds to wait for the projector. */
+export const waitOption = (): Option =>
+  numberOption('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)
+
+export const orgOption = (): Option =>
+  new Option('--org <id>', 'the organization').argParser(parseId('org')).makeOptionMandatory()
+
+export const parsePosition = (text: string): RecordPosition => {
   const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
   if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
   return { topic, partition: Number(partition), offset: Number(offset) }
 }
 
-export const positions = (text: string, before: RecordPosition[]): RecordPosition[] => [...before, position(text)]
+export const addPosition = (text: string, before: RecordPosition[]): RecordPosition[] => [
+  ...before,
+  parsePosition(text),
+]
 
-export const untilOffsets = (text: string, before: readonly UntilOffset[] = []): UntilOffset[] => {
+export const addUntilOffset = (text: string, before: readonly UntilOffset[] = []): UntilOffset[] => {
   const [, partition, offset] = /^(?:(\d{1,9}):)?(\d{1,15})$/.exec(text) ?? []
   if (offset === undefined) throw new InvalidArgumentError('Expected partition:offset, or an offset.')
   const until = { partition: partition === undefined ? undefined : Number(partition), offset: Number(offset) }
@@ -74,7 +78,7 @@ export const untilOffsets = (text: string, before: readonly UntilOffset[] = []):
 }
 
 /** Milliseconds since 1970. Cuts finer digits off: the times of records are in milliseconds. */
-export const instant = (text: string): number => {
+export const parseInstant = (text: string): number => {
   const nanoseconds = instantToNanoseconds(text)
   if (nanoseconds === undefined) throw new InvalidArgumentError('Expected an RFC 3339 instant: 2026-02-01T00:00:00Z.')
   return Number(nanoseconds / 1_000_000n - (nanoseconds % 1_000_000n < 0n ? 1n : 0n))

@@ -2,7 +2,7 @@
 import kafkajs from 'kafkajs'
 import { Unavailable } from '../projector/elasticsearch/client.ts'
 import { nameOf, StopError } from '../projector/failures.ts'
-import { UNHANDLED_EXIT_CODE } from '../schemas/error-place.ts'
+import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
 import { SettingsError } from '../schemas/settings.ts'
 
 /** An error whose message the operator reads unchanged. */

@@ -39,8 +39,6 @@ export const SIZES_AT_ONCE = 32
 export const DIFFERING_HELD = 50_000
 /** Buckets, each with a digest, that the documents of one kind and organization are divided into if there are more. */
 export const DIFFERING_BUCKETS = 4_096
-/** Milliseconds between two progress lines of a long read. */
-export const READING_TOLD_MS = 10_000
 /** Differences of two generations that are shown, and positions that a swap would unpark. */
 export const DIFFERENCES_SHOWN = 10
 /** Documents of each generation compared field by field, or explained, at a time; fewer if they are large. */
@@ -54,16 +52,16 @@ export const SWAP_WAIT_MS = 60_000
  * position at the same moment. Readers wait for it, never longer than 1,500 ms (`api/limits.ts`).
  */
 export const SWAP_NEAR_MS = 400
-export const NEAR_LOOK_MS = 10
+export const NEAR_POLL_MS = 10
 export const DROP_WAIT_MS = 60_000
 /**
  * Milliseconds that a healthy projector needs to stop a dropped generation: it notices the drop, publishes what it has
  * read, and leaves its group. Then QUIET_MS without a change of any position: a running projector writes the time of
  * each position within a second.
  */
-export const LET_GO_MS = FOLLOW_MS + DRAIN_TIMEOUT_MS + STREAMS_STOP_TIMEOUT_MS + 1_500
+export const PROJECTOR_STOP_MS = FOLLOW_MS + DRAIN_TIMEOUT_MS + STREAMS_STOP_TIMEOUT_MS + 1_500
 export const QUIET_MS = 5_000
-export const QUIET_LOOK_MS = 500
+export const QUIET_POLL_MS = 500
 /** Documents of the control index searched for generations: a position for each partition of each generation. */
 export const REMAINS_MAX = 10_000
 /**
@@ -73,18 +71,18 @@ export const REMAINS_MAX = 10_000
  */
 export const SWAP_UNCOMPARED_RECORDS = 100_000
 export const SWAP_UNCOMPARED_PART = 10
-/** Milliseconds between two progress lines of a rebuild without a terminal. */
-export const REBUILD_TOLD_MS = 10_000
+/** Milliseconds between two progress lines of a long command without a terminal. */
+export const PROGRESS_INTERVAL_MS = 10_000
 /** Records of one page of an export. */
 export const EXPORT_PAGE = 200
 /** Rows of a Parquet table in memory: some 40 MB of lines with the longest descriptions. */
 export const TABLE_GROUP_ROWS = 10_000
 /** Attempts of a read that Elasticsearch does not answer, and milliseconds between two attempts. */
 export const READ_ATTEMPTS = 30
-export const READ_AGAIN_MS = 1_000
+export const READ_RETRY_MS = 1_000
 /**
  * Milliseconds between two updates of an export's lock file, and how long another machine watches for an update. A
  * network file system caches the time of a file for up to 60 s: the watch must be longer.
  */
-export const LOCK_BEAT_MS = 5_000
+export const LOCK_HEARTBEAT_MS = 5_000
 export const LOCK_WATCHED_MS = 90_000

@@ -26,7 +26,7 @@ export type LiveStream = {
   readonly stream: Stream
   readonly identity: Identity
   readonly parkedIndex: string
-  readonly indexOf: (place: IndexKind) => string
+  readonly indexOf: (kind: IndexKind) => string
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 
@@ -49,13 +49,13 @@ export const readLive = async (send: Elasticsearch['send'], prefix: string): Pro
       stream: 'events',
       identity: await bodyOf<GenerationDocument>(generationId(generation)),
       parkedIndex: indexOf(prefix, generation, 'parked'),
-      indexOf: place => (place === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, place)),
+      indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)),
     },
     'api-keys': {
       stream: 'api-keys',
       identity: await bodyOf<GenerationDocument>(generationId(API_KEYS_GENERATION)),
       parkedIndex: apiKeysParkedIndexOf(prefix),
-      indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
+      indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
     },
   }
 }
@@ -65,7 +65,7 @@ export const readLive = async (send: Elasticsearch['send'], prefix: string): Pro
  * another decision, or none.
  * @throws StopError `source_changed`, `rules_changed`, `topic_missing`
  */
-export const assertRightPlace = async (
+export const assertSameSourceAndRules = async (
   { stream, identity }: LiveStream,
   { admin, topics }: { readonly admin: Admin; readonly topics: Readonly<Record<Stream, string>> },
 ): Promise<void> => {
@@ -92,7 +92,7 @@ export const assertStillDecides = async (
   )
 }
 
-export type Waiting = {
+type Waiting = {
   readonly send: Elasticsearch['send']
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
@@ -106,7 +106,7 @@ export type Waiting = {
  * @param wanted next offsets by partition
  * @throws CommandError after `waitSeconds`
  */
-export const untilPublished = async (
+export const waitUntilPublished = async (
   { identity: { generation, topic } }: LiveStream,
   wanted: ReadonlyMap<number, number>,
   waitSeconds: number,
@@ -120,14 +120,18 @@ export const untilPublished = async (
       if (found.found) return (found._source as PositionDocument).body.position
       throw new CommandError(`generation ${generation} was dropped meanwhile: run the same command again`)
     })
-    const behind = [...wanted.values()].reduce((sum, end, place) => sum + Math.max(0, end - (positions[place] ?? 0)), 0)
-    if (behind === 0) return
+    const lag = lagOf([...wanted.values()], positions)
+    if (lag === 0) return
     if (now() > until) {
-      const what = `the projector is ${behind} records behind on ${topic} after ${waitSeconds} s`
+      const what = `the projector is ${lag} records behind on ${topic} after ${waitSeconds} s`
       throw new CommandError(`${what}: is it running? ${advice}`)
     }
     await sleep(POLL_MS)
   }
 }
+
+/** Records that positions lack to the wanted ones. */
+export const lagOf = (wanted: readonly number[], positions: readonly number[]): number =>
+  wanted.reduce((sum, end, index) => sum + Math.max(0, end - (positions[index] ?? 0)), 0)
 
 const AGAIN = 'Run the same command again later: it sends nothing twice'

@@ -44,7 +44,7 @@ const say = (line: string): void => void process.stderr.write(`${process.stderr.
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
-/** The first signal stops a long command at a place from which it can continue later. The second ends it at once. */
+/** The first signal stops a long command at a point from which it can continue later. The second ends it at once. */
 const stoppedBySignal = (): AbortSignal => {
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -1,16 +1,17 @@
 /** The command line: commands, options and help. Parsing only calls the requested command with its options. */
 import { Command, CommanderError, Option } from 'commander'
 import { parkCodes } from '../schemas/errors.ts'
-import { type AnalysisActions, addAnalysis, type Does } from './analysis-commands.ts'
+import { type AnalysisActions, addAnalysis, type RunAction } from './analysis-commands.ts'
 import {
-  generation,
-  generationOrSandbox,
-  keyId,
-  keyName,
-  organization,
-  position,
-  positions,
-  wholeNumber,
+  addPosition,
+  numberOption,
+  orgOption,
+  parseGeneration,
+  parseGenerationOrSandbox,
+  parseId,
+  parseKeyName,
+  parsePosition,
+  waitOption,
 } from './arguments.ts'
 import { type ExitCode, exitCodes } from './failures.ts'
 import type { RebuildOptions } from './generations/rebuild.ts'
@@ -19,14 +20,14 @@ import type { StatusOptions } from './generations/status.ts'
 import type { SwapOptions } from './generations/swap.ts'
 import type { VerifyOptions } from './generations/verify.ts'
 import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
-import { LIST_DEFAULT, RECORDS_MAX, WAIT_DEFAULT_S } from './limits.ts'
+import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
 /** The commands; each returns its exit code. */
-export type Actions = AnalysisActions & {
+type Actions = AnalysisActions & {
   readonly list: (options: Options<typeof listParked>) => Promise<ExitCode>
   readonly count: (options: Options<typeof count>) => Promise<ExitCode>
   readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
@@ -44,12 +45,12 @@ export type Actions = AnalysisActions & {
   readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
 }
 
-export type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
+type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
 
 /** Runs the command of a command line. @param args without the program and the script */
 export const runProgram = async (args: readonly string[], actions: Actions, output: Output): Promise<ExitCode> => {
   let code: ExitCode = exitCodes.done
-  const does =
+  const run =
     <Args extends unknown[]>(action: (...args: Args) => Promise<ExitCode>) =>
     async (...args: Args): Promise<void> => {
       code = await action(...args)
@@ -59,9 +60,9 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
     .configureOutput({ writeOut: output.out, writeErr: output.error })
     .configureHelp({ commandUsage: usageOf })
     .showHelpAfterError('(--help lists commands and options)')
-  addParked(program, actions, does)
-  addKeys(program, actions, does)
-  addProjection(program, actions, does)
+  addParked(program, actions, run)
+  addKeys(program, actions, run)
+  addProjection(program, actions, run)
   try {
     await program.parseAsync(args, { from: 'user' })
     return code
@@ -80,7 +81,8 @@ const usageOf = (command: Command): string => {
   return ['npm run', script, '--', ...rest, command.usage()].join(' ')
 }
 
-const addParked = (program: Command, actions: Actions, does: Does): void => {
+const addParked = (program: Command, actions: Actions, run: RunAction): void => {
+  const aPosition = 'topic:partition:offset, as list shows it'
   const parked = program
     .command('parked')
     .description('Shows parked records, and publishes them again when what they lacked exists.')
@@ -90,10 +92,10 @@ const addParked = (program: Command, actions: Actions, does: Does): void => {
     .description('lists parked records')
     .addOption(new Option('--newest', 'newest first'))
     .addOption(new Option('--oldest', 'oldest first (default)').conflicts('newest'))
-    .addOption(wholeNumber('--limit <records>', 'the most records to list', 1, RECORDS_MAX).default(LIST_DEFAULT))
+    .addOption(numberOption('--limit <records>', 'the most records to list', 1, RECORDS_MAX).default(LIST_DEFAULT))
     .option('--json', 'a line of JSON each')
     .action(
-      does(options => {
+      run(options => {
         const { newest, limit, json = false } = options as ListFlags
         return actions.list({ filter: filterOf(options as Filter), order: newest ? 'newest' : 'oldest', limit, json })
       }),
@@ -102,34 +104,34 @@ const addParked = (program: Command, actions: Actions, does: Does): void => {
   withFilter(parked.command('count'))
     .description('counts them by code')
     .option('--json', 'as JSON')
-    .action(does(options => actions.count({ filter: filterOf(options), json: options.json ?? false })))
+    .action(run(options => actions.count({ filter: filterOf(options), json: options.json ?? false })))
 
   parked
     .command('show')
     .description('shows one record: why it was parked, its key, headers and value')
-    .argument('<position>', 'topic:partition:offset, as list shows it', position)
+    .argument('<position>', aPosition, parsePosition)
     .addOption(new Option('--raw', 'only its value, byte for byte'))
     .addOption(new Option('--json', 'as JSON; key, headers and value in base64').conflicts('raw'))
     .action(
-      does((position: RecordPosition, options: { json?: true; raw?: true }) =>
+      run((position: RecordPosition, options: { json?: true; raw?: true }) =>
         actions.show({ position, as: options.raw ? 'raw' : options.json ? 'json' : 'text' }),
       ),
     )
 
   withFilter(parked.command('publish-again'))
     .description('publishes records again unchanged, oldest first: same key, headers and bytes, to the same topic')
-    .argument('[positions...]', 'topic:partition:offset, as list shows it; or select records by options', positions, [])
+    .argument('[positions...]', `${aPosition}; or select records by options`, addPosition, [])
     .option('--all', 'all parked records')
     .addOption(new Option('--publish', 'publishes them; without it a dry run shows the outcome of each'))
     .addOption(new Option('--dry-run', 'only shows what the outcome of each would be (default)').conflicts('publish'))
     .option('--force', 'also publishes an older rep or period over a newer one')
-    .addOption(wholeNumber('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S))
+    .addOption(waitOption())
     .option('--json', 'a line of JSON each')
     .action(
-      does((positions: RecordPosition[], options: AgainFlags, command: Command) => {
+      run((positions: RecordPosition[], options: AgainFlags, command: Command) => {
         const filter = filterOf(options)
-        const ways = [positions.length > 0, Object.keys(filter).length > 0, options.all === true].filter(Boolean)
-        if (ways.length !== 1) command.error('error: select records by position, by a filter or with --all')
+        const selections = [positions.length > 0, Object.keys(filter).length > 0, options.all === true].filter(Boolean)
+        if (selections.length !== 1) command.error('error: select records by position, by a filter or with --all')
         const { publish = false, force = false, wait, json = false } = options
         return actions.again({ positions, filter, publish, force, waitSeconds: wait, json })
       }),
@@ -137,24 +139,21 @@ const addParked = (program: Command, actions: Actions, does: Does): void => {
     .addHelpText('after', published)
 }
 
-const addKeys = (program: Command, actions: Actions, does: Does): void => {
+const addKeys = (program: Command, actions: Actions, run: RunAction): void => {
   const keys = program
     .command('keys')
     .description('Makes, lists and revokes the API keys of an organization.')
     .addHelpText('after', keysHelp)
-  const ofOrganization = (command: Command): Command =>
-    command.addOption(new Option('--org <id>', 'the organization').argParser(organization).makeOptionMandatory())
-  const wait = () =>
-    wholeNumber('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)
+  const ofOrganization = (command: Command): Command => command.addOption(orgOption())
 
   ofOrganization(keys.command('create'))
     .description('makes a key and shows its text, which is never shown again')
-    .addOption(new Option('--name <name>', 'what it is for').argParser(keyName).makeOptionMandatory())
+    .addOption(new Option('--name <name>', 'what it is for').argParser(parseKeyName).makeOptionMandatory())
     .option('--no-read', 'the key may not read anything yet')
-    .addOption(wait())
+    .addOption(waitOption())
     .option('--json', 'as JSON')
     .action(
-      does((options: { org: string; name: string; read: boolean; wait: number; json?: true }) =>
+      run((options: { org: string; name: string; read: boolean; wait: number; json?: true }) =>
         actions.createKey({
           org: options.org,
           name: options.name,
@@ -168,20 +167,20 @@ const addKeys = (program: Command, actions: Actions, does: Does): void => {
   ofOrganization(keys.command('list'))
     .description('lists all keys by id, revoked ones too')
     .option('--json', 'a line of JSON each')
-    .action(does(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
+    .action(run(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
 
   ofOrganization(keys.command('revoke'))
     .description('revokes a key for ever: within 5 s every API refuses it')
-    .addOption(new Option('--id <key>', 'its id, as list shows it').argParser(keyId).makeOptionMandatory())
-    .addOption(wait())
+    .addOption(new Option('--id <key>', 'its id, as list shows it').argParser(parseId('key')).makeOptionMandatory())
+    .addOption(waitOption())
     .action(
-      does(({ org, id, wait }: { org: string; id: string; wait: number }) =>
+      run(({ org, id, wait }: { org: string; id: string; wait: number }) =>
         actions.revokeKey({ org, id, waitSeconds: wait }),
       ),
     )
 }
 
-const addProjection = (program: Command, actions: Actions, does: Does): void => {
+const addProjection = (program: Command, actions: Actions, run: RunAction): void => {
   const projection = program
     .command('projection')
     .description('Rebuilds the projection beside the live one, verifies it, swaps them; replays, compares, explains.')
@@ -193,7 +192,7 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
     .option('--sandbox', 'lists sandboxes instead')
     .option('--json', 'a line of JSON each')
     .action(
-      does(({ sandbox, json = false }: { sandbox?: true; json?: boolean }) =>
+      run(({ sandbox, json = false }: { sandbox?: true; json?: boolean }) =>
         sandbox ? actions.listSandboxes({ json }) : actions.listGenerations({ json }),
       ),
     )
@@ -201,13 +200,13 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
   projection
     .command('status')
     .description('shows the position of a generation in each partition, and its parked records')
-    .addOption(new Option('--generation <name>', 'a generation (default: the live one)').argParser(generation))
+    .addOption(new Option('--generation <name>', 'a generation (default: the live one)').argParser(parseGeneration))
     .addOption(
-      new Option('--org <id>', 'only this organization: its partition and its records').argParser(organization),
+      new Option('--org <id>', 'only this organization: its partition and its records').argParser(parseId('org')),
     )
     .option('--json', 'as JSON')
     .action(
-      does((options: { generation?: string; org?: string; json?: boolean }) =>
+      run((options: { generation?: string; org?: string; json?: boolean }) =>
         actions.status({ generation: options.generation, org: options.org, json: options.json ?? false }),
       ),
     )
@@ -216,11 +215,11 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
     .command('rebuild')
     .description('makes a generation from the first record on beside the live one, or continues one that was begun')
     .addOption(
-      wholeNumber('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
+      numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
     )
     .option('--json', 'the name of the generation, as JSON')
     .action(
-      does((options: { maxRate?: number; json?: boolean }) =>
+      run((options: { maxRate?: number; json?: boolean }) =>
         actions.rebuild({ maxRate: options.maxRate ?? Number.POSITIVE_INFINITY, json: options.json ?? false }),
       ),
     )
@@ -228,40 +227,40 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
   projection
     .command('verify')
     .description('compares every document of two generations, as of positions that both have reached')
-    .argument('<a>', 'the trusted generation', generation)
-    .argument('<b>', 'the other generation', generation)
+    .argument('<a>', 'the trusted generation', parseGeneration)
+    .argument('<b>', 'the other generation', parseGeneration)
     .option('--json', 'a line of JSON for each organization, and for each difference')
-    .action(does((a: string, b: string, { json = false }: { json?: boolean }) => actions.verify({ a, b, json })))
+    .action(run((a: string, b: string, { json = false }: { json?: boolean }) => actions.verify({ a, b, json })))
 
   projection
     .command('swap')
     .description('makes a generation live once it has reached the live one, which is kept up for a rollback')
-    .argument('<generation>', 'a generation that verify found equal to the live one', generation)
+    .argument('<generation>', 'a generation that verify found equal to the live one', parseGeneration)
     .addOption(new Option('--force <reason>', 'also if verify did not find it equal'))
     .option('--json', 'the live and the previous generation, as JSON')
-    .action(does((name: string, { force, json = false }: SwapFlags) => actions.swap({ generation: name, force, json })))
+    .action(run((name: string, { force, json = false }: SwapFlags) => actions.swap({ generation: name, force, json })))
 
   projection
     .command('rollback')
     .description('makes the previous generation live again')
     .addOption(new Option('--force <reason>', 'also if records that were parked since are applied there'))
     .option('--json', 'the live and the previous generation, as JSON')
-    .action(does(({ force, json = false }: SwapFlags) => actions.rollback({ force, json })))
+    .action(run(({ force, json = false }: SwapFlags) => actions.rollback({ force, json })))
   projection
     .command('adopt')
     .description(
       'takes over indices that were restored from a snapshot: all records are read again before the API serves them',
     )
     .option('--json', 'the adopted generations, as JSON')
-    .action(does(({ json = false }: { json?: boolean }) => actions.adopt({ json })))
+    .action(run(({ json = false }: { json?: boolean }) => actions.adopt({ json })))
 
   projection
     .command('drop')
     .description('deletes a generation that is not live, or a sandbox')
-    .argument('<generation>', 'its name', generationOrSandbox)
+    .argument('<generation>', 'its name', parseGenerationOrSandbox)
     .option('--json', 'what was dropped, as JSON')
     .action(
-      does((name: string, { json = false }: { json?: boolean }) => {
+      run((name: string, { json = false }: { json?: boolean }) => {
         const sandbox = sandboxIn(name)
         return sandbox === undefined
           ? actions.drop({ generation: name, json })
@@ -269,8 +268,8 @@ const addProjection = (program: Command, actions: Actions, does: Does): void => 
       }),
     )
 
-  addParked(projection, actions, does)
-  addAnalysis(projection, actions, does)
+  addParked(projection, actions, run)
+  addAnalysis(projection, actions, run)
 }
 
 type SwapFlags = { readonly force?: string; readonly json?: boolean }
@@ -306,10 +305,10 @@ sent record is shown as published again and not decided yet (exit code 1): run t
 const withFilter = (command: Command): Command =>
   command
     .addOption(new Option('--code <code...>', 'parked with one of these codes').choices(parkCodes))
-    .addOption(new Option('--org <id>', 'of this organization').argParser(organization))
+    .addOption(new Option('--org <id>', 'of this organization').argParser(parseId('org')))
     .option('--type <type>', 'of this event type')
     .option('--topic <name>', 'of this topic')
-    .addOption(wholeNumber('--partition <number>', 'of this partition', 0, 1_000_000))
+    .addOption(numberOption('--partition <number>', 'of this partition', 0, 1_000_000))
 
 const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
   ...(code !== undefined && { code }),

@@ -1,5 +1,5 @@
 /** Text for a terminal. Nothing that a publisher wrote can move the cursor. */
-import { COLUMN_CHARACTERS } from './limits.ts'
+import { COLUMN_CHARACTERS, PROGRESS_INTERVAL_MS } from './limits.ts'
 
 /** Escapes everything but letters, digits, punctuation, symbols and plain spaces. */
 export const printable = (text: string): string =>
@@ -23,7 +23,7 @@ export const timeOf = (at: number): string => {
 /** Rows as lines with aligned columns; columns in `right` are aligned to the right. */
 export const aligned = (rows: readonly (readonly string[])[], right: readonly number[] = []): string => {
   // Not `Math.max(...rows)`: a call takes fewer arguments than there may be rows.
-  const width = (column: number): number => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)
+  const width = (column: number): number => rows.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), 0)
   const widths = rows[0]?.map((_, column) => width(column)) ?? []
   return rows
     .map(row =>
@@ -35,4 +35,25 @@ export const aligned = (rows: readonly (readonly string[])[], right: readonly nu
         .trimEnd(),
     )
     .join('\n')
+}
+
+export type ProgressOutput = {
+  readonly say: (line: string) => void
+  /** Redraws one line; undefined without a terminal. */
+  readonly draw?: ((line: string) => void) | undefined
+}
+
+/**
+ * Shows the progress of a long command: redraws one line of a terminal, or prints a line from time to time.
+ * @param now milliseconds of any clock
+ */
+export const createProgressLine = ({ say, draw }: ProgressOutput, now: () => number): ((line: string) => void) => {
+  let printedAt = now()
+  return line => {
+    if (draw) return draw(line)
+    const time = now()
+    if (time - printedAt < PROGRESS_INTERVAL_MS) return
+    printedAt = time
+    say(line)
+  }
 }

@@ -9,7 +9,8 @@ import { createPublisher } from './data/publish.ts'
 import { caseTable, differenceLines, suggestionsOf } from './report.ts'
 import { removeIndices, removeTopics } from './run/cleanup.ts'
 import { type DemoInstallation, install, namesFor } from './run/installation.ts'
-import { runScenario, type Shown } from './run/scenario.ts'
+import { rethrow } from './run/processes.ts'
+import { runScenario, type ScenarioResult } from './run/scenario.ts'
 
 export type DemoOptions = {
   readonly seed: number
@@ -18,7 +19,7 @@ export type DemoOptions = {
   /** Most years of each organization; 10 takes all. */
   readonly years: number
   /** Payouts published one by one, to measure the time from publishing to reading. */
-  readonly pulse: number
+  readonly probes: number
 }
 
 export type DemoParts = {
@@ -57,7 +58,7 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
   await using stack = new AsyncDisposableStack()
   const services = stack.use(await Promise.race([startServices(parts), interrupted]))
   const work = demonstrate(options, parts, services, stack, stopping.signal)
-  const outcome = Promise.race([work, interrupted, deathOf(services)])
+  const outcome = Promise.race([work, interrupted, rejectOnDeath(services)])
   // Stops the work before the stack stops the services that it uses.
   outcome.catch(error => stopping.abort(error))
   const { installation, ...shown } = await outcome
@@ -65,7 +66,7 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
   if (options.once) return shown.differences
 
   for (const line of ['', ...suggestionsOf(installation, shown), '', 'Running until interrupted (Ctrl-C).']) say(line)
-  await Promise.race([parts.interrupted, deathOf(services), installation.died.then(rethrow)])
+  await Promise.race([parts.interrupted, rejectOnDeath(services), installation.died.then(rethrow)])
   return shown.differences
 }
 
@@ -75,7 +76,7 @@ const demonstrate = async (
   services: Services,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
-): Promise<Shown & { readonly installation: DemoInstallation }> => {
+): Promise<ScenarioResult & { readonly installation: DemoInstallation }> => {
   const { kafkaBrokers, elasticsearchUrl, from } = services
   const names = namesFor(from === 'environment' ? parts.run : undefined)
   const kafka = parts.kafkaAt(kafkaBrokers)
@@ -107,9 +108,5 @@ const demonstrate = async (
 const PARTITIONS = 6
 
 /** Rejects when a server that the demo started ends. */
-const deathOf = ({ kafka, elasticsearch }: Services): Promise<never> =>
+const rejectOnDeath = ({ kafka, elasticsearch }: Services): Promise<never> =>
   Promise.race([kafka, elasticsearch].flatMap(service => service?.died.then(rethrow) ?? []))
-
-const rethrow = (error: Error): never => {
-  throw error
-}

@@ -34,7 +34,7 @@ const readOptions = (): DemoOptions | undefined => {
   if (values.help) return undefined
   if (!/^\d{1,6}$/.test(values.seed))
     throw new Error(`--seed: expected a whole number from 0 to 999999, got ${values.seed}`)
-  return { once: values.once, seed: Number(values.seed), years: 10, pulse: 100 }
+  return { once: values.once, seed: Number(values.seed), years: 10, probes: 100 }
 }
 
 const bar = progressBar(process.stdout, say)
@@ -49,7 +49,7 @@ const wipeBar = (): void => {
 }
 
 /** Reports the interruption at once: stopping takes some seconds. */
-const sayInterrupted = (reason: string): string => {
+const reportInterruption = (reason: string): string => {
   wipeBar()
   say(`${reason}: stopping all that was started`)
   return reason
@@ -61,7 +61,7 @@ const run = async (options: DemoOptions): Promise<number> => {
     environment: process.env,
     say,
     progress,
-    interrupted: waitForInterruption(process).then(sayInterrupted),
+    interrupted: waitForInterruption(process).then(reportInterruption),
     kafkaAt: brokers => {
       const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers))
       return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync))

@@ -3,9 +3,9 @@ import type { AnswerDifference } from './check/compare.ts'
 import { sumByCurrency } from './data/expected.ts'
 import type { DemoInstallation } from './run/installation.ts'
 import { percentileOf } from './run/latency-probe.ts'
-import type { Shown } from './run/scenario.ts'
+import type { ScenarioResult } from './run/scenario.ts'
 
-export const caseTable = ({ figures, cases }: Shown): string[] => {
+export const caseTable = ({ figures, cases }: ScenarioResult): string[] => {
   const { counts, latencies } = figures
   const rows: [string, string][] = [
     ['records published', `${grouped(figures.published)} in ${figures.publishSeconds.toFixed(1)} s`],
@@ -62,7 +62,7 @@ export const differenceLines = (differences: readonly AnswerDifference[]): strin
 
 export const suggestionsOf = (
   { base, apiAdmin, projectorAdmin, folder, settings }: DemoInstallation,
-  { cases: [first] }: Pick<Shown, 'cases'>,
+  { cases: [first] }: Pick<ScenarioResult, 'cases'>,
 ): string[] => {
   if (first === undefined) return []
   const { organization, expected } = first

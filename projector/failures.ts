@@ -24,10 +24,10 @@ export const stops = {
 } as const
 export type StopCode = keyof typeof stops
 
-/** Context of an error: places and counts, never content. */
+/** Context of an error: locations and counts, never content. */
 export type Where = Readonly<Record<string, string | number | boolean | null>>
 
-/** Ends the process with a non-zero code. Safe to log: made only of our own words, codes and places. */
+/** Ends the process with a non-zero code. Safe to log: made only of our own words, codes and locations. */
 export class StopError extends Error {
   override name = 'StopError'
   readonly code: StopCode

@@ -1,42 +1,46 @@
 /** Whether the projector can work now, and what prevents it. Reports each change once, in the log and on /readyz. */
 export type Health = {
-  /** What a part is doing before it is ready. This is no trouble. */
+  /** Reports the work of a part before it is ready. This is no trouble. */
   readonly prepare: (part: string, what: string) => void
   /** Why a part is not ready; undefined when it works again. */
   readonly set: (part: string, reason: string | undefined) => void
   /**
-   * Runs one of several tasks of a part. A task tells its reason not to be ready, or undefined when it works again. The
-   * part works again when all its tasks do. A task longer than `slow` milliseconds is a reason too.
+   * Runs one of several tasks of a part. A task reports its reason not to be ready, or undefined when it works again.
+   * The part works again when all its tasks do. A task longer than `slow` milliseconds is a reason too.
    */
-  readonly during: <Result>(part: string, task: (tell: Tell) => Promise<Result>, slow?: number) => Promise<Result>
+  readonly during: <Result>(
+    part: string,
+    task: (report: ReportTrouble) => Promise<Result>,
+    slow?: number,
+  ) => Promise<Result>
   /** Drops the reasons of a generation that has stopped: those of parts whose names begin with its name. */
   readonly forget: (generation: string) => void
   readonly reasons: () => Record<string, string>
 }
-export type Tell = (reason: string | undefined) => void
+export type ReportTrouble = (reason: string | undefined) => void
 
 type Task = { readonly part: string; readonly slowAt: number }
 
-export type HealthLog = Readonly<Record<'warn' | 'info', (details: Told, message: string) => void>>
-type Told = { readonly part: string; readonly reason?: string; readonly what?: string }
+export type HealthLog = Readonly<Record<'warn' | 'info', (details: HealthLogFields, message: string) => void>>
+type HealthLogFields = { readonly part: string; readonly reason?: string; readonly what?: string }
 
 export const createHealth = (log: HealthLog, now: () => number): Health => {
   const preparing = new Map<string, string>()
-  const told = new Map<string, Map<unknown, string>>()
+  const reported = new Map<string, Map<unknown, string>>()
   const running = new Set<Task>()
 
-  const tell = (part: string, who: unknown, reason: string | undefined): void => {
-    const before = told.get(part)
+  const report = (part: string, who: unknown, reason: string | undefined): void => {
+    const before = reported.get(part)
     if (reason !== undefined) {
-      told.set(part, new Map(before).set(who, reason))
+      reported.set(part, new Map(before).set(who, reason))
       if (before === undefined) log.warn({ part, reason }, 'does not work; trying again')
     } else if (forget(part, who)) log.info({ part }, 'works again')
   }
   /** Returns whether this was the last reason of the part. */
   const forget = (part: string, who: unknown): boolean => {
-    const before = told.get(part)
+    const before = reported.get(part)
     before?.delete(who)
-    return before?.size === 0 && told.delete(part)
+    return before?.size === 0 && reported.delete(part)
   }
 
   return {
@@ -46,13 +50,13 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
     },
     set: (part, reason) => {
       if (reason === undefined && preparing.delete(part)) log.info({ part }, 'ready')
-      tell(part, part, reason)
+      report(part, part, reason)
     },
     during: async (part, task, slow = Number.POSITIVE_INFINITY) => {
       const who: Task = { part, slowAt: now() + slow }
       running.add(who)
       try {
-        return await task(reason => tell(part, who, reason))
+        return await task(reason => report(part, who, reason))
       } finally {
         running.delete(who)
         // If the task was given up, its reason ends, but nothing works again: no log line.
@@ -60,14 +64,14 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
       }
     },
     forget: generation => {
-      for (const all of [preparing, told])
+      for (const all of [preparing, reported])
         for (const part of all.keys()) if (part.startsWith(`${generation} `)) all.delete(part)
     },
     reasons: () => {
       const late = [...running].filter(({ slowAt }) => slowAt <= now())
       const reasons = new Map(preparing)
       for (const { part } of late) reasons.set(part, 'no answer for some seconds')
-      for (const [part, all] of told) reasons.set(part, [...all.values()].at(-1) ?? '')
+      for (const [part, all] of reported) reasons.set(part, [...all.values()].at(-1) ?? '')
       return Object.fromEntries(reasons)
     },
   }

@@ -50,7 +50,7 @@ export const BULK_DOCUMENTS = 2_000
 export const BATCHED_BYTES = 256 * 1024
 export const BATCHED_IDS = 200
 /** Least bytes of a bulk request after lost connections: no limit on the way is lower, and most have other causes. */
-export const BULK_BYTES_LEAST = 1 * MiB
+export const BULK_BYTES_MIN = 1 * MiB
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
 /** Bytes of the response to a multi-get: documents may be large. The rest is requested separately. */
@@ -82,10 +82,10 @@ export const FAR_BEHIND_RECORDS = 1_000
 /** Milliseconds between two reads of the ends. By contract Projection-Time may stand still for 1,000. */
 export const ENDS_INTERVAL_MS = 400
 /** Milliseconds between two checks of owners, and that a partition may lack one: a rebalance takes up to 25 s. */
-export const OWNERS_LOOK_MS = 5_000
+export const OWNERS_INTERVAL_MS = 5_000
 export const OWNERS_GRACE_MS = 30_000
 /** Milliseconds between two reads of Elasticsearch's clock. */
-export const CLOCK_LOOK_MS = 5_000
+export const CLOCK_INTERVAL_MS = 5_000
 /** Milliseconds that two clocks may differ. `as_of` waits several times as long before an instant counts as over. */
 export const CLOCKS_APART_MS = 5_000
 /**
@@ -115,12 +115,12 @@ export const FOLLOW_MS = 2_000
 /** Milliseconds before a failed spare generation is started again: each start joins its group anew. */
 export const SPARE_RETRY_MS = 30_000
 /** Milliseconds between two reads of a followed generation's position: doubled each time, from first to last. */
-export const FOLLOWED_LOOK_FIRST_MS = 10
-export const FOLLOWED_LOOK_LAST_MS = 200
+export const FOLLOWED_POLL_FIRST_MS = 10
+export const FOLLOWED_POLL_LAST_MS = 200
 /** Milliseconds after which a wait for the followed generation is reported. */
 export const FOLLOWED_LATE_MS = 5_000
 /** Milliseconds between two reads of a rebuild's progress. */
-export const REBUILD_LOOK_MS = 250
+export const REBUILD_POLL_MS = 250
 /** A rebuild has caught up when all records of at most this many milliseconds ago are published. */
 export const CAUGHT_UP_MS = 5_000
 /** Receipts that wait at once in one process: one multi-get holds as many. */
@@ -128,9 +128,9 @@ export const RECEIPTS_WAITING_MAX = 1_000
 /** Longest wait for a receipt, in seconds: proxies cut a request that is silent for longer. */
 export const RECEIPT_WAIT_SECONDS_MAX = 60
 /** Milliseconds of pause between two reads for receipts: ten small multi-gets a second cost next to nothing. */
-export const RECEIPTS_LOOK_INTERVAL_MS = 100
-/** Timeout of a read for receipts, in milliseconds: the clients are told, and the next read is another request. */
-export const RECEIPTS_LOOK_TIMEOUT_MS = 3_000
+export const RECEIPTS_POLL_MS = 100
+/** Timeout of a read for receipts, in milliseconds: the clients get an error, and the next read is another request. */
+export const RECEIPTS_POLL_TIMEOUT_MS = 3_000
 /** Milliseconds between two log lines of each partition's position. */
 export const REPORT_INTERVAL_MS = 30_000
 /** Milliseconds a stop waits for read records to be published. The next owner reads the rest again. */

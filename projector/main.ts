@@ -5,7 +5,7 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
-import { errorPlace } from '../schemas/error-place.ts'
+import { errorLocation } from '../schemas/error-location.ts'
 import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
 import { elasticsearchConfig, kafkaConfig } from './client-options.ts'
 import { createElasticsearch } from './elasticsearch/client.ts'
@@ -67,8 +67,8 @@ const main = async (): Promise<number> => {
     return 0
   } catch (error) {
     if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)
-    // The message of another library's error can quote its input. Its place cannot.
-    else log.fatal({ code: 'defect', error: nameOf(error), frames: errorPlace(error).at }, 'stopped by a defect')
+    // The message of another library's error can quote its input. Its location cannot.
+    else log.fatal({ code: 'defect', error: nameOf(error), frames: errorLocation(error).at }, 'stopped by a defect')
     return 1
   }
 }

@@ -5,13 +5,13 @@
  */
 import type { Admin } from 'kafkajs'
 import { startAdmin } from './admin/admin.ts'
-import { createReceipts, lookInto } from './admin/receipts.ts'
+import { createReceiptReader, createReceipts } from './admin/receipts.ts'
 import { statusOfAll } from './admin/status.ts'
-import { createClocks, sayChange } from './elasticsearch/clocks.ts'
+import { createClocks, logClockChange } from './elasticsearch/clocks.ts'
 import { readGenerations } from './generations/generations.ts'
 import { createHealth } from './health.ts'
 import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
-import { kafkaAnswers, prepare, type Settings, type StartContext } from './start.ts'
+import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
 import { createKeepUp } from './stream/keep-up.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
 import { type RunningStream, type StreamOptions, startStream } from './stream/stream.ts'
@@ -23,9 +23,12 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   failure.promise.catch(() => undefined)
   await using stack = new AsyncDisposableStack()
   const health = createHealth(log, elapsed)
-  const clocks = createClocks({ send: elasticsearch.send, now, elapsed, onChange: sayChange(log) })
+  const clocks = createClocks({ send: elasticsearch.send, now, elapsed, onChange: logClockChange(log) })
   const statuses = () => keepUp.streams().flatMap(stream => stream.status())
-  const receipts = createReceipts(lookInto(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX), retryOptions.sleep)
+  const receipts = createReceipts(
+    createReceiptReader(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX),
+    retryOptions.sleep,
+  )
   const metrics = createProjectorMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
 
   // Bounded: a client that does not answer must not delay the stop.
@@ -48,7 +51,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     // One admin client per stream: the client's calls for two topics at once disturb each other's metadata.
     const streamAdmin = kafka.admin()
     try {
-      await kafkaAnswers(() => streamAdmin.connect(), health, context)
+      await retryKafka(() => streamAdmin.connect(), health, context)
       const { status, stop, abandon } = await startStream(options, {
         ...given,
         admin: streamAdmin,
@@ -67,8 +70,16 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     }
   }
   const steps = { request: elasticsearch.send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX }
-  const lookAtLive = async () => (await readGenerations(steps))?.live
-  const keepUp = createKeepUp({ start: startOne, fail: failure.reject, lookAtLive, health, log, now: elapsed, signal })
+  const readLiveGeneration = async () => (await readGenerations(steps))?.live
+  const keepUp = createKeepUp({
+    start: startOne,
+    fail: failure.reject,
+    readLiveGeneration,
+    health,
+    log,
+    now: elapsed,
+    signal,
+  })
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
   const server = await startAdmin(settings.PROJECTOR_ADMIN_HOST, settings.PROJECTOR_ADMIN_PORT, {
@@ -91,8 +102,8 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   stack.defer(() => disconnect(admin))
 
   const work = async (): Promise<void> => {
-    const look = await prepare(settings, admin, health, context)
-    const follow = async () => keepUp.follow(await look(keepUp.failed()))
+    const listWanted = await prepare(settings, admin, health, context)
+    const follow = async () => keepUp.follow(await listWanted(keepUp.failed()))
     await follow()
     health.set('start', undefined)
     log.info('projecting')

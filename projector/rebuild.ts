@@ -4,11 +4,11 @@
  */
 
 import type { Elasticsearch, RetryOptions } from './elasticsearch/client.ts'
-import { clockSays, createClocks } from './elasticsearch/clocks.ts'
+import { clockMessages, createClocks } from './elasticsearch/clocks.ts'
 import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { type Ends, fetchEnds, type SourceAdmin } from './kafka/source.ts'
-import { CAUGHT_UP_MS, REBUILD_LOOK_MS } from './limits.ts'
+import { CAUGHT_UP_MS, REBUILD_POLL_MS } from './limits.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
 import { type StreamContext, type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
@@ -48,7 +48,7 @@ export const rebuildCommand = async (
   const { kafkaWithConnectHook, admin, elasticsearch, retryOptions, now, elapsed, say, signal, testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
-  const tell: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
+  const warn: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
   const stream = await startStream(options, {
     kafkaWithConnectHook,
     admin,
@@ -56,8 +56,8 @@ export const rebuildCommand = async (
     retryOptions,
     now,
     elapsed,
-    clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockSays[code]) }),
-    health: createHealth({ warn: tell, info: () => undefined }, elapsed),
+    clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockMessages[code]) }),
+    health: createHealth({ warn, info: () => undefined }, elapsed),
     metrics: createProjectorMetrics(() => []).of(options.stream),
     fail: failure.reject,
     pace: createPace(maxRate, elapsed, retryOptions.sleep, signal),
@@ -65,7 +65,7 @@ export const rebuildCommand = async (
   })
   try {
     const caughtUp = await Promise.race([
-      untilCaughtUp(options.identity.topic, options.bounds, context),
+      waitForCatchUp(options.identity.topic, options.bounds, context),
       failure.promise,
     ])
     await stream.stop()
@@ -77,7 +77,7 @@ export const rebuildCommand = async (
 }
 
 /** Returns whether the generation has caught up; false at the signal. */
-const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
+const waitForCatchUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
   const { admin, positions, onProgress, elapsed, retryOptions, signal } = context
   for (;;) {
     const seen = elapsed()
@@ -89,7 +89,7 @@ const untilCaughtUp = async (topic: string, bounds: Bounds | undefined, context:
       const reached = await positions()
       done = ends.reduce((sum, { partition, end }) => sum + Math.min(end, reached[partition] ?? 0), 0)
       onProgress({ done, total })
-      if (done < total) await retryOptions.sleep(REBUILD_LOOK_MS, signal).catch(() => undefined)
+      if (done < total) await retryOptions.sleep(REBUILD_POLL_MS, signal).catch(() => undefined)
     }
     if (elapsed() - seen < CAUGHT_UP_MS) return true
   }

@@ -29,14 +29,14 @@ export const createWeightedSemaphore = (size: number): WeightedSemaphore => {
 }
 
 /** Lets a number of tasks run at once. */
-export const createSemaphore = (places: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
-  const room = createWeightedSemaphore(places)
+export const limitConcurrency = (max: number): (<Result>(task: () => Promise<Result>) => Promise<Result>) => {
+  const acquire = createWeightedSemaphore(max)
   return async task => {
-    const leave = await room(1)
+    const release = await acquire(1)
     try {
       return await task()
     } finally {
-      leave()
+      release()
     }
   }
 }

@@ -70,13 +70,13 @@ export const prepare = async (
   const { rulesVersion = RULES_VERSION } = context
   const { ELASTICSEARCH_SHARDS: shards, ELASTICSEARCH_REPLICAS: replicas } = settings
   const steps: PrepareSteps = { request: ask, prefix, shards, replicas, rulesVersion }
-  const ready = <Result>(attempt: () => Promise<Result>): Promise<Result> => kafkaAnswers(attempt, health, context)
+  const retry = <Result>(attempt: () => Promise<Result>): Promise<Result> => retryKafka(attempt, health, context)
 
-  await ready(() => admin.connect())
+  await retry(() => admin.connect())
   const described = async (topic: string) => {
-    const source = await ready(() => describeSource(admin, topic))
-    for (const warning of await ready(() => checkTopicConfiguration(admin, topic))) log.warn({ topic }, warning)
-    return { source, ends: await ready(() => fetchEnds(admin, topic)) }
+    const source = await retry(() => describeSource(admin, topic))
+    for (const warning of await retry(() => checkTopicConfiguration(admin, topic))) log.warn({ topic }, warning)
+    return { source, ends: await retry(() => fetchEnds(admin, topic)) }
   }
   const events = await described(settings.KAFKA_EVENTS_TOPIC)
   const apiKeys = await described(settings.KAFKA_API_KEYS_TOPIC)
@@ -143,9 +143,9 @@ export const prepare = async (
     groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
     prefix,
     controlIndex,
-    indexOf: place => (place === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
+    indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
     // Keys are looked up by id only.
-    searched: () => [],
+    searchedIndices: () => [],
   }
   return async failed => {
     for (const { generation } of failed) opened.delete(generation)
@@ -174,17 +174,17 @@ export const eventsOptions = (identity: Identity, groupId: string, prefix: strin
     groupId: `${groupId}-${generation}`,
     prefix,
     controlIndex: controlIndexOf(prefix),
-    indexOf: place => (place === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, place)),
-    searched: places =>
-      [...places].flatMap(place =>
-        searchedKinds.has(place) && place !== 'api-keys' ? [indexOf(prefix, generation, place)] : [],
+    indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)),
+    searchedIndices: kinds =>
+      [...kinds].flatMap(kind =>
+        searchedKinds.has(kind) && kind !== 'api-keys' ? [indexOf(prefix, generation, kind)] : [],
       ),
   }
 }
 const searchedKinds: ReadonlySet<string> = new Set(listKinds)
 
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */
-export const kafkaAnswers = <Result>(
+export const retryKafka = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
   { signal, retryOptions }: StartContext,

@@ -30,7 +30,7 @@ const main = async (): Promise<void> => {
         waitForLeaders: false,
         topics: [{ topic, numPartitions, replicationFactor: settings.KAFKA_REPLICATION_FACTOR ?? -1, configEntries }],
       })
-      await untilKnown(topic, admin)
+      await waitForTopic(topic, admin)
       process.stdout.write(`${topic} created with ${numPartitions} partition${numPartitions === 1 ? '' : 's'}\n`)
     }
   } finally {
@@ -48,18 +48,18 @@ const describeExisting = async (topic: string, wanted: number, admin: kafkajs.Ad
 }
 
 /** Milliseconds between two checks for a new topic, and their number. */
-const LOOK_MS = 100
-const LOOKS = 300
+const POLL_MS = 100
+const POLLS_MAX = 300
 
-const untilKnown = async (topic: string, admin: kafkajs.Admin): Promise<void> => {
-  for (let look = 0; look < LOOKS; look++) {
+const waitForTopic = async (topic: string, admin: kafkajs.Admin): Promise<void> => {
+  for (let attempt = 0; attempt < POLLS_MAX; attempt++) {
     try {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
       if (topics[0]?.partitions.every(({ leader }) => leader >= 0)) return
     } catch (error) {
       if (!isUnknownTopic(error)) throw error
     }
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
   throw new StopError('topic_missing', `${topic} was created and has no leaders`)
 }

@@ -36,12 +36,12 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
    */
   const flushInTime = (flush: () => void): void => {
     const { writeSync } = files
-    const until = now() + LOG_END_TIME
+    const deadline = now() + LOG_END_TIME
     files.writeSync = (fd, text, ...others) => {
       try {
         return writeSync(fd, text, ...others)
       } catch (error) {
-        if ((error as { code?: unknown }).code === 'EAGAIN' && now() < until) throw error
+        if ((error as { code?: unknown }).code === 'EAGAIN' && now() < deadline) throw error
         return Buffer.byteLength(text)
       }
     }
@@ -56,8 +56,8 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
     /** A write to a full pipe fails with EAGAIN: retry for as long as the process runs. */
     options: { sync: false, maxLength: LOG_BYTES_MAX, retryEAGAIN: () => true },
 
-    /** @param say logs how many lines were dropped */
-    watch: (stream: LogStream, say: (dropped: number) => void): void => {
+    /** @param onDropped logs how many lines were dropped */
+    watch: (stream: LogStream, onDropped: (dropped: number) => void): void => {
       const flush = stream.flushSync.bind(stream)
       stream.flushSync = () => flushInTime(flush)
       stream.on('drop', () => dropped++)
@@ -65,7 +65,7 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
         if (dropped === 0) return
         const lines = dropped
         dropped = 0
-        say(lines)
+        onDropped(lines)
       })
     },
 

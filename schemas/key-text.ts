@@ -24,7 +24,7 @@ export const hasWrongChecksum = (text: string): boolean => {
 const checksumOf = (text: string): string => {
   let rest = crc32(text)
   let digits = ''
-  for (let place = 0; place < CHECKSUM_LENGTH; place++) {
+  for (let index = 0; index < CHECKSUM_LENGTH; index++) {
     digits = `${BASE62[rest % 62]}${digits}`
     rest = Math.floor(rest / 62)
   }
@@ -34,8 +34,8 @@ const checksumOf = (text: string): string => {
 /** CRC-32 of ASCII text, as in zip and Ethernet. It detects mistyped and made-up keys; it protects no secret. */
 const crc32 = (text: string): number => {
   let crc = 0xffffffff
-  for (let place = 0; place < text.length; place++) {
-    crc ^= text.charCodeAt(place)
+  for (let index = 0; index < text.length; index++) {
+    crc ^= text.charCodeAt(index)
     for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
   }
   return (crc ^ 0xffffffff) >>> 0

@@ -17,7 +17,7 @@ const target = join(sources, 'target')
 /** Files that Maven downloads with an empty local repository, its own plugins included (counted). */
 const downloads = 460
 
-export type AssemblyTools = {
+type AssemblyTools = {
   readonly jdkHome: string
   readonly maven: string
   readonly environment: Environment

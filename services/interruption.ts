@@ -1,7 +1,7 @@
-/** Tells a long-running process when to stop: at a signal, or when the npm that runs it is gone. */
+/** Resolves when a long-running process must stop: at a signal, or when the npm that runs it is gone. */
 import { isAlive } from './run-program.ts'
 
-const lookMs = 500
+const pollMs = 500
 
 /** Resolves with the reason to stop. Keeps the process running until then. */
 export const waitForInterruption = async (own: NodeJS.Process): Promise<string> => {
@@ -11,12 +11,12 @@ export const waitForInterruption = async (own: NodeJS.Process): Promise<string> 
 
   // npm forwards SIGTERM, but cannot forward SIGKILL. Our scripts `exec` their process, so that npm is the parent.
   const npm = own.env.npm_lifecycle_event === undefined ? undefined : own.ppid
-  const looking = setInterval(() => {
+  const timer = setInterval(() => {
     if (npm !== undefined && !isAlive(npm)) interrupted.resolve('npm is gone')
-  }, lookMs)
+  }, pollMs)
   try {
     return await interrupted.promise
   } finally {
-    clearInterval(looking)
+    clearInterval(timer)
   }
 }

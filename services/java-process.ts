@@ -23,7 +23,7 @@ const linesShown = 30
 
 export type JavaHome = { readonly java: string; readonly assembly: string; readonly environment: Environment }
 
-export type JavaServer = {
+type JavaServer = {
   readonly name: string
   readonly address: string
   readonly home: JavaHome
@@ -38,31 +38,31 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   const folder = await mkdtemp(join(await temporaryFolder(server.home.environment), `commission-${server.name}-`))
   const death = Promise.withResolvers<Error>()
   let run: Run | undefined
-  let will: ExitHook | undefined
+  let exitHook: ExitHook | undefined
 
-  const setWill = async (next?: ExitHook): Promise<void> => {
-    const previous = will
-    will = next
+  const replaceExitHook = async (next?: ExitHook): Promise<void> => {
+    const previous = exitHook
+    exitHook = next
     await previous?.revoke()
   }
   const start = async (): Promise<void> => {
     const started = await launch(server, folder)
     run = started
     void started.ended.then(how => onEnd(started, how))
-    await setWill()
-    await untilServing(server, started)
+    await replaceExitHook()
+    await waitUntilServing(server, started)
   }
   const onEnd = async (ended: Run, how: string): Promise<void> => {
     if (run !== ended) return
     run = undefined
-    await setWill(runOnExit('rm -rf "$0"', folder))
+    await replaceExitHook(runOnExit('rm -rf "$0"', folder))
     death.resolve(await failure(server, ended, how))
   }
   const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     if (run === undefined) return
     const ending = run
     run = undefined
-    await setWill(runOnExit('rm -rf "$0"', folder))
+    await replaceExitHook(runOnExit('rm -rf "$0"', folder))
     await endRun(ending, signal)
   }
   const service: Service = {
@@ -76,13 +76,13 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
     kill: () => end('SIGKILL'),
     freeze: async () => {
       if (run?.child.pid === undefined) return
-      await setWill(runOnExit('kill -CONT "$0"', String(run.child.pid)))
+      await replaceExitHook(runOnExit('kill -CONT "$0"', String(run.child.pid)))
       run?.child.kill('SIGSTOP')
     },
     thaw: async () => {
       if (run === undefined) return
       run.child.kill('SIGCONT')
-      await setWill()
+      await replaceExitHook()
     },
     restart: async () => {
       await end('SIGTERM')
@@ -92,7 +92,7 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
     [Symbol.asyncDispose]: async () => {
       await end('SIGKILL')
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
-      await setWill()
+      await replaceExitHook()
     },
   }
 
@@ -145,7 +145,7 @@ const launch = async (server: JavaServer, folder: string): Promise<Run> => {
   }
 }
 
-const untilServing = async (server: JavaServer, run: Run): Promise<void> => {
+const waitUntilServing = async (server: JavaServer, run: Run): Promise<void> => {
   const deadline = Date.now() + startMs
   while (!(await server.serves(await run.log()))) {
     if (run.hasEnded()) throw await failure(server, run, `${await run.ended} before it served`)

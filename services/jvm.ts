@@ -1,5 +1,5 @@
 /**
- * Finds a JDK that Elasticsearch runs on, and Maven. Returns also where it looked and what it found, for an error
+ * Finds a JDK that Elasticsearch runs on, and Maven. Returns also where it searched and what it found, for an error
  * message. Starts nothing: the version of a JDK is in its `release` file.
  */
 import { globSync } from 'node:fs'
@@ -13,7 +13,7 @@ export const oldestJava = 21
 export type Jdk = { readonly home: string; readonly version: number }
 export type JdkSearch = {
   readonly jdk: Jdk | undefined
-  readonly lookedAt: readonly string[]
+  readonly searched: readonly string[]
   readonly tooOld: readonly Jdk[]
 }
 
@@ -54,11 +54,11 @@ export const javaVersion = (release: string): number | undefined => {
   return version === undefined ? undefined : Number(version)
 }
 
-const choose = async (homes: readonly string[], lookedAt: readonly string[]): Promise<JdkSearch> => {
+const choose = async (homes: readonly string[], searched: readonly string[]): Promise<JdkSearch> => {
   const jdks = (await Promise.all([...new Set(homes)].map(readJdk))).filter(jdk => jdk !== undefined)
   return {
     jdk: jdks.find(({ version }) => version >= oldestJava),
-    lookedAt,
+    searched,
     tooOld: jdks.filter(({ version }) => version < oldestJava),
   }
 }

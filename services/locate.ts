@@ -21,7 +21,7 @@ export const findServiceSource = async (environment: Environment): Promise<Servi
   const given = givenAddresses(environment)
   if (given !== undefined) return given
 
-  const only = onlyWay(environment)
+  const only = requestedSource(environment)
   const docker = only === 'jvm' ? undefined : await findDocker(environment)
   if (docker !== undefined) return { from: 'docker', docker }
 
@@ -32,7 +32,7 @@ export const findServiceSource = async (environment: Environment): Promise<Servi
     [
       'found no way to run Kafka and Elasticsearch. One of these is needed:',
       '- running servers: KAFKA_BROKERS and ELASTICSEARCH_URL in the environment. Neither is set',
-      `- Docker: ${only === 'jvm' ? 'not looked for' : whereDockerWasLookedFor(environment)}`,
+      `- Docker: ${only === 'jvm' ? 'not looked for' : describeDockerSearch(environment)}`,
       `- a JDK of ${oldestJava} or newer, and Maven: ${java.missing.join('; ')}`,
       ...(only === undefined ? [] : [`COMMISSION_SERVICES=${only} excludes the other one`]),
     ].join('\n'),
@@ -46,13 +46,13 @@ const givenAddresses = ({ KAFKA_BROKERS: kafkaBrokers, ELASTICSEARCH_URL: elasti
   throw new Error(`${set} is set but ${unset} is not: set both to use running servers, or neither to start new ones`)
 }
 
-const onlyWay = ({ COMMISSION_SERVICES: way }: Environment): 'docker' | 'jvm' | undefined => {
-  if (!way) return undefined
-  if (way === 'docker' || way === 'jvm') return way
-  throw new Error(`COMMISSION_SERVICES: expected docker or jvm, got ${JSON.stringify(way)}`)
+const requestedSource = ({ COMMISSION_SERVICES: value }: Environment): 'docker' | 'jvm' | undefined => {
+  if (!value) return undefined
+  if (value === 'docker' || value === 'jvm') return value
+  throw new Error(`COMMISSION_SERVICES: expected docker or jvm, got ${JSON.stringify(value)}`)
 }
 
-const whereDockerWasLookedFor = ({ DOCKER_HOST: host }: Environment): string =>
+const describeDockerSearch = ({ DOCKER_HOST: host }: Environment): string =>
   `no engine answers at ${host ? `DOCKER_HOST=${host}` : 'its usual sockets, and DOCKER_HOST is not set'}`
 
 const findJava = async (environment: Environment): Promise<ServiceSource | { readonly missing: readonly string[] }> => {
@@ -70,7 +70,7 @@ const findJava = async (environment: Environment): Promise<ServiceSource | { rea
   }
 }
 
-const describeSearch = ({ lookedAt, tooOld }: JdkSearch): string => {
+const describeSearch = ({ searched, tooOld }: JdkSearch): string => {
   const found = tooOld.map(({ home, version }) => `Java ${version} in ${home}`).join(', ')
-  return `looked at ${lookedAt.join(', ')} and found ${found || 'no JDK'}`
+  return `looked at ${searched.join(', ')} and found ${found || 'no JDK'}`
 }

@@ -3,9 +3,9 @@ import { Presets, SingleBar } from 'cli-progress'
 import type { ReportProgress, Say } from './service.ts'
 
 export const progressBar = (output: { readonly isTTY?: boolean }, say: Say): ReportProgress =>
-  output.isTTY ? drawn() : told(say)
+  output.isTTY ? drawnBar() : printedTenths(say)
 
-const drawn = (): ReportProgress => {
+const drawnBar = (): ReportProgress => {
   const bar = new SingleBar({ format: '{what} {bar} {percentage} %', clearOnComplete: true }, Presets.shades_classic)
   return ({ what, done, total }) => {
     if (!bar.isActive) bar.start(total, done, { what })
@@ -14,11 +14,11 @@ const drawn = (): ReportProgress => {
   }
 }
 
-const told = (say: Say): ReportProgress => {
-  let told = 0
+const printedTenths = (say: Say): ReportProgress => {
+  let lastTenths = 0
   return ({ what, done, total }) => {
     const tenths = Math.floor((10 * done) / total)
-    if (tenths > told) say(`${what}: ${tenths}0 %`)
-    told = tenths
+    if (tenths > lastTenths) say(`${what}: ${tenths}0 %`)
+    lastTenths = tenths
   }
 }

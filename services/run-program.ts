@@ -7,7 +7,7 @@ import type { Environment } from './service.ts'
 
 const linesKept = 30
 
-export type ToolRun = {
+type ToolRun = {
   readonly folder: string
   readonly environment: Environment
   readonly onLine?: (line: string) => void
@@ -16,7 +16,7 @@ export type ToolRun = {
 /** Runs a program, which ends when this process does. @throws Error with its last output if it does not exit with 0 */
 export const runTool = async (program: string, args: readonly string[], run: ToolRun): Promise<void> => {
   const child = spawn(program, args, { cwd: run.folder, env: run.environment, stdio: ['ignore', 'pipe', 'pipe'] })
-  const will = child.pid === undefined ? undefined : runOnExit('kill "$0"', String(child.pid))
+  const exitHook = child.pid === undefined ? undefined : runOnExit('kill "$0"', String(child.pid))
   const ended = once(child, 'close')
   const last: string[] = []
   for (const output of [child.stdout, child.stderr]) {
@@ -26,7 +26,7 @@ export const runTool = async (program: string, args: readonly string[], run: Too
       run.onLine?.(line)
     })
   }
-  const [code, signal] = await ended.finally(() => will?.revoke())
+  const [code, signal] = await ended.finally(() => exitHook?.revoke())
   if (code !== 0) throw new Error([`${program} ended with ${code ?? signal}:`, ...last].join('\n'))
 }
 

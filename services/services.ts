@@ -12,16 +12,17 @@ import type { Environment, ReportProgress, Say, Service, ServiceOptions } from '
 
 /** Finds or starts both, and waits until they serve. @throws Error if one fails; the other one is then removed */
 export const startServices = async (options: StartOptions): Promise<Services> => {
-  const way = await findServiceSource(options.environment)
-  if (way.from === 'environment') return useGiven(way, options.say)
-  return startBoth(way.from, await startersOf(way, options), options.say)
+  const source = await findServiceSource(options.environment)
+  if (source.from === 'environment') return useGiven(source, options.say)
+  return startBoth(source.from, await startersOf(source, options), options.say)
 }
 
 /** Starts one of them alone, and waits until it serves. @throws Error if the environment gives addresses */
 export const startServer = async (which: keyof Starters, options: StartOptions): Promise<Service> => {
-  const way = await findServiceSource(options.environment)
-  if (way.from === 'environment') throw new Error('KAFKA_BROKERS and ELASTICSEARCH_URL are set: no server is started')
-  return (await startersOf(way, options))[which]()
+  const source = await findServiceSource(options.environment)
+  if (source.from === 'environment')
+    throw new Error('KAFKA_BROKERS and ELASTICSEARCH_URL are set: no server is started')
+  return (await startersOf(source, options))[which]()
 }
 
 export type StartOptions = {
@@ -47,20 +48,20 @@ export type Services = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-type WayFrom<From extends ServiceSource['from']> = Extract<ServiceSource, { from: From }>
+type SourceFrom<From extends ServiceSource['from']> = Extract<ServiceSource, { from: From }>
 type Starters = { readonly kafka: () => Promise<Service>; readonly elasticsearch: () => Promise<Service> }
 
-const startersOf = async (way: WayFrom<'docker' | 'jvm'>, options: StartOptions): Promise<Starters> =>
-  way.from === 'docker' ? dockerStarters(way, options) : javaStarters(way, options)
+const startersOf = async (source: SourceFrom<'docker' | 'jvm'>, options: StartOptions): Promise<Starters> =>
+  source.from === 'docker' ? dockerStarters(source, options) : javaStarters(source, options)
 
-const useGiven = ({ from, kafkaBrokers, elasticsearchUrl }: WayFrom<'environment'>, say: Say): Services => {
+const useGiven = ({ from, kafkaBrokers, elasticsearchUrl }: SourceFrom<'environment'>, say: Say): Services => {
   say(`using Kafka at ${kafkaBrokers} and Elasticsearch at ${elasticsearchUrl} (from the environment)`)
   const stop = async () => {}
   const handles = { kafka: undefined, elasticsearch: undefined }
   return { kafkaBrokers, elasticsearchUrl, from, ...handles, stop, [Symbol.asyncDispose]: stop }
 }
 
-const dockerStarters = ({ docker }: WayFrom<'docker'>, { say, kafka, elasticsearch }: StartOptions): Starters => {
+const dockerStarters = ({ docker }: SourceFrom<'docker'>, { say, kafka, elasticsearch }: StartOptions): Starters => {
   say('starting Kafka and Elasticsearch in Docker; the images are pulled the first time')
   return {
     kafka: () => startKafkaContainer(docker, kafka),
@@ -68,11 +69,11 @@ const dockerStarters = ({ docker }: WayFrom<'docker'>, { say, kafka, elasticsear
   }
 }
 
-const javaStarters = async (way: WayFrom<'jvm'>, options: StartOptions): Promise<Starters> => {
+const javaStarters = async (source: SourceFrom<'jvm'>, options: StartOptions): Promise<Starters> => {
   const { environment, say, kafka, elasticsearch } = options
-  const assembly = (await findAssembly()) ?? (await assembleOnce(way, options))
-  say(`starting Kafka and Elasticsearch on Java ${way.jdk.version} (${way.jdk.home})`)
-  const home = { java: join(way.jdk.home, 'bin', 'java'), assembly, environment }
+  const assembly = (await findAssembly()) ?? (await assembleOnce(source, options))
+  say(`starting Kafka and Elasticsearch on Java ${source.jdk.version} (${source.jdk.home})`)
+  const home = { java: join(source.jdk.home, 'bin', 'java'), assembly, environment }
   return {
     kafka: () => startKafka(home, kafka),
     elasticsearch: () => startElasticsearch(home, elasticsearch),
@@ -80,15 +81,15 @@ const javaStarters = async (way: WayFrom<'jvm'>, options: StartOptions): Promise
 }
 
 /** Concurrent starts share one assembly. */
-const assembleOnce = (way: WayFrom<'jvm'>, options: StartOptions): Promise<string> => {
-  assembling ??= assembleFirst(way, options).finally(() => {
+const assembleOnce = (source: SourceFrom<'jvm'>, options: StartOptions): Promise<string> => {
+  assembling ??= assembleFirst(source, options).finally(() => {
     assembling = undefined
   })
   return assembling
 }
 let assembling: Promise<string> | undefined
 
-const assembleFirst = async ({ jdk, maven }: WayFrom<'jvm'>, options: StartOptions): Promise<string> => {
+const assembleFirst = async ({ jdk, maven }: SourceFrom<'jvm'>, options: StartOptions): Promise<string> => {
   if (maven === undefined)
     throw new Error('the assembled Kafka and Elasticsearch are gone, and there is no mvn on the PATH')
   const { environment, say, progress = () => {} } = options

@@ -12,29 +12,29 @@ import type { Shares } from '../capacity/shares.ts'
 import { unavailable } from '../failures.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
-import { type Schedule, untilOver, withTimeLimit } from '../time-limits.ts'
+import { type Schedule, waitOrAbort, withTimeLimit } from '../time-limits.ts'
 import type { FailedLogins } from './failed-logins.ts'
 
-type Lanes = Pick<Shares, 'keyLookUps' | 'keyLookUpsExhausted'>
+type Lanes = Pick<Shares, 'keyLookups' | 'keyLookupsExhausted'>
 export type Admission = KeyHolder | 'unknown' | 'refused'
 export type AdmitKey = (key: string, address: string | undefined, signal: AbortSignal) => Promise<Admission>
 
 export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes: Lanes, later: Schedule): AdmitKey => {
-  const underWay = new Map<string, Promise<Admission>>()
+  const inFlight = new Map<string, Promise<Admission>>()
 
-  const lookUp = async (key: string, address: string | undefined, signal: AbortSignal): Promise<Admission> => {
-    if (keys.wasValid(key)) return keys.lookUp(key, signal)
+  const lookupCounted = async (key: string, address: string | undefined, signal: AbortSignal): Promise<Admission> => {
+    if (keys.wasValid(key)) return keys.lookup(key, signal)
     const takeBack = failures.reserve(address)
     let result: Admission | undefined
     try {
-      const release = await (takeBack ? lanes.keyLookUps : lanes.keyLookUpsExhausted).acquire(signal)
+      const release = await (takeBack ? lanes.keyLookups : lanes.keyLookupsExhausted).acquire(signal)
       if (!release) {
         if (takeBack) throw unavailable('key_look_ups')
         result = 'refused'
         return result
       }
       try {
-        result = await keys.lookUp(key, signal)
+        result = await keys.lookup(key, signal)
         return result
       } finally {
         release()
@@ -47,19 +47,19 @@ export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes:
   /** Only the time limit ends a look-up, not the requests that wait for it. */
   const begin = async (key: string, address: string | undefined): Promise<Admission> => {
     try {
-      return await withTimeLimit(READ_TIME_MAX, later, signal => lookUp(key, address, signal))
+      return await withTimeLimit(READ_TIME_MAX, later, signal => lookupCounted(key, address, signal))
     } finally {
-      underWay.delete(key)
+      inFlight.delete(key)
     }
   }
 
   return (key, address, signal) => {
-    const running = underWay.get(key)
-    if (running !== undefined) return untilOver(running, signal)
+    const running = inFlight.get(key)
+    if (running !== undefined) return waitOrAbort(running, signal)
     const begun = begin(key, address)
     // Every request may be gone before the look-up fails.
     begun.catch(() => undefined)
-    underWay.set(key, begun)
-    return untilOver(begun, signal)
+    inFlight.set(key, begun)
+    return waitOrAbort(begun, signal)
   }
 }

@@ -21,10 +21,10 @@ type Parts = {
   readonly admitKey: AdmitKey
   readonly addressOf: AddressOf
   /** Called for every request refused because of its address. */
-  readonly limited: () => void
+  readonly onLimited: () => void
 }
 
-export const authenticate = ({ keys, admitKey, addressOf, limited }: Parts): RequestStep => {
+export const authenticate = ({ keys, admitKey, addressOf, onLimited }: Parts): RequestStep => {
   const holderOf = async (ctx: RequestContext, key: string) => {
     const remembered = keys.remembered(key)
     if (remembered !== undefined) return remembered
@@ -39,8 +39,8 @@ export const authenticate = ({ keys, admitKey, addressOf, limited }: Parts): Req
     const holder = key === undefined ? 'unknown' : await holderOf(ctx, key)
     if (holder === 'unknown') throw new Refusal('unauthorized')
     if (holder === 'refused') {
-      limited()
-      throw new Refusal('rate_limited', { because: 'key_look_ups_of_address' })
+      onLimited()
+      throw new Refusal('rate_limited', { reason: 'key_look_ups_of_address' })
     }
     ctx.state.key = holder
     await next()

@@ -14,7 +14,7 @@ export type FailedLogins = {
 }
 
 /** @param now milliseconds of a monotonic clock */
-export const createFailedLogins = (now: () => number, most = FAILURES_PER_ADDRESS): FailedLogins => {
+export const createFailedLogins = (now: () => number, max = FAILURES_PER_ADDRESS): FailedLogins => {
   const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
   const windowOf = (network: string) => {
     const known = windows.get(network)
@@ -26,7 +26,7 @@ export const createFailedLogins = (now: () => number, most = FAILURES_PER_ADDRES
   return {
     reserve: address => {
       const window = windowOf(networkOf(address))
-      if (window.count >= most) return undefined
+      if (window.count >= max) return undefined
       window.count++
       let taken = false
       return () => {

@@ -12,33 +12,33 @@ import type { Rate, RequestCounter } from './rate-counter.ts'
 
 type Parts = {
   readonly rate: Rate
-  /** Requests of a key that may be under way at once, for the RateLimit-Policy header. */
-  readonly underWayMax: number
+  /** Requests of a key that may be in flight at once, for the RateLimit-Policy header. */
+  readonly inFlightMax: number
   readonly counter: RequestCounter
   readonly now: () => number
   /** Called for every request over the limit. */
-  readonly limited: () => void
+  readonly onLimited: () => void
 }
 
-export const limitRate = ({ rate, underWayMax, counter, now, limited }: Parts): RequestStep => {
+export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts): RequestStep => {
   const policy = [
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
-    `"concurrent";q=${underWayMax};qu="concurrent-requests"`,
+    `"concurrent";q=${inFlightMax};qu="concurrent-requests"`,
   ].join(', ')
 
   return async (ctx, next) => {
     const { key } = ctx.state
     if (!key) throw new Error('limitRate needs an authenticated request')
     // A key id is unique only within its organization.
-    const place = `${key.org}:${key.id}`
-    const counted = await count(counter, place)
+    const counterKey = `${key.org}:${key.id}`
+    const counted = await count(counter, counterKey)
     const windowEnds = now() + counted.msBeforeNext
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
     if (!key.mayRead) throw new Refusal('forbidden')
     if (counted.consumedPoints > rate.requests) {
-      limited()
+      onLimited()
       ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))
       throw new Refusal('rate_limited')
     }
@@ -46,14 +46,14 @@ export const limitRate = ({ rate, underWayMax, counter, now, limited }: Parts): 
       // A unit of a window that has ended is not given back to the next window.
       const left = windowEnds - now()
       if (left <= 0) return
-      void giveBack(counter, place)
+      void giveBack(counter, counterKey)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
     await next()
     const more = unitsOf(ctx.response.length ?? 0) - 1
     // If the window has ended, the units would count against the next one.
     if (more <= 0 || now() >= windowEnds) return
-    charge(counter, place, more)
+    charge(counter, counterKey, more)
     setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - now())
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Counts the requests of each key in a window of fixed length: in this process, or in Redis for all processes.
- * Promises: if Redis is away, slow or frozen, this process counts alone: nothing is refused for it, and nobody waits
- *   long.
+ * Promises: if Redis is away, slow or frozen, this process counts instead: nothing is refused for it, and nobody
+ *   waits long.
  */
 import { createClient } from '@redis/client'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'
@@ -30,11 +30,11 @@ export const createLocalCounter = ({ requests, windowSeconds }: Rate): RequestCo
 
 export type SharedCounter = RequestCounter & { readonly stop: () => void }
 
-type Told = {
+type CounterCallbacks = {
   /** Called with true when Redis begins to count, with false when Redis stops. */
-  readonly counts: (counts: boolean) => void
-  /** Called for each request that this process counts alone. */
-  readonly countedAlone: () => void
+  readonly onSharedChange: (shared: boolean) => void
+  /** Called for each request that this process counts itself. */
+  readonly onLocalCount: () => void
 }
 
 /**
@@ -46,7 +46,7 @@ export const createRedisCounter = (
   name: string,
   rate: Rate,
   now: () => number,
-  told: Told,
+  callbacks: CounterCallbacks,
 ): SharedCounter => {
   const client = createClient({
     url,
@@ -60,26 +60,26 @@ export const createRedisCounter = (
       reconnectStrategy: REDIS_RETRY_INTERVAL,
     },
   })
-  let counting: boolean | undefined
-  const tell = (counts: boolean): void => {
-    if (counting !== counts) told.counts(counts)
-    counting = counts
+  let reported: boolean | undefined
+  const reportShared = (shared: boolean): void => {
+    if (reported !== shared) callbacks.onSharedChange(shared)
+    reported = shared
   }
   // The client's messages may contain the address of Redis, so they are not passed on.
-  client.on('error', () => tell(false))
-  client.on('ready', () => tell(true))
-  client.connect().catch(() => tell(false))
+  client.on('error', () => reportShared(false))
+  client.on('ready', () => reportShared(true))
+  client.connect().catch(() => reportShared(false))
 
-  let alone = 0
+  let localCounts = 0
   let askAgainAt = Number.NEGATIVE_INFINITY
   const insurance = new Insurance(rate, () => {
-    alone++
+    localCounts++
     // A frozen Redis keeps its connections open: without this pause, each request would wait for its timeout.
     if (now() >= askAgainAt) askAgainAt = now() + REDIS_RETRY_INTERVAL
-    tell(false)
-    told.countedAlone()
+    reportShared(false)
+    callbacks.onLocalCount()
   })
-  const together = new RLWrapperTimeouts({
+  const redisLimiter = new RLWrapperTimeouts({
     limiter: new RateLimiterRedis({
       keyPrefix: name,
       points: rate.requests,
@@ -91,14 +91,14 @@ export const createRedisCounter = (
     timeoutMs: REDIS_ANSWER_TIME_MAX,
     insuranceLimiter: insurance,
   })
-  const counter = (): RequestCounter => (now() < askAgainAt ? insurance : together)
+  const counter = (): RequestCounter => (now() < askAgainAt ? insurance : redisLimiter)
   return {
     consume: async key => {
-      const before = alone
+      const before = localCounts
       try {
         return await counter().consume(key)
       } finally {
-        if (alone === before) tell(true)
+        if (localCounts === before) reportShared(true)
       }
     },
     reward: key => counter().reward(key),

@@ -9,17 +9,17 @@ export type Metrics = {
   readonly registry: Registry
   readonly request: ObserveRequest
   readonly elasticsearch: Observe
-  readonly rateLimited: (by: 'key' | 'under_way' | 'address') => void
-  /** Whether Redis counts requests. `countedAlone` is called for each request that this process counts meanwhile. */
-  readonly countedTogether: (counts: boolean) => void
-  readonly countedAlone: () => void
-  readonly refusedBytes: (code: string) => void
-  readonly connectionTurnedAway: () => void
-  readonly unhandledRejection: () => void
+  readonly countRateLimited: (by: 'key' | 'under_way' | 'address') => void
+  /** Whether Redis counts requests. `countLocalRate` is called for each request that this process counts meanwhile. */
+  readonly setRateShared: (shared: boolean) => void
+  readonly countLocalRate: () => void
+  readonly countRefusedBytes: (code: string) => void
+  readonly countConnectionDrop: () => void
+  readonly countUnhandledRejection: () => void
   /** Registers the function that returns what is in use. Each scrape calls it. */
   readonly watchUsage: (usage: () => Usage) => void
-  readonly answerRefused: (by: Limit) => void
-  readonly answerCutOff: () => void
+  readonly countAnswerRefused: (by: Limit) => void
+  readonly countDeliveryTimeout: () => void
   /** Registers the function that returns the held bytes of answers. Each scrape calls it. */
   readonly watchAnswers: (held: () => number) => void
 }
@@ -44,29 +44,29 @@ export const createApiMetrics = (): Metrics => {
     buckets: SECONDS,
     registers,
   })
-  const limited = new Counter({
+  const rateLimited = new Counter({
     name: 'api_rate_limited_total',
     help: 'Requests refused by a limit: the rate of their key, the requests under way, or the unknown keys of their address.',
     labelNames: ['by'],
     registers,
   })
-  const together = new Gauge({
+  const rateShared = new Gauge({
     name: 'api_rate_shared',
     help: '1 while Redis counts the requests of each key for all processes; 0 while each process counts alone.',
     registers,
   })
-  const alone = new Counter({
+  const localRateCounts = new Counter({
     name: 'api_rate_alone_total',
     help: 'Requests that this process counted alone although REDIS_URL is set.',
     registers,
   })
-  const refused = new Counter({
+  const refusedBytes = new Counter({
     name: 'api_refused_bytes_total',
     help: 'Connections refused because their bytes were not a valid request, by code.',
     labelNames: ['code'],
     registers,
   })
-  const turnedAway = new Counter({
+  const connectionDrops = new Counter({
     name: 'api_connections_turned_away_total',
     help: 'New connections closed because the limit was reached and no connection was idle.',
     registers,
@@ -102,7 +102,7 @@ export const createApiMetrics = (): Metrics => {
     labelNames: ['by'],
     registers,
   })
-  const answersCutOff = new Counter({
+  const deliveryTimeouts = new Counter({
     name: 'api_answers_cut_off_total',
     help: 'Answers whose connection was closed because the client read too slowly.',
     registers,
@@ -119,20 +119,20 @@ export const createApiMetrics = (): Metrics => {
   }
   return {
     registry,
-    request: (method, route, status, milliseconds, because) => {
+    request: (method, route, status, milliseconds, reason) => {
       requests.observe({ method, route: route ?? 'none', status }, milliseconds / 1000)
-      if (because !== undefined) refusals.inc({ status, reason: because })
+      if (reason !== undefined) refusals.inc({ status, reason })
     },
     elasticsearch: (operation, outcome, milliseconds) => reads.observe({ operation, outcome }, milliseconds / 1000),
-    rateLimited: by => limited.inc({ by }),
-    countedTogether: counts => together.set(counts ? 1 : 0),
-    countedAlone: () => alone.inc(),
-    connectionTurnedAway: () => turnedAway.inc(),
-    refusedBytes: code => refused.inc({ code }),
-    unhandledRejection: () => unhandled.inc(),
+    countRateLimited: by => rateLimited.inc({ by }),
+    setRateShared: shared => rateShared.set(shared ? 1 : 0),
+    countLocalRate: () => localRateCounts.inc(),
+    countConnectionDrop: () => connectionDrops.inc(),
+    countRefusedBytes: code => refusedBytes.inc({ code }),
+    countUnhandledRejection: () => unhandled.inc(),
     watchUsage,
-    answerRefused: by => answersRefused.inc({ by }),
-    answerCutOff: () => answersCutOff.inc(),
+    countAnswerRefused: by => answersRefused.inc({ by }),
+    countDeliveryTimeout: () => deliveryTimeouts.inc(),
     watchAnswers,
   }
 }

@@ -17,9 +17,9 @@ export type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
 export type Readiness = { readonly notReady: readonly string[]; readonly positions: LivePositions | undefined }
 
 export const createReadiness =
-  (lookAtPositions: HealthCheck<LivePositions>, lookAtKeys: HealthCheck<unknown>) => async (): Promise<Readiness> => {
+  (readLivePositions: HealthCheck<LivePositions>, checkKeys: HealthCheck<unknown>) => async (): Promise<Readiness> => {
     const [positions, keys] = await withTimeLimit(READY_TIME_MAX, scheduleTimer, signal =>
-      Promise.allSettled([lookAtPositions(signal), lookAtKeys(signal)]),
+      Promise.allSettled([readLivePositions(signal), checkKeys(signal)]),
     )
     const reasons = [positions, keys].filter(one => one.status === 'rejected').map(({ reason }) => wordOf(reason))
     return {
@@ -28,16 +28,16 @@ export const createReadiness =
     }
   }
 
-const wordOf = (reason: unknown): string => (reason instanceof Refusal ? (reason.because ?? reason.code) : 'failed')
+const wordOf = (error: unknown): string => (error instanceof Refusal ? (error.reason ?? error.code) : 'failed')
 
 /** Logs once after the start that the API is not ready and why, and once that it is. The API serves meanwhile. */
-export const sayWhenReady = async (
-  look: () => Promise<Readiness>,
+export const logWhenReady = async (
+  readiness: () => Promise<Readiness>,
   say: Log['say'],
   ending: AbortSignal,
 ): Promise<void> => {
   for (let waited = 0; !ending.aborted; waited++) {
-    const { notReady } = await look()
+    const { notReady } = await readiness()
     if (notReady.length === 0) return say('info', 'ready')
     if (waited === 0) say('warn', 'not ready yet; the API answers what it can', { reasons: notReady.join(' ') })
     await sleep(READY_INTERVAL, undefined, { signal: ending }).catch(() => undefined)

@@ -45,11 +45,11 @@ const instant = (time: number): string => (time === 0 ? 'nothing yet' : new Date
 const age = (milliseconds: number, time: number): string => {
   if (time === 0) return ''
   const seconds = Math.max(0, milliseconds / 1_000)
-  const [, length = 1, unit = 's'] = units.find(([most]) => seconds < most) ?? []
+  const [, length = 1, unit = 's'] = units.find(([max]) => seconds < max) ?? []
   return `${(seconds / length).toFixed(1)} ${unit}`
 }
-/** An age below `most` seconds is shown in `unit`, which is `length` seconds long. */
-const units: readonly (readonly [most: number, length: number, unit: string])[] = [
+/** An age below `max` seconds is shown in `unit`, which is `length` seconds long. */
+const units: readonly (readonly [max: number, length: number, unit: string])[] = [
   [120, 1, 's'],
   [7_200, 60, 'min'],
   [172_800, 3_600, 'h'],

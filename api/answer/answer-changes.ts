@@ -27,10 +27,10 @@ export const answerChanges = (
   const names = page.hits.map(recordNameOf)
   const last = names.at(-1) ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
-  const hashes = page.hits.map((hit, place) => `${names[place]?.id} ${contentHash(hit)}`).join()
+  const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
   const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
-    const items = page.hits.map((hit, place) => changeParts(hit, names[place] as RecordName))
+    const items = page.hits.map((hit, index) => changeParts(hit, names[index] as RecordName))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
   })
 }

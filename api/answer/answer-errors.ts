@@ -4,7 +4,7 @@
  *   about refusals of an address, which may be a flood. A client that is refused for now gets a random Retry-After, so
  *   that clients do not all return at once. No message of a library is shown, and nothing that was sent, except the
  *   name of a parameter.
- * Can go wrong: any other error → `internal`. The log gets the class of the error and its place, not its message.
+ * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
 
 import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
@@ -13,13 +13,13 @@ import type { Log } from '../http/log.ts'
 import type { RequestContext, RequestStep } from '../http/request.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
-/** Records one request. `route` is a pattern, undefined for an unknown path; `because` is the reason of a refusal. */
+/** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */
 export type ObserveRequest = (
   method: string,
   route: string | undefined,
   status: number,
   milliseconds: number,
-  because?: string,
+  reason?: string,
 ) => void
 
 type Parts = {
@@ -34,27 +34,27 @@ type Parts = {
 export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }: Parts): RequestStep => {
   return async (ctx, next) => {
     const begun = now()
-    let because: string | undefined
+    let reason: string | undefined
     let isOfAddress = false
     try {
       await next()
     } catch (error) {
-      if (!(error instanceof Refusal)) log.failed(ctx.state.requestId, error)
+      if (!(error instanceof Refusal)) log.failure(ctx.state.requestId, error)
       const refusal = error instanceof Refusal ? error : new Refusal('internal')
-      because = refusal.because ?? refusal.code
+      reason = refusal.reason ?? refusal.code
       isOfAddress = refusal.code === 'unauthorized' || refusal.code === 'rate_limited'
       answerRefusal(ctx, refusal)
       if (isRetryable(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
     }
     const milliseconds = now() - begun
-    observe(ctx.method, ctx.state.route, ctx.status, milliseconds, because)
+    observe(ctx.method, ctx.state.route, ctx.status, milliseconds, reason)
     if (!isOfAddress) {
-      log.answered(ctx.state, ctx.method, ctx.status, milliseconds, because)
+      log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason)
       return
     }
     const address = addressOf(ctx.req)
     const line = admitLine(address)
-    if (line) log.answered(ctx.state, ctx.method, ctx.status, milliseconds, because, { address, ...line })
+    if (line) log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason, { address, ...line })
   }
 }
 

@@ -40,24 +40,26 @@ export const answerList = (
 export const answerRecord = (
   ctx: RequestContext,
   kind: Exclude<ListKind, 'payouts'>,
-  { cut, position }: FoundRecord,
+  { slice, position }: FoundRecord,
 ): void => {
-  answer(ctx, position, entityTag(`one of ${kind}`, position, contentHash(cut)), () => joined(RECORD, [cut], END, END))
+  answer(ctx, position, entityTag(`one of ${kind}`, position, contentHash(slice)), () =>
+    joined(RECORD, [slice], END, END),
+  )
 }
 
-export const answerPayout = (ctx: RequestContext, { cut, position }: FoundRecord): void => {
-  const replacement = replacementOf(cut, position)
-  const etag = entityTag('one of payouts', position, `${contentHash(cut)} ${replacement}`)
-  answer(ctx, position, etag, () => joined(RECORD, [cut], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
+export const answerPayout = (ctx: RequestContext, { slice, position }: FoundRecord): void => {
+  const replacement = replacementOf(slice, position)
+  const etag = entityTag('one of payouts', position, `${contentHash(slice)} ${replacement}`)
+  answer(ctx, position, etag, () => joined(RECORD, [slice], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
 }
 
-export const answerStatement = (ctx: RequestContext, { cut, trace, position }: FoundStatement): void => {
-  const replacement = replacementOf(cut, position)
+export const answerStatement = (ctx: RequestContext, { slice, trace, position }: FoundStatement): void => {
+  const replacement = replacementOf(slice, position)
   // The content hash covers the whole event, including the trace.
-  const etag = entityTag('statement', position, `${contentHash(cut)} ${replacement}`)
+  const etag = entityTag('statement', position, `${contentHash(slice)} ${replacement}`)
   answer(ctx, position, etag, () => {
     const ending = Buffer.concat([Buffer.from(`,"superseded_by_id":${replacement},`), traceFieldsOf(trace)])
-    return joined(RECORD, [cut], ending, END)
+    return joined(RECORD, [slice], ending, END)
   })
 }
 
@@ -129,13 +131,13 @@ export const answerNotModified = (ctx: RequestContext, asked: string): void => {
  *   buffer is allocated. A second buffer for each page would cost more than all other work on the page, because of the
  *   garbage collector.
  */
-const joined = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
-  let length = head.length + tail.length + Math.max(0, cuts.length - 1)
-  for (const cut of cuts) length += cut.bodyEnd - 1 - cut.bodyStart + ending.length
-  const bytes = roomIn(head, cuts, ending, length) ?? Buffer.allocUnsafe(length)
+const joined = (head: Buffer, slices: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
+  let length = head.length + tail.length + Math.max(0, slices.length - 1)
+  for (const slice of slices) length += slice.bodyEnd - 1 - slice.bodyStart + ending.length
+  const bytes = roomIn(head, slices, ending, length) ?? Buffer.allocUnsafe(length)
   let at = head.copy(bytes)
-  for (const [place, { bytes: from, bodyStart, bodyEnd }] of cuts.entries()) {
-    if (place > 0) bytes[at++] = COMMA
+  for (const [index, { bytes: from, bodyStart, bodyEnd }] of slices.entries()) {
+    if (index > 0) bytes[at++] = COMMA
     at += from.copy(bytes, at, bodyStart, bodyEnd - 1)
     at += ending.copy(bytes, at)
   }
@@ -145,13 +147,13 @@ const joined = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, ta
 }
 
 /** Returns the buffer of all documents, if the output before each body ends before that body begins. */
-const roomIn = (head: Buffer, cuts: readonly DocumentSlice[], ending: Buffer, length: number): Buffer | undefined => {
-  const bytes = cuts[0]?.bytes
+const roomIn = (head: Buffer, slices: readonly DocumentSlice[], ending: Buffer, length: number): Buffer | undefined => {
+  const bytes = slices[0]?.bytes
   if (!bytes || bytes.length < length) return undefined
   let at = head.length
-  for (const cut of cuts) {
-    if (cut.bytes !== bytes || at + 1 > cut.bodyStart) return undefined
-    at += 1 + cut.bodyEnd - 1 - cut.bodyStart + ending.length
+  for (const slice of slices) {
+    if (slice.bytes !== bytes || at + 1 > slice.bodyStart) return undefined
+    at += 1 + slice.bodyEnd - 1 - slice.bodyStart + ending.length
   }
   return bytes.subarray(0, length)
 }

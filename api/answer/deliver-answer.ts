@@ -32,8 +32,8 @@ export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Se
   }
 }
 
-/** @param cutOff called for every answer that was not delivered in time */
-export const deliverAnswer = (budget: AnswerBudget, later: Schedule, cutOff: () => void): RequestStep => {
+/** @param onDeliveryTimeout called for every answer that was not delivered in time */
+export const deliverAnswer = (budget: AnswerBudget, later: Schedule, onDeliveryTimeout: () => void): RequestStep => {
   return async (ctx, next) => {
     try {
       await next()
@@ -55,9 +55,9 @@ export const deliverAnswer = (budget: AnswerBudget, later: Schedule, cutOff: () 
       reservation.close()
       return
     }
-    reservation.settle(heldBy(body))
+    reservation.resize(heldBy(body))
     const cancel = later(deliveryTime(body.length), () => {
-      cutOff()
+      onDeliveryTimeout()
       req.socket.destroy()
     })
     onceDelivered(req, res, () => {

@@ -10,9 +10,9 @@ import { isReplaced, type ReadPosition } from '../read/position.ts'
 import type { FoundStatement } from '../read/read-record.ts'
 
 /** Returns the id of the payout that replaced this one, as JSON. */
-export const replacementOf = (cut: DocumentSlice, position: ReadPosition): string => {
-  if (!isReplaced(numberOf(cut, 'until_seq'), position)) return 'null'
-  const id = textOfSlice(cut, 'superseded_by_id')
+export const replacementOf = (slice: DocumentSlice, position: ReadPosition): string => {
+  if (!isReplaced(numberOf(slice, 'until_seq'), position)) return 'null'
+  const id = textOfSlice(slice, 'superseded_by_id')
   if (id === null) throw unavailable('elasticsearch_malformed_record')
   return JSON.stringify(id)
 }
@@ -26,12 +26,12 @@ export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buf
   bytes.subarray(bodyStart + 1, bodyEnd)
 
 /** Returns the JSON of a list's record, which is current at the position. */
-export const textOfListed = (kind: ListKind, cut: DocumentSlice): Buffer =>
-  Buffer.concat([withoutBrace(cut), Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}' : '}')])
+export const textOfListed = (kind: ListKind, slice: DocumentSlice): Buffer =>
+  Buffer.concat([withoutBrace(slice), Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}' : '}')])
 
-export const textOfStatement = ({ cut, trace, position }: FoundStatement): Buffer =>
+export const textOfStatement = ({ slice, trace, position }: FoundStatement): Buffer =>
   Buffer.concat([
-    withoutBrace(cut),
-    Buffer.from(`,"superseded_by_id":${replacementOf(cut, position)},`),
+    withoutBrace(slice),
+    Buffer.from(`,"superseded_by_id":${replacementOf(slice, position)},`),
     traceFieldsOf(trace),
   ])

@@ -27,7 +27,7 @@ export type Reservation = {
   readonly add: (bytes: number) => void
   readonly held: () => number
   /** Sets the reservation to this number of bytes. @throws Refusal as `add` does */
-  readonly settle: (bytes: number) => void
+  readonly resize: (bytes: number) => void
   /** Gives all bytes back. Later calls count nothing. */
   readonly close: () => void
 }
@@ -42,21 +42,21 @@ export type AnswerBudget = {
   readonly held: () => number
 }
 
-type Told = {
+type BudgetCallbacks = {
   /** Called for every refusal, with the limit that was reached. */
-  readonly refused: (by: Limit) => void
+  readonly onRefused: (by: Limit) => void
   /** Called when the held bytes cross MUCH_IS_HELD, up or down: above it the garbage collector must run earlier. */
-  readonly holdsMuch?: (holds: boolean) => void
+  readonly onMuchHeld?: (holds: boolean) => void
 }
 
-export const createAnswerBudget = ({ refused, holdsMuch }: Told): AnswerBudget => {
+export const createAnswerBudget = ({ onRefused, onMuchHeld }: BudgetCallbacks): AnswerBudget => {
   let held = 0
   const shares = new Map<string, number>()
 
   const count = (bytes: number): void => {
     const heldMuch = held > MUCH_IS_HELD
     held += bytes
-    if (held > MUCH_IS_HELD !== heldMuch) holdsMuch?.(!heldMuch)
+    if (held > MUCH_IS_HELD !== heldMuch) onMuchHeld?.(!heldMuch)
   }
   const change = (share: string, bytes: number): void => {
     const left = (shares.get(share) ?? 0) + bytes
@@ -84,7 +84,7 @@ export const createAnswerBudget = ({ refused, holdsMuch }: Told): AnswerBudget =
       if (closed || bytes === 0) return
       const limit = bytes > 0 ? exceeds(bytes) : undefined
       if (limit !== undefined) {
-        refused(limit)
+        onRefused(limit)
         throw unavailable(`answer_bytes_of_${limit}`)
       }
       mine += bytes
@@ -92,12 +92,12 @@ export const createAnswerBudget = ({ refused, holdsMuch }: Told): AnswerBudget =
       change(organization, bytes)
       change(key, bytes)
     }
-    const settle: Reservation['settle'] = bytes => add(bytes - mine)
+    const resize: Reservation['resize'] = bytes => add(bytes - mine)
     const close = (): void => {
-      settle(0)
+      resize(0)
       closed = true
     }
-    return { add, held: () => mine, settle, close }
+    return { add, held: () => mine, resize, close }
   }
   return { open, held: () => held }
 }

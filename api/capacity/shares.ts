@@ -3,8 +3,8 @@
 import {
   IN_FLIGHT_OF_KEY,
   IN_FLIGHT_OF_ORGANIZATION,
-  KEY_LOOK_UPS,
-  KEY_LOOK_UPS_EXHAUSTED,
+  KEY_LOOKUPS,
+  KEY_LOOKUPS_EXHAUSTED,
   LARGE_ANSWERS,
   LARGE_ANSWERS_OF_ORGANIZATION,
   READS_OF_ORGANIZATION,
@@ -20,39 +20,39 @@ import {
 } from './semaphore.ts'
 
 export type Shares = {
-  /** Requests under way: from authentication until the answer is delivered or the connection is closed. */
-  readonly underWayOfKey: Semaphores
-  readonly underWayOfOrganization: Semaphores
+  /** Requests in flight: from authentication until the answer is delivered or the connection is closed. */
+  readonly inFlightOfKey: Semaphores
+  readonly inFlightOfOrganization: Semaphores
   /** Requests that read: each sends one request to Elasticsearch at a time. */
   readonly readsOfOrganization: Semaphores
   /** Requests that read and make a large answer: per organization, within the limit of the process. */
   readonly largeAnswers: Semaphores
-  readonly keyLookUps: Semaphore
+  readonly keyLookups: Semaphore
   /** For addresses that tried too many unknown keys. */
-  readonly keyLookUpsExhausted: Semaphore
+  readonly keyLookupsExhausted: Semaphore
 }
 export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
 
 export const usualShares: ShareLimits = {
-  underWayOfKey: IN_FLIGHT_OF_KEY,
-  underWayOfOrganization: IN_FLIGHT_OF_ORGANIZATION,
+  inFlightOfKey: IN_FLIGHT_OF_KEY,
+  inFlightOfOrganization: IN_FLIGHT_OF_ORGANIZATION,
   readsOfOrganization: READS_OF_ORGANIZATION,
   largeAnswers: LARGE_ANSWERS_OF_ORGANIZATION,
   largeAnswersOfProcess: LARGE_ANSWERS,
-  keyLookUps: KEY_LOOK_UPS,
-  keyLookUpsExhausted: KEY_LOOK_UPS_EXHAUSTED,
+  keyLookups: KEY_LOOKUPS,
+  keyLookupsExhausted: KEY_LOOKUPS_EXHAUSTED,
 }
 
 export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
-  underWayOfKey: createSemaphores(limits.underWayOfKey, later),
-  underWayOfOrganization: createSemaphores(limits.underWayOfOrganization, later),
+  inFlightOfKey: createSemaphores(limits.inFlightOfKey, later),
+  inFlightOfOrganization: createSemaphores(limits.inFlightOfOrganization, later),
   readsOfOrganization: createSemaphores(limits.readsOfOrganization, later),
   largeAnswers: within(
     createSemaphore(limits.largeAnswersOfProcess, later),
     createSemaphores(limits.largeAnswers, later),
   ),
-  keyLookUps: createSemaphore(limits.keyLookUps, later),
-  keyLookUpsExhausted: createSemaphore(limits.keyLookUpsExhausted, later),
+  keyLookups: createSemaphore(limits.keyLookups, later),
+  keyLookupsExhausted: createSemaphore(limits.keyLookupsExhausted, later),
 })
 
 /** Permits held and requests waiting, by use, for the metrics. */
@@ -64,10 +64,10 @@ export type InUse = { readonly held: number; readonly waiting: number }
 export const usageOf = (shares: Shares): Usage => {
   const inUse = ({ held, waiting }: Semaphore | Semaphores): InUse => ({ held: held(), waiting: waiting() })
   return {
-    requests: inUse(shares.underWayOfOrganization),
+    requests: inUse(shares.inFlightOfOrganization),
     reads: inUse(shares.readsOfOrganization),
     large_answers: inUse(shares.largeAnswers),
-    key_look_ups: inUse(shares.keyLookUps),
-    limited_key_look_ups: inUse(shares.keyLookUpsExhausted),
+    key_look_ups: inUse(shares.keyLookups),
+    limited_key_look_ups: inUse(shares.keyLookupsExhausted),
   }
 }

@@ -1,13 +1,13 @@
 /**
  * Batches the multi-gets of several requests. In: the names of documents that one request needs. Out: their answer.
- * While one multi-get is under way, others wait a few milliseconds and are then sent together. So nothing waits at low
+ * While one multi-get is in flight, others wait a few milliseconds and are then sent together. So nothing waits at low
  * load, and there are few multi-gets at high load. A document that several requests need is read once.
  * Promises: no document is read before its request asked for it. Each request gets its documents in its order, as if
- *   sent alone. Nothing is sent for a request that has ended. Every promise has a listener.
+ *   it was the only one. Nothing is sent for a request that has ended. Every promise has a listener.
  * Can go wrong, if requests are batched:
  * - one document cannot be read → its requests fail, the others get their part of the same answer;
- * - the answer is malformed or too large → the batch is retried in halves, one after the other, until the request at
- *   fault is alone;
+ * - the answer is malformed or too large → the batch is retried in halves, one after the other, until only the
+ *   request at fault is left;
  * - Elasticsearch is overloaded, away or slow → all fail: a retry would multiply its load.
  */
 
@@ -27,7 +27,7 @@ type Waiting = {
 
 export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet => {
   let waiting: Waiting[] = []
-  let underWay = 0
+  let inFlight = 0
   let cancel = (): void => undefined
 
   const sendWaiting = (): void => {
@@ -49,11 +49,11 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
     return waiting.splice(0, count)
   }
   const send: MultiGet = async (names, signal) => {
-    underWay++
+    inFlight++
     try {
       return await multiGet(names, signal)
     } finally {
-      underWay--
+      inFlight--
       sendWaiting()
     }
   }
@@ -66,7 +66,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
       if (group.length === 1) first.resolve(await send(first.names, first.signal))
       else await sendTogether(group)
     } catch (error) {
-      if (group.length > 1 && error instanceof Refusal && OF_ONE.test(error.because ?? '')) {
+      if (group.length > 1 && error instanceof Refusal && OF_ONE.test(error.reason ?? '')) {
         const middle = Math.ceil(group.length / 2)
         await sendGroup(group.slice(0, middle))
         await sendGroup(group.slice(middle))
@@ -80,8 +80,8 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
     const answers = divideMultiGet(all, names, parts)
     // The answers are copies.
     free(all)
-    for (const [place, { resolve, reject }] of group.entries()) {
-      const answer = answers[place]
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const answer = answers[index]
       if (answer) resolve(answer)
       else reject(new Error('a request has no part of the batched answer'))
     }
@@ -107,7 +107,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
       if (waiting.length === 1) cancel = later(BATCH_TIME_MAX, sendWaiting)
     })
 
-  return (names, signal) => (underWay === 0 ? send(names, signal) : wait(names, signal))
+  return (names, signal) => (inFlight === 0 ? send(names, signal) : wait(names, signal))
 }
 
 /** Failures that one request of the group, or the size of the group, may have caused. */
@@ -117,7 +117,7 @@ const isWaiting = ({ signal }: Waiting): boolean => !signal.aborted
 
 const gone = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)
 
-/** Returns the names of all requests, and for each request the places of its names, in its own order. */
+/** Returns the names of all requests, and for each request the indexes of its names, in its own order. */
 const together = (group: readonly Waiting[]) => {
   const names: DocumentName[] = []
   const parts = group.map(one => {
@@ -134,14 +134,14 @@ const together = (group: readonly Waiting[]) => {
 /** Returns a signal that aborts once every request of the group has ended. */
 const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
   const nobody = new AbortController()
-  const look = (): void => {
+  const abortIfAllEnded = (): void => {
     if (group.every(({ signal }) => signal.aborted)) nobody.abort(group[0]?.signal.reason)
   }
-  for (const { signal } of group) signal.addEventListener('abort', look)
+  for (const { signal } of group) signal.addEventListener('abort', abortIfAllEnded)
   return {
     signal: nobody.signal,
     [Symbol.dispose]: () => {
-      for (const { signal } of group) signal.removeEventListener('abort', look)
+      for (const { signal } of group) signal.removeEventListener('abort', abortIfAllEnded)
     },
   }
 }

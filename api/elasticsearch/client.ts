@@ -13,7 +13,7 @@ import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../failures.
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
 import type { DocumentName } from './slice-documents.ts'
 
-/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no place in its queue for the request. */
+/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for the request. */
 type TooMuch = 'too_large' | 'overloaded'
 
 /** Returns the answer; `too_large` if the caller must ask for fewer records. */
@@ -47,7 +47,7 @@ export type Observe = (operation: Operation, outcome: string, milliseconds: numb
 type Parts = {
   readonly transport: Transport
   /** Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. */
-  readonly answered: (connection: unknown) => void
+  readonly onAnswered: (connection: unknown) => void
   /** Nodes besides the first: a read is retried on another node if one cannot be reached. */
   readonly otherNodes: number
   readonly observe: Observe
@@ -59,13 +59,13 @@ type Parts = {
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
 export const createSearchClient = (parts: Parts): SearchClient => {
-  const { transport, answered, otherNodes, observe, now, budget } = parts
+  const { transport, onAnswered, otherNodes, observe, now, budget } = parts
   let inFlight = 0
 
   const ask = async (request: Asked, signal: AbortSignal, arrived?: CountBytes): Promise<Buffer | TooMuch> => {
     const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
     const answer = await transport(request, options)
-    answered(answer.meta.connection)
+    onAnswered(answer.meta.connection)
     if (answer.statusCode === OK) {
       if (arrived) return collect(answer.body, arrived)
       const reservation = budget?.open(undefined)
@@ -88,7 +88,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       return answer
     } catch (error) {
       const failure = signal.aborted ? unavailable((signal.reason as DOMException).message) : asRefusal(error)
-      outcome = failure.because ?? failure.code
+      outcome = failure.reason ?? failure.code
       throw failure
     } finally {
       inFlight--

@@ -8,7 +8,7 @@
  */
 import { unavailable } from '../failures.ts'
 
-/** The place of a document: `start` is its opening brace, `end` the place after its closing brace. */
+/** Where a document lies: `start` is the offset of its opening brace, `end` the offset after its closing brace. */
 export type DocumentSlice = {
   readonly bytes: Buffer
   readonly start: number
@@ -19,8 +19,8 @@ export type DocumentSlice = {
   readonly end: number
 }
 
-/** A document that a search found, its index, and its place in the order of the list. */
-export type Hit = DocumentSlice & { readonly index: string; readonly idStart: number; readonly place: number }
+/** A document that a search found, its index, and the value it was sorted by. */
+export type Hit = DocumentSlice & { readonly index: string; readonly idStart: number; readonly sortValue: number }
 
 /**
  * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
@@ -52,8 +52,8 @@ const VERSION = Buffer.from('"_version":')
 
 const malformed = (what: string) => unavailable(`elasticsearch_malformed_${what}`)
 
-/** Returns the next place of these bytes, or -1. Searches byte by byte, for places nearby. */
-const placeOf = (bytes: Buffer, sought: Buffer, from: number): number => {
+/** Returns the next offset of these bytes, or -1. Searches byte by byte, for bytes nearby. */
+const findBytes = (bytes: Buffer, sought: Buffer, from: number): number => {
   const last = bytes.length - sought.length
   const first = sought[0]
   for (let at = from; at <= last; at++) if (bytes[at] === first && startsWith(bytes, at, sought)) return at
@@ -63,7 +63,7 @@ const placeOf = (bytes: Buffer, sought: Buffer, from: number): number => {
 /** Compares byte by byte: for texts this short, a call of a Buffer method costs more than the comparison. */
 export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean => {
   if (bytes.length < at + expected.length) return false
-  for (let place = 0; place < expected.length; place++) if (bytes[at + place] !== expected[place]) return false
+  for (let i = 0; i < expected.length; i++) if (bytes[at + i] !== expected[i]) return false
   return true
 }
 
@@ -80,25 +80,29 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
   const expected = indices.map(index => Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`))
   const found: Hit[] = []
   let at = hits + HITS.length
-  let placeBefore = -1
+  let previousSortValue = -1
   while (bytes[at] === OPEN_BRACE) {
     const which = expected.findIndex(start => startsWith(bytes, at, start))
     const index = indices[which]
     const start = expected[which]
     if (index === undefined || start === undefined) throw malformed('hit')
     const idStart = at + start.length
-    const source = placeOf(bytes, SOURCE, idStart)
+    const source = findBytes(bytes, SOURCE, idStart)
     if (source === -1) throw malformed('hit')
-    const cut = sliceRecord(bytes, source + SOURCE.length - 1)
-    const sort = cut.end + SORT.length
+    const slice = sliceRecord(bytes, source + SOURCE.length - 1)
+    const sort = slice.end + SORT.length
     const sortEnd = endOfDigits(bytes, sort)
-    const place = numberIn(bytes, sort, sortEnd)
-    // Places must strictly increase, so that a page never repeats a record and never goes back.
-    if (!startsWith(bytes, cut.end, SORT) || !startsWith(bytes, sortEnd, HIT_END) || !(place > placeBefore)) {
+    const sortValue = numberIn(bytes, sort, sortEnd)
+    // Sort values must strictly increase, so that a page never repeats a record and never goes back.
+    if (
+      !startsWith(bytes, slice.end, SORT) ||
+      !startsWith(bytes, sortEnd, HIT_END) ||
+      !(sortValue > previousSortValue)
+    ) {
       throw malformed('hit')
     }
-    placeBefore = place
-    found.push({ ...cut, index, idStart, place })
+    previousSortValue = sortValue
+    found.push({ ...slice, index, idStart, sortValue })
     at = sortEnd + HIT_END.length
     if (bytes[at] !== COMMA) break
     at++
@@ -145,15 +149,15 @@ const requireComplete = (head: string): void => {
 
 /** Returns the documents of a multi-get in the order of `names`; undefined for a missing document. */
 export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (DocumentSlice | undefined)[] =>
-  documentsIn(bytes, names).map(({ cut }) => {
-    if (cut === 'unreadable') throw unavailable('elasticsearch_partial')
-    return cut
+  documentsIn(bytes, names).map(({ slice }) => {
+    if (slice === 'unreadable') throw unavailable('elasticsearch_partial')
+    return slice
   })
 
 /**
- * Returns the answer to each part of a multi-get, as if its names had been asked for alone, in bytes of its own. An
+ * Returns the answer to each part of a multi-get, as if only its names had been asked for, in bytes of its own. An
  * unreadable document stays unreadable in each part that has it.
- * @param parts for each part, the places of its names among all names
+ * @param parts for each part, the indexes of its names in `names`
  */
 export const divideMultiGet = (
   bytes: Buffer,
@@ -161,41 +165,45 @@ export const divideMultiGet = (
   parts: readonly (readonly number[])[],
 ): Buffer[] => {
   const texts = documentsIn(bytes, names).map(({ from, to }) => bytes.subarray(from, to))
-  return parts.map(places => {
-    const found = places.flatMap(place => [BETWEEN, texts[place] ?? BETWEEN]).slice(1)
+  return parts.map(nameIndexes => {
+    const found = nameIndexes.flatMap(nameIndex => [BETWEEN, texts[nameIndex] ?? BETWEEN]).slice(1)
     return Buffer.concat([DOCS, ...found, DOCS_END])
   })
 }
 
-type DocumentIn = { readonly from: number; readonly to: number; readonly cut: DocumentSlice | undefined | 'unreadable' }
+type DocumentIn = {
+  readonly from: number
+  readonly to: number
+  readonly slice: DocumentSlice | undefined | 'unreadable'
+}
 
 /** Returns the answer to each name, in the order of `names`, and where it lies. */
 const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[] => {
   if (!startsWith(bytes, 0, DOCS)) throw malformed('head')
   let at = DOCS.length
-  const documents = names.map((name, place): DocumentIn => {
-    if (place > 0 && bytes[at++] !== COMMA) throw malformed('document')
+  const documents = names.map((name, nameIndex): DocumentIn => {
+    if (nameIndex > 0 && bytes[at++] !== COMMA) throw malformed('document')
     const from = at
     const expected = Buffer.from(`{"_index":${JSON.stringify(name.index)},"_id":${JSON.stringify(name.id)},`)
     if (!startsWith(bytes, at, expected)) throw malformed('document')
     at += expected.length
     if (startsWith(bytes, at, MISSING)) {
       at += MISSING.length
-      return { from, to: at, cut: undefined }
+      return { from, to: at, slice: undefined }
     }
-    // Anything but a version is an error in place of a document: its shard could not be read.
+    // Anything but a version is an error instead of a document: its shard could not be read.
     if (!startsWith(bytes, at, VERSION)) {
       at = sliceSmall(bytes, from).end
-      return { from, to: at, cut: 'unreadable' }
+      return { from, to: at, slice: 'unreadable' }
     }
     const source = bytes.indexOf(SOURCE, at)
     const found = bytes.indexOf(FOUND, at)
     if (found === -1 || source !== found + FOUND.length) throw malformed('document')
     const start = source + SOURCE.length - 1
-    const cut = name.form === 'record' ? sliceRecord(bytes, start) : sliceSmall(bytes, start)
-    at = cut.end + 1
-    if (bytes[cut.end] !== CLOSE_BRACE) throw malformed('document')
-    return { from, to: at, cut }
+    const slice = name.form === 'record' ? sliceRecord(bytes, start) : sliceSmall(bytes, start)
+    at = slice.end + 1
+    if (bytes[slice.end] !== CLOSE_BRACE) throw malformed('document')
+    return { from, to: at, slice }
   })
   if (!startsWith(bytes, at, DOCS_END) || bytes.length !== at + DOCS_END.length) throw malformed('end')
   return documents
@@ -253,29 +261,29 @@ const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
 }
 
 /** Parses a small document. The caller must check its fields. */
-export const smallDocument = (cut: DocumentSlice): unknown =>
-  parsed(cut.bytes.toString('utf8', cut.start, cut.end), 'document')
+export const smallDocument = (slice: DocumentSlice): unknown =>
+  parsed(slice.bytes.toString('utf8', slice.start, slice.end), 'document')
 
 /** Parses the body of a record. Only for a small body that is not passed on. */
-export const bodyOf = (cut: DocumentSlice): unknown =>
-  parsed(cut.bytes.toString('utf8', cut.bodyStart, cut.bodyEnd), 'record')
+export const bodyOf = (slice: DocumentSlice): unknown =>
+  parsed(slice.bytes.toString('utf8', slice.bodyStart, slice.bodyEnd), 'record')
 
 /** Returns a whole number from the fields before a record's body. */
-export const numberOf = (cut: DocumentSlice, field: string): number => {
-  const value = headerOf(cut)[field]
+export const numberOf = (slice: DocumentSlice, field: string): number => {
+  const value = headerOf(slice)[field]
   if (!Number.isSafeInteger(value)) throw malformed('record')
   return value as number
 }
 
 /** Returns a text or null from the fields before a record's body. */
-export const textOfSlice = (cut: DocumentSlice, field: string): string | null => {
-  const value = headerOf(cut)[field]
+export const textOfSlice = (slice: DocumentSlice, field: string): string | null => {
+  const value = headerOf(slice)[field]
   if (typeof value !== 'string' && value !== null) throw malformed('record')
   return value
 }
 
-const headerOf = (cut: DocumentSlice): Record<string, unknown> =>
-  parsed(`${cut.bytes.toString('utf8', cut.start, cut.headerEnd)}}`, 'record') as Record<string, unknown>
+const headerOf = (slice: DocumentSlice): Record<string, unknown> =>
+  parsed(`${slice.bytes.toString('utf8', slice.start, slice.headerEnd)}}`, 'record') as Record<string, unknown>
 
 const parsed = (text: string, what: string): unknown => {
   try {

@@ -5,7 +5,7 @@
  */
 
 import { READ_TIME_MAX } from '../limits.ts'
-import { endingBecause, type Schedule } from '../time-limits.ts'
+import { abortReason, type Schedule } from '../time-limits.ts'
 import { type RequestStep, readTarget } from './request.ts'
 
 export const identifyRequest = (newRequestId: () => string, later: Schedule): RequestStep => {
@@ -19,8 +19,8 @@ export const identifyRequest = (newRequestId: () => string, later: Schedule): Re
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
 
-    const leave = () => ending.abort(endingBecause('client_gone'))
-    const cancel = later(READ_TIME_MAX, () => ending.abort(endingBecause('time_is_up')))
+    const leave = () => ending.abort(abortReason('client_gone'))
+    const cancel = later(READ_TIME_MAX, () => ending.abort(abortReason('time_is_up')))
     ctx.res.once('close', leave)
     try {
       await next()

@@ -3,24 +3,24 @@
  * key, a record id, an amount or a message of a library.
  */
 import type { Logger } from 'pino'
-import { errorPlace } from '../../schemas/error-place.ts'
+import { errorLocation } from '../../schemas/error-location.ts'
 import type { RequestState } from './request.ts'
 
 export type Log = {
-  readonly answered: (
+  readonly answer: (
     state: RequestState,
     method: string,
     status: number,
     milliseconds: number,
-    because?: string,
+    reason?: string,
     from?: RefusedAddress,
   ) => void
-  /** Logs a bug: the class of the error and its place. */
-  readonly failed: (requestId: string, error: unknown) => void
-  /** Logs an error without a listener: its class and place. */
-  readonly unhandled: (level: 'error' | 'fatal', error: unknown) => void
+  /** Logs a bug: the class of the error and its location. */
+  readonly failure: (requestId: string, error: unknown) => void
+  /** Logs an error without a listener: its class and location. */
+  readonly unhandledError: (level: 'error' | 'fatal', error: unknown) => void
   /** Logs the refusal of bytes that never became a request. */
-  readonly refusedBytes: (requestId: string, because: string) => void
+  readonly refusedBytes: (requestId: string, reason: string) => void
   readonly say: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, string | number>) => void
 }
 
@@ -28,7 +28,7 @@ export type Log = {
 export type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
 
 export const createLog = (pino: Logger): Log => ({
-  answered: (state, method, status, milliseconds, because, from) =>
+  answer: (state, method, status, milliseconds, reason, from) =>
     pino.info(
       {
         request_id: state.requestId,
@@ -38,21 +38,21 @@ export const createLog = (pino: Logger): Log => ({
         ms: Math.round(milliseconds * 100) / 100,
         key_id: state.key?.id,
         organization_hash: state.key?.orgHash,
-        because,
+        because: reason,
         address: from?.address,
         unlogged: from?.unlogged || undefined,
       },
       'answered',
     ),
-  failed: (requestId, error) =>
+  failure: (requestId, error) =>
     pino.error(
       {
         request_id: requestId,
-        ...errorPlace(error),
+        ...errorLocation(error),
       },
       'a request failed',
     ),
-  unhandled: (level, error) => pino[level](errorPlace(error), 'an error that nobody listened for'),
-  refusedBytes: (requestId, because) => pino.info({ request_id: requestId, because }, 'refused bytes'),
+  unhandledError: (level, error) => pino[level](errorLocation(error), 'an error that nobody listened for'),
+  refusedBytes: (requestId, reason) => pino.info({ request_id: requestId, because: reason }, 'refused bytes'),
   say: (level, message, details) => pino[level](details ?? {}, message),
 })

@@ -34,11 +34,11 @@ type Parts = {
   readonly tls?: Tls | undefined
   readonly newRequestId: () => string
   /** Called for every refusal that never became a request of the app. */
-  readonly refused: (requestId: string, code: RefusalCode) => void
+  readonly onRefused: (requestId: string, code: RefusalCode) => void
   /** Maximum connections at once; by default the limit of api/limits.ts. */
   readonly connectionsMax?: number
   /** Called for every new connection that is closed because of the limit. */
-  readonly turnedAway?: () => void
+  readonly onDrop?: () => void
 }
 
 const options: ServerOptions = {
@@ -57,7 +57,7 @@ const socketsOf = new WeakMap<Server, ReadonlySet<Socket>>()
 
 /** @throws Error if certificate and key are not valid */
 export const createApiServer = (parts: Parts): Server => {
-  const { listener: answer, tls, newRequestId, refused } = parts
+  const { listener: answer, tls, newRequestId, onRefused } = parts
   const ordered = oneAtATime(answer)
   const answering = new WeakMap<Duplex, ServerResponse>()
   const listener: RequestListener = (req, res) => {
@@ -70,8 +70,8 @@ export const createApiServer = (parts: Parts): Server => {
     ? (createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener) as unknown as Server)
     : createServer(options, listener)
   const requestBegins = limitConnections(server, {
-    most: parts.connectionsMax ?? (tls ? ENCRYPTED_CONNECTIONS_MAX : CONNECTIONS_MAX),
-    turnedAway: parts.turnedAway ?? (() => undefined),
+    max: parts.connectionsMax ?? (tls ? ENCRYPTED_CONNECTIONS_MAX : CONNECTIONS_MAX),
+    onDrop: parts.onDrop ?? (() => undefined),
   })
   const sockets = new Set<Socket>()
   socketsOf.set(server, sockets)
@@ -83,7 +83,7 @@ export const createApiServer = (parts: Parts): Server => {
   const refuse = (socket: Duplex, code: RefusalCode) => {
     if (!socket.writable) return void socket.destroy()
     const requestId = newRequestId()
-    refused(requestId, code)
+    onRefused(requestId, code)
     closeWith(socket, code, requestId)
   }
 

@@ -1,6 +1,6 @@
 /**
  * In: the text of an API key. Out: its holder and permissions, or `unknown`.
- * Promises: a result is at most KEY_BELIEVED_FOR old. A caller cannot tell an unknown key from a revoked one.
+ * Promises: a result is at most KEY_CACHE_TIME old. A caller cannot tell an unknown key from a revoked one.
  * Can go wrong: keys are not read completely yet, or cannot be read → `unavailable`, never `unknown`. Never cached.
  */
 import { hash } from 'node:crypto'
@@ -33,15 +33,15 @@ export type KeyHolder = {
 export type ApiKeyCache = {
   /** Returns the cached result; undefined if the key must be looked up. */
   readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
-  readonly lookUp: LookUpKey
+  readonly lookup: LookupKey
   /** Whether the last look-up of the key in this process found it valid, at any time. */
   readonly wasValid: (key: string) => boolean
   /** Rejects with `unavailable` unless keys are served. */
-  readonly look: (signal: AbortSignal) => Promise<void>
+  readonly checkServed: (signal: AbortSignal) => Promise<void>
 }
-export type LookUpKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
+export type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
-export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
+export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
   const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }
   const known = new LRUCache<string, KeyHolder>(options)
   const unknown = new LRUCache<string, true>(options)
@@ -54,7 +54,7 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
 
   const rememberedOf = (digest: string) => known.get(digest) ?? (unknown.get(digest) ? 'unknown' : undefined)
 
-  const lookUp: LookUpKey = async (key, signal) => {
+  const lookup: LookupKey = async (key, signal) => {
     const digest = digestOf(key)
     const remembered = rememberedOf(digest)
     if (remembered !== undefined) return remembered
@@ -76,12 +76,17 @@ export const createKeyLookUp = (prefix: string, multiGet: MultiGet, now: () => n
     return holder
   }
 
-  const look = async (signal: AbortSignal) => {
+  const checkServed = async (signal: AbortSignal) => {
     const [served] = sliceMultiGet(await multiGet([position], signal), [position])
     requireServed(served)
   }
 
-  return { remembered: key => rememberedOf(digestOf(key)), lookUp, wasValid: key => valid.has(digestOf(key)), look }
+  return {
+    remembered: key => rememberedOf(digestOf(key)),
+    lookup,
+    wasValid: key => valid.has(digestOf(key)),
+    checkServed,
+  }
 }
 
 const digestOf = (key: string): string => hash('sha256', key, 'hex')

@@ -6,24 +6,24 @@
  *
  * An instant is over when every event with its time, or an earlier time, is published. A later published event of the
  * organization proves this, because `at` never goes back in a partition. Without one, the projection must have passed
- * the instant by AS_OF_SETTLED.
+ * the instant by AS_OF_MARGIN.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
-import { AS_OF_SETTLED, MOMENTS_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
+import { AS_OF_MARGIN, AS_OF_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
 import { isVisible, type ReadPosition, visibleRange } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
-import { type Moment, notAMoment } from './read-parameters.ts'
+import { invalidAsOf, type Moment } from './read-parameters.ts'
 
-/** @param place of the change that the moment names, if the change exists */
+/** @param changeOffset offset of the change that `as_of` names, if the change exists */
 export type PositionAt = (
   org: string,
   position: ReadPosition,
-  moment: Moment | undefined,
-  place: number | undefined,
+  asOf: Moment | undefined,
+  changeOffset: number | undefined,
   signal: AbortSignal,
 ) => Promise<ReadPosition>
 
@@ -33,7 +33,7 @@ export const createPositionAt = (
   projectionTime: ProjectionTime,
   now: () => number,
 ): PositionAt => {
-  const remembered = new LRUCache<string, number>({ max: MOMENTS_REMEMBERED })
+  const remembered = new LRUCache<string, number>({ max: AS_OF_REMEMBERED })
 
   /** Returns the offset of the first event after an instant, if there is one. */
   const firstAfter = async (
@@ -52,13 +52,13 @@ export const createPositionAt = (
     return seq as number
   }
 
-  return async (org, position, moment, place, signal) => {
-    if (moment === undefined) return position
-    if (moment.kind === 'change') {
-      if (place === undefined || !isVisible(place, position)) throw notAMoment()
-      return { ...position, publishedTo: place + 1 }
+  return async (org, position, asOf, changeOffset, signal) => {
+    if (asOf === undefined) return position
+    if (asOf.kind === 'change') {
+      if (changeOffset === undefined || !isVisible(changeOffset, position)) throw invalidAsOf()
+      return { ...position, publishedTo: changeOffset + 1 }
     }
-    const { milliseconds } = moment
+    const { milliseconds } = asOf
     // `takenBack` is in the key: a result that was found under a time that was taken back may be wrong.
     const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
     const known = remembered.get(key)
@@ -67,8 +67,8 @@ export const createPositionAt = (
     if (after === undefined) {
       const time = await projectionTime(org, position, 'nothing', signal)
       // The local clock cannot prove that an instant is over, but it can prove that an instant is not.
-      const settled = Math.min(time, now()) - AS_OF_SETTLED
-      if (milliseconds > settled) throw notOver(settled)
+      const latest = Math.min(time, now()) - AS_OF_MARGIN
+      if (milliseconds > latest) throw notOver(latest)
     }
     const publishedTo = after ?? position.publishedTo
     remembered.set(key, publishedTo)
@@ -76,9 +76,9 @@ export const createPositionAt = (
   }
 }
 
-const notOver = (settled: number): Refusal =>
+const notOver = (latest: number): Refusal =>
   new Refusal('invalid_request', {
-    message: `\`as_of\` must not be later than ${new Date(settled).toISOString()}: later events may not be known yet.`,
+    message: `\`as_of\` must not be later than ${new Date(latest).toISOString()}: later events may not be known yet.`,
   })
 
 const searchBody = (org: string, position: ReadPosition, instant: number): string =>

@@ -1,7 +1,7 @@
 /**
  * In: a generation that is read. Out: nothing, if its indices are those that the projector wrote to.
  * Promises: a restored snapshot has other ids than recorded. Nothing of it is served before a projector has adopted it:
- *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_BELIEVED_FOR
+ *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_CACHE_TIME
  *   apart.
  * Can go wrong: the ids differ, were never recorded or cannot be read → `unavailable`, never 401 or a short list.
  */
@@ -18,7 +18,7 @@ import {
 import type { IndexIds, MultiGet } from '../elasticsearch/client.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
-import { INDICES_CACHE_TIME, INDICES_LOOK_INTERVAL, INDICES_LOOK_TRIES, READY_TIME_MAX } from '../limits.ts'
+import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from '../limits.ts'
 import { type Schedule, withTimeLimit } from '../time-limits.ts'
 import type { ApiKeyCache } from './api-keys.ts'
 import type { PositionReader } from './position.ts'
@@ -26,7 +26,7 @@ import type { PositionReader } from './position.ts'
 /** Returns undefined if the last check is recent: a request waits only after a pause. */
 export type CheckIndices = (generation: string) => Promise<void> | undefined
 
-type Seen = { at: number; looking: Promise<void> | undefined }
+type Seen = { at: number; running: Promise<void> | undefined }
 
 export const createCheckIndices = (
   prefix: string,
@@ -49,9 +49,9 @@ export const createCheckIndices = (
   }
 
   /** Tries again if a node does not answer, because another node may be asked. */
-  const look = (generation: string): Promise<void> =>
+  const checkWithRetries = (generation: string): Promise<void> =>
     withTimeLimit(READY_TIME_MAX, later, async signal => {
-      for (let tries = INDICES_LOOK_TRIES; ; tries--) {
+      for (let tries = INDICES_CHECK_TRIES; ; tries--) {
         try {
           return await compare(generation, signal)
         } catch (error) {
@@ -60,34 +60,34 @@ export const createCheckIndices = (
       }
     })
 
-  const lookOnce = (generation: string, known: Seen): Promise<void> => {
+  const checkShared = (generation: string, known: Seen): Promise<void> => {
     const begun = now()
-    known.looking ??= look(generation)
+    known.running ??= checkWithRetries(generation)
       .then(
         () => {
           known.at = begun
         },
         (error: unknown) => {
-          // A check that failed to run proves nothing: the last result stays valid until INDICES_BELIEVED_FOR is over.
+          // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
           if (isOfIndices(error)) known.at = Number.NEGATIVE_INFINITY
           throw error
         },
       )
       .finally(() => {
-        known.looking = undefined
+        known.running = undefined
       })
-    return known.looking
+    return known.running
   }
 
   return generation => {
-    const known = seen.get(generation) ?? { at: Number.NEGATIVE_INFINITY, looking: undefined }
+    const known = seen.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
     seen.set(generation, known)
     const age = now() - known.at
-    if (age < INDICES_LOOK_INTERVAL) return undefined
-    const looking = lookOnce(generation, known)
-    if (age >= INDICES_CACHE_TIME) return looking
+    if (age < INDICES_CHECK_INTERVAL) return undefined
+    const running = checkShared(generation, known)
+    if (age >= INDICES_CACHE_TIME) return running
     // No request waits for this check; the next one uses its result.
-    looking.catch(() => undefined)
+    running.catch(() => undefined)
     return undefined
   }
 }
@@ -99,7 +99,7 @@ const ofIndices: ReadonlySet<string | undefined> = new Set([
 ])
 
 /** Whether the check was made and the indices are not those that were recorded. */
-const isOfIndices = (error: unknown): boolean => error instanceof Refusal && ofIndices.has(error.because)
+const isOfIndices = (error: unknown): boolean => error instanceof Refusal && ofIndices.has(error.reason)
 
 /** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string): string[] => [
@@ -113,26 +113,26 @@ const indicesReadOf = (prefix: string, generation: string): string[] => [
 export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => ({
   ...keys,
   remembered: key => {
-    const looking = check(API_KEYS_GENERATION)
-    if (looking === undefined) return keys.remembered(key)
+    const running = check(API_KEYS_GENERATION)
+    if (running === undefined) return keys.remembered(key)
     // The key is looked up instead, and its look-up waits for this check.
-    looking.catch(() => undefined)
+    running.catch(() => undefined)
     return undefined
   },
-  lookUp: async (key, signal) => {
-    const holder = await keys.lookUp(key, signal)
+  lookup: async (key, signal) => {
+    const holder = await keys.lookup(key, signal)
     await check(API_KEYS_GENERATION)
     return holder
   },
-  look: async signal => {
-    await keys.look(signal)
+  checkServed: async signal => {
+    await keys.checkServed(signal)
     await check(API_KEYS_GENERATION)
   },
 })
 
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
-  { readAt, oldestTime, lookAtPositions }: PositionReader,
+  { readAt, oldestTime, readLivePositions }: PositionReader,
   check: CheckIndices,
 ): PositionReader => ({
   readAt: async (org, documents, freshness, signal) => {
@@ -141,8 +141,8 @@ export const positionsChecked = (
     return read
   },
   oldestTime,
-  lookAtPositions: async signal => {
-    const positions = await lookAtPositions(signal)
+  readLivePositions: async signal => {
+    const positions = await readLivePositions(signal)
     await check(positions.generation.name)
     return positions
   },

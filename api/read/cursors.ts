@@ -1,7 +1,7 @@
 /**
  * In: the names that a client gives: a record of a list (a cursor), or a change (a cursor of the feed, or a moment).
- *   Out: the place of each: for a record its place in its list, for a change the offset of its event.
- * Promises: a valid name stays valid forever. Its place never changes, even if the record is replaced.
+ *   Out: the sort value of each: for a record that of its list, for a change the offset of its event.
+ * Promises: a valid name stays valid forever. Its sort value never changes, even if the record is replaced.
  */
 import { LRUCache } from 'lru-cache'
 import { type HeadBody, indexOf, recordId } from '../../schemas/stored/documents.ts'
@@ -14,12 +14,12 @@ import { type RecordName, textOfName } from './read-parameters.ts'
 export type CursorResolver = {
   /** @param names undefined for each name that was not given */
   readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
-  readonly remember: (org: string, generation: Generation, name: RecordName, place: number) => void
+  readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
-/** The documents to read, and then the place of each name; undefined for an unknown name. */
+/** The documents to read, and then the sort value of each name; undefined for an unknown name. */
 export type CursorLookup = {
   readonly documents: DocumentsOf
-  readonly places: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
+  readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }
 
 export const createCursorResolver = (prefix: string): CursorResolver => {
@@ -33,17 +33,17 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
     return {
       documents: generation => {
         known = names.map(name => name && remembered.get(keyOf(org, generation, name)))
-        return names.flatMap((name, place) => {
-          if (name === undefined || known[place] !== undefined) return []
+        return names.flatMap((name, index) => {
+          if (name === undefined || known[index] !== undefined) return []
           return [{ index: indexOf(prefix, generation.name, name.kind), id: recordId(org, name.id), form: 'record' }]
         })
       },
-      places: (found, generation) => {
+      sortValues: (found, generation) => {
         let next = 0
-        return names.map((name, place) => {
-          if (name === undefined || known[place] !== undefined) return known[place]
+        return names.map((name, index) => {
+          if (name === undefined || known[index] !== undefined) return known[index]
           const document = found[next++]
-          const read = document && placeOf(name, document)
+          const read = document && sortValueOf(name, document)
           if (read !== undefined) remembered.set(keyOf(org, generation, name), read)
           return read
         })
@@ -52,11 +52,11 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
   }
   return {
     find,
-    remember: (org, generation, name, place) => void remembered.set(keyOf(org, generation, name), place),
+    remember: (org, generation, name, sortValue) => void remembered.set(keyOf(org, generation, name), sortValue),
   }
 }
 
-const placeOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
+const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
   if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
   const { versions } = bodyOf(document) as Partial<HeadBody>
   if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {

@@ -28,7 +28,7 @@ import {
 } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
-import { type Schedule, untilOver } from '../time-limits.ts'
+import { type Schedule, waitOrAbort } from '../time-limits.ts'
 
 /** A partition's position when a request read it. `time`: milliseconds of the projector's clock. */
 export type ReadPosition = {
@@ -69,7 +69,7 @@ export type PositionReader = {
   /** Returns the oldest time of all partitions of the generation. */
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
   /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
-  readonly lookAtPositions: (signal: AbortSignal) => Promise<LivePositions>
+  readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
 }
 /** The positions of the live generation, by partition. */
 export type LivePositions = { readonly generation: Generation; readonly partitions: readonly Reached[] }
@@ -108,11 +108,11 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   /** Records and returns what was read. @throws Refusal if this process had read a later position before the request */
   const reach = (generation: Generation, partition: number, before: Furthest, now: Reached): Reached => {
     if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
-    const place = placeOf(generation, partition)
-    const highest = reached.get(place) ?? NOTHING_REACHED
+    const positionKey = positionKeyOf(generation, partition)
+    const highest = reached.get(positionKey) ?? NOTHING_REACHED
     const shown = laterTime(before, { ...now, timeOf: generation.name })
     const isFurther = now.publishedTo >= highest.publishedTo
-    reached.set(place, {
+    reached.set(positionKey, {
       publishedTo: isFurther ? now.publishedTo : highest.publishedTo,
       ...laterTime(highest, shown),
       by: isFurther ? generation.name : highest.by,
@@ -125,7 +125,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     let waits = 0
     for (let attempt = 0; attempt < 2; ) {
       const partition = partitionOf(org, generation.partitions)
-      const before = reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED
+      const before = reached.get(positionKeyOf(generation, partition)) ?? NOTHING_REACHED
       const names = documents(generation)
       // This order matters: documents of one shard are read one after the other. A generation that is live after its
       // position was read was also live before.
@@ -143,7 +143,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const published = asPosition(positionNow)
       const isBelowFloor =
         published.publishedTo < (floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))
-      if ((isBelowFloor || isYetBehind(generation, before, published)) && waits++ < SWAP_POLLS_MAX) {
+      if ((isBelowFloor || isLagging(generation, before, published)) && waits++ < SWAP_POLLS_MAX) {
         await pause(later, signal)
         continue
       }
@@ -164,12 +164,12 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
     const names = partitions.map(partition => control(positionId(generation.name, partition)))
     for (let waits = 0; ; waits++) {
-      const before = partitions.map(partition => reached.get(placeOf(generation, partition)) ?? NOTHING_REACHED)
+      const before = partitions.map(partition => reached.get(positionKeyOf(generation, partition)) ?? NOTHING_REACHED)
       const published = (await read(names, signal)).map(asPosition)
       const pairs = partitions.map(partition => {
         return [before[partition] ?? NOTHING_REACHED, published[partition] ?? NOTHING_REACHED] as const
       })
-      if (waits < SWAP_POLLS_MAX && pairs.some(([was, now]) => isYetBehind(generation, was, now)))
+      if (waits < SWAP_POLLS_MAX && pairs.some(([was, now]) => isLagging(generation, was, now)))
         await pause(later, signal)
       else return pairs.map(([was, now], partition) => reach(generation, partition, was, now))
     }
@@ -178,12 +178,12 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
     Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
 
-  const lookAtPositions: PositionReader['lookAtPositions'] = async signal => {
+  const readLivePositions: PositionReader['readLivePositions'] = async signal => {
     const generation = await liveGeneration(signal)
     return { generation, partitions: await readAll(generation, signal) }
   }
 
-  return { readAt, oldestTime, lookAtPositions }
+  return { readAt, oldestTime, readLivePositions }
 }
 
 type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeOf'>
@@ -197,17 +197,17 @@ const laterTime = (a: Time, b: Time): Time => {
 }
 
 /** Whether a new live generation is still behind what was read of the previous one. That lasts milliseconds. */
-const isYetBehind = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
+const isLagging = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
   now.publishedTo < before.publishedTo && before.by !== name
 
 const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const cancel = later(SWAP_POLL_INTERVAL, resolve)
-  return untilOver(promise, signal).finally(cancel)
+  return waitOrAbort(promise, signal).finally(cancel)
 }
 
 /** Generations of one topic share the same offsets, so their positions are compared; those of other topics are not. */
-const placeOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
+const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined): Live => {
   const body = document && (smallDocument(document) as Partial<LiveDocument>).body

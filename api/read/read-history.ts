@@ -11,7 +11,7 @@ import { HISTORY_BYTES_MAX } from '../limits.ts'
 import { isVisible } from './position.ts'
 import type { Page, ReaderParts } from './read-list.ts'
 import type { ListParameters } from './read-parameters.ts'
-import { createReadAtMoment, requireVisible } from './read-record.ts'
+import { createReadDocumentsAsOf, requireVisible } from './read-record.ts'
 
 /** `before` is undefined if the page begins with the very first payout. */
 export type HistoryPage = Page & { readonly before: DocumentSlice | undefined }
@@ -23,10 +23,10 @@ export type ReadHistory = (
 ) => Promise<HistoryPage>
 
 export const createReadHistory = (parts: ReaderParts): ReadHistory => {
-  const readAtMoment = createReadAtMoment(parts)
+  const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   return async (org, id, { limit, startingAfter, asOf }, signal) => {
     const ids = startingAfter === undefined ? [id] : [id, startingAfter.id]
-    const { position, documents } = await readAtMoment(
+    const { position, documents } = await readDocumentsAsOf(
       org,
       ({ name }) =>
         ids.map(id => ({ index: indexOf(parts.prefix, name, 'payouts'), id: recordId(org, id), form: 'record' })),

@@ -25,7 +25,7 @@ export type ReaderParts = {
   readonly readAt: PositionReader['readAt']
   readonly readPage: ReadPage
   readonly projectionTime: ProjectionTime
-  readonly places: CursorResolver
+  readonly cursors: CursorResolver
   readonly positionAt: PositionAt
 }
 
@@ -34,14 +34,14 @@ export const createReadList = ({
   readAt,
   readPage,
   projectionTime,
-  places,
+  cursors,
   positionAt,
 }: ReaderParts): ReadList => {
   return async (org, list, { limit, startingAfter, asOf }, signal) => {
-    const finding = places.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-    const { position: now, documents } = await readAt(org, finding.documents, 'known-before', signal)
+    const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
+    const { position: now, documents } = await readAt(org, lookup.documents, 'known-before', signal)
     const { generation } = now
-    const [after, change] = finding.places(documents, generation)
+    const [after, change] = lookup.sortValues(documents, generation)
     const position = await positionAt(org, now, asOf, change, signal)
     if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
       throw new Refusal('invalid_cursor')
@@ -51,7 +51,7 @@ export const createReadList = ({
     const { hits, hasMore } = await readPage({ org, kind: list, indices, after: after ?? -1, limit, position }, signal)
 
     const last = hits.at(-1)
-    if (last) places.remember(org, generation, nameOf(last, list), last.place)
+    if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
     const time = await projectionTime(org, now, last || after !== undefined ? 'records' : 'nothing', signal)
     return { position: { ...position, time }, hits, hasMore }
   }

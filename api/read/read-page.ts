@@ -1,6 +1,6 @@
 /**
- * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and the place
- *   after which to begin. Out: at most `limit` of its documents, in order, and whether more follow.
+ * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and the sort
+ *   value after which to begin. Out: at most `limit` of its documents, in order, and whether more follow.
  * Promises: what is visible at the position (payouts, reps and periods: current), without a gap. A page ends early if
  *   its records are large, never before the first one.
  * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
@@ -33,7 +33,7 @@ export type PageAsked = {
   readonly indices: readonly string[]
   /** Only payouts of this rep and period, replaced ones included. */
   readonly chain?: { readonly rep_id: string; readonly period_id: string }
-  /** The place in the list's order after which the page begins; -1 for the first page. */
+  /** The sort value after which the page begins; -1 for the first page. */
   readonly after: number
   readonly limit: number
   readonly position: ReadPosition
@@ -50,19 +50,19 @@ export const createReadPage = (search: Search): ReadPage => {
 
   return async (asked, signal) => {
     const { org, kind, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
-    const place = `${kind}:${org}`
+    const cacheKey = `${kind}:${org}`
     const hits: Hit[] = []
     let bytes = 0
     let after = asked.after
     let growth = Number.POSITIVE_INFINITY
     for (;;) {
-      const seen = lastSeen.get(place)
+      const seen = lastSeen.get(cacheKey)
       const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
       const answer = await search(indices.join(), searchBody(asked, after, size), signal, expected)
       if (answer === 'too_large') {
         if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
-        lastSeen.set(place, BODY_STORED_MAX)
+        lastSeen.set(cacheKey, BODY_STORED_MAX)
         growth = LARGE_RECORDS_ASKED
         continue
       }
@@ -74,11 +74,11 @@ export const createReadPage = (search: Search): ReadPage => {
         hits.push(hit)
       }
       const last = found.at(-1)
-      if (last) lastSeen.set(place, Math.max(...found.map(lengthOf)))
+      if (last) lastSeen.set(cacheKey, Math.max(...found.map(lengthOf)))
       if (!last || found.length < size || hits.length > limit) {
         return { hits: hits.slice(0, limit), hasMore: hits.length > limit }
       }
-      after = last.place
+      after = last.sortValue
       growth *= 2
     }
   }
@@ -103,10 +103,10 @@ const expectedBytes = (largest: number, size: number): number =>
 
 const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, size: number): string => {
   const order = kind === 'changes' ? 'seq' : listOrder[kind]
-  const behind = { gt: after }
+  const afterRange = { gt: after }
   const visible = visibleRange(position)
   const ranges: Record<string, object>[] =
-    order === 'seq' ? [{ seq: { ...behind, ...visible } }] : [{ [order]: behind }, { seq: visible }]
+    order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
   // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
   if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
   const terms = Object.entries({ org_id: org, ...chain }).map(([field, value]) => ({ term: { [field]: value } }))

@@ -37,14 +37,14 @@ export const idPrefixOf = {
 export const readListParameters = (list: ListName, query: string): ListParameters => {
   const given = readQuery(query, ['limit', 'starting_after', 'as_of'])
   const limit = given.has('limit') ? readLimit(given.get('limit')) : PAGE_LIMIT_DEFAULT
-  const asOf = readMoment(given)
+  const asOf = asOfIn(given)
   const startingAfter = list === 'changes' ? readChange(given.get('starting_after')) : readName(list, given)
   if (given.has('starting_after') && startingAfter === undefined) throw new Refusal('invalid_cursor')
   return { limit, startingAfter, asOf }
 }
 
 /** Returns the moment that a single read is about. */
-export const readAsOf = (query: string): Moment | undefined => readMoment(readQuery(query, ['as_of']))
+export const readAsOf = (query: string): Moment | undefined => asOfIn(readQuery(query, ['as_of']))
 
 /** Refuses every query parameter. */
 export const refuseParameters = (query: string): void => void readQuery(query, [])
@@ -71,11 +71,11 @@ const readChange = (text = ''): RecordName | undefined => {
   return undefined
 }
 
-const readMoment = (given: Given): Moment | undefined => {
+const asOfIn = (given: Given): Moment | undefined => {
   if (!given.has('as_of')) return undefined
-  const moment = momentOf(given.get('as_of') ?? '')
-  if (moment) return moment
-  throw notAMoment()
+  const asOf = momentOf(given.get('as_of') ?? '')
+  if (asOf) return asOf
+  throw invalidAsOf()
 }
 
 /** Returns the moment that a text names; undefined if it names none. */
@@ -87,8 +87,8 @@ export const momentOf = (text: string): Moment | undefined => {
   return name && { kind: 'change', name }
 }
 
-/** The same words refuse a malformed moment, an unknown change and another organization's change. */
-export const notAMoment = (): Refusal =>
+/** The same message refuses a malformed `as_of`, an unknown change and another organization's change. */
+export const invalidAsOf = (): Refusal =>
   new Refusal('invalid_request', {
     message:
       '`as_of` must be an instant (RFC 3339, for example 2026-02-01T08:30:00Z; write a plus sign as %2B) or the id of a change in `/changes` that this key can read.',
@@ -123,8 +123,8 @@ const readQuery = (query: string, known: readonly string[]): Given => {
 const unknownParameter = (name = ''): Refusal => {
   const [usual = ''] = /^[A-Za-z0-9_.[\]-]*/.exec(name) ?? []
   const shown = usual.slice(0, PARAMETER_NAME_SHOWN)
-  const cut = shown.length < name.length ? '…' : ''
-  const message = shown === '' ? 'Unknown query parameter.' : `Unknown query parameter \`${shown}${cut}\`.`
+  const ellipsis = shown.length < name.length ? '…' : ''
+  const message = shown === '' ? 'Unknown query parameter.' : `Unknown query parameter \`${shown}${ellipsis}\`.`
   return new Refusal('invalid_request', { message })
 }
 

@@ -13,7 +13,7 @@ import { type DocumentsOf, isVisible, type ReadPosition } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import type { Moment } from './read-parameters.ts'
 
-export type FoundRecord = { readonly position: ReadPosition; readonly cut: DocumentSlice }
+export type FoundRecord = { readonly position: ReadPosition; readonly slice: DocumentSlice }
 export type FoundStatement = FoundRecord & { readonly trace: DocumentSlice }
 
 export type RecordAsked = { readonly org: string; readonly id: string; readonly asOf: Moment | undefined }
@@ -24,13 +24,13 @@ export type ReadRecords = {
   readonly statement: (asked: RecordAsked, signal: AbortSignal) => Promise<FoundStatement>
 }
 
-type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'places' | 'positionAt'>
+type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'cursors' | 'positionAt'>
 
 export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords => {
   const { prefix } = parts
-  const readAtMoment = createReadAtMoment(parts)
+  const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   const read = ({ org, id, asOf }: RecordAsked, kinds: readonly Kind[], signal: AbortSignal) =>
-    readAtMoment(
+    readDocumentsAsOf(
       org,
       ({ name }) => kinds.map(kind => ({ index: indexOf(prefix, name, kind), id: recordId(org, id), form: 'record' })),
       asOf,
@@ -46,40 +46,40 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
       if (!version) throw new Refusal('not_found')
       const index = indexOf(prefix, position.generation.name, kind)
       const name = { index, id: versionId(org, id, version.seq), form: 'record' } as const
-      const [cut] = sliceMultiGet(await multiGet([name], signal), [name])
-      if (!cut) throw unavailable('version_missing')
-      return { position, cut }
+      const [slice] = sliceMultiGet(await multiGet([name], signal), [name])
+      if (!slice) throw unavailable('version_missing')
+      return { position, slice }
     },
 
     record: async (asked, kind, signal) => {
       const { position, documents } = await read(asked, [kind], signal)
-      return { position, cut: requireVisible(documents[0], position) }
+      return { position, slice: requireVisible(documents[0], position) }
     },
 
     statement: async (asked, signal) => {
       const { position, documents } = await read(asked, ['payouts', 'statements'], signal)
-      const cut = requireVisible(documents[0], position)
+      const slice = requireVisible(documents[0], position)
       const trace = documents[1]
       if (!trace) throw unavailable('statement_missing')
-      return { position, cut, trace }
+      return { position, slice, trace }
     },
   }
 }
 
-/** Reads documents no earlier than the organization's position. Also returns its positions now and at the moment. */
-export const createReadAtMoment = ({ readAt, places, positionAt }: Parts) => {
+/** Reads documents no earlier than the organization's position. Also returns its positions now and as of the moment. */
+export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
   return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
-    const finding = places.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
-    const all: DocumentsOf = generation => [...finding.documents(generation), ...documentsOf(generation)]
+    const lookup = cursors.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
+    const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
     const { position: now, documents } = await readAt(org, all, 'at-position', signal)
     const before = documents.length - documentsOf(now.generation).length
-    const [change] = finding.places(documents, now.generation)
+    const [change] = lookup.sortValues(documents, now.generation)
     const position = await positionAt(org, now, asOf, change, signal)
     return { now, position, documents: documents.slice(before) }
   }
 }
 
-export const requireVisible = (cut: DocumentSlice | undefined, position: ReadPosition): DocumentSlice => {
-  if (!cut || !isVisible(numberOf(cut, 'seq'), position)) throw new Refusal('not_found')
-  return cut
+export const requireVisible = (slice: DocumentSlice | undefined, position: ReadPosition): DocumentSlice => {
+  if (!slice || !isVisible(numberOf(slice, 'seq'), position)) throw new Refusal('not_found')
+  return slice
 }

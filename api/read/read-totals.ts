@@ -26,11 +26,11 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
-import { scheduleTimer, untilOver, withTimeLimit } from '../time-limits.ts'
+import { scheduleTimer, waitOrAbort, withTimeLimit } from '../time-limits.ts'
 import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
-import { createReadAtMoment } from './read-record.ts'
+import { createReadDocumentsAsOf } from './read-record.ts'
 
 export type TotalsRead = {
   readonly position: ReadPosition
@@ -43,7 +43,7 @@ export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSi
 type Row = Totals['totals'][number]
 
 export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
-  const readAtMoment = createReadAtMoment(parts)
+  const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
   const summed = new LRUCache<string, readonly Row[]>({
     maxSize: TOTALS_ROWS_REMEMBERED,
@@ -107,7 +107,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return summing.size < TOTALS_AT_ONCE && ofOrganization < TOTALS_OF_ORGANIZATION
   }
 
-  /** Waits for a free place, as long as the request may. */
+  /** Waits until it may run, as long as the request may wait. */
   const sumOnce = async (
     org: string,
     position: ReadPosition,
@@ -119,15 +119,15 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
       const known = summed.get(key)
       if (known) return known
       const running = summing.get(key)
-      if (running) return untilOver(running, signal)
+      if (running) return waitOrAbort(running, signal)
       if (isRoomFor(org)) break
       const others = [...summing.values()].map(other => other.catch(() => undefined))
-      await untilOver(Promise.race(others), signal)
+      await waitOrAbort(Promise.race(others), signal)
     }
     const began = sum(org, position).finally(() => summing.delete(key))
     summing.set(key, began)
     began.then(rows => summed.set(key, rows)).catch(() => undefined)
-    return untilOver(began, signal)
+    return waitOrAbort(began, signal)
   }
 
   const lastChange = async (
@@ -152,7 +152,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   }
 
   return async (org, asOf, signal) => {
-    const { now, position } = await readAtMoment(org, () => [], asOf, signal)
+    const { now, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
     const last = await lastChange(org, position, signal)
     const time = await parts.projectionTime(org, now, last ? 'records' : 'nothing', signal)
     const totals = last ? await sumOnce(org, position, last.id, signal) : []

@@ -1,4 +1,4 @@
-/** Creates the readers for the paths, one for each kind of answer. All share the same positions, places and moments. */
+/** Creates the readers for the paths, one for each kind of answer. All share positions, cursors and moments. */
 
 import type { MultiGet, Search } from '../elasticsearch/client.ts'
 import type { Schedule } from '../time-limits.ts'
@@ -36,7 +36,7 @@ export const createReaders = (
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
-    places: createCursorResolver(prefix),
+    cursors: createCursorResolver(prefix),
     positionAt: createPositionAt(prefix, search, projectionTime, time),
   }
   const readers = {

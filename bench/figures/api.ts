@@ -21,8 +21,10 @@ const WALK_LIMIT = 200
 
 export const measureApi: Measure = async bench => {
   const { say, sizes } = bench
-  const { data, beside } = sizes.api
-  const free = Math.ceil((beside.eventsPerSecond * beside.seconds * beside.rounds) / data.organizations)
+  const { data, whileProjecting } = sizes.api
+  const free = Math.ceil(
+    (whileProjecting.eventsPerSecond * whileProjecting.seconds * whileProjecting.rounds) / data.organizations,
+  )
   await using served = await serve(bench, { ...data, free })
   const [reader] = served.holders
   if (reader === undefined) throw new Error('there is no organization')
@@ -40,14 +42,14 @@ export const measureApi: Measure = async bench => {
   const walked = await measureWalk(bench, reader, served)
   const pages = recordings.find(({ what }) => what === 'page of 200')
   if (pages === undefined) throw new Error('there are no pages of 200')
-  const writing = await measureBeside(bench, pages, served)
+  const writing = await measureWhileProjecting(bench, pages, served)
   return [
-    ...figures.map((figure, place) =>
-      place === 0 ? introduced(bench, figure, walked.records, recordings, rounds) : figure,
+    ...figures.map((figure, index) =>
+      index === 0 ? introduced(bench, figure, walked.records, recordings, rounds) : figure,
     ),
     ...separated,
     walkFigure(walked),
-    besideFigure(bench, writing),
+    whileProjectingFigure(bench, writing),
   ]
 }
 
@@ -241,51 +243,60 @@ const walkFigure = ({ records, seconds }: Walked): Figure => ({
   ],
 })
 
-type Beside = { readonly alone: Load; readonly writing: Load; readonly perSecond: number; readonly behind: number }
+type ProjectingRound = {
+  readonly idle: Load
+  readonly projecting: Load
+  readonly perSecond: number
+  readonly visibleAfter: number
+}
 
 /** Rounds without and with a publisher whose events the projector writes meanwhile. */
-const measureBeside = async (bench: Bench, { api: requests }: Recording, served: Served): Promise<Beside[]> => {
+const measureWhileProjecting = async (
+  bench: Bench,
+  { api: requests }: Recording,
+  served: Served,
+): Promise<ProjectingRound[]> => {
   const { signal, say, sizes } = bench
-  const { eventsPerSecond, seconds, rounds } = sizes.api.beside
+  const { eventsPerSecond, seconds, rounds } = sizes.api.whileProjecting
   const { topics, holders, projection, died } = served
   const organizations = holders.map(({ organization }) => organization)
   const publish = createSteadyPublisher({ topics, organizations, shape: sizes.api.data, signal })
   const pages = () => applyLoad({ requests, connections: TARGET_CONNECTIONS, milliseconds: seconds * 1000, signal })
-  const measured: Beside[] = []
+  const measured: ProjectingRound[] = []
   for (let round = 1; round <= rounds; round++) {
-    const alone = await Promise.race([pages(), died])
+    const idle = await Promise.race([pages(), died])
     const both = Promise.all([pages(), publish(eventsPerSecond, seconds)])
-    const [writing, perSecond] = await Promise.race([both, died])
+    const [projecting, perSecond] = await Promise.race([both, died])
     const ended = performance.now()
     await waitForPositions(bench, projection.prefix, await topics.ends())
-    measured.push({ alone, writing, perSecond, behind: performance.now() - ended })
+    measured.push({ idle, projecting, perSecond, visibleAfter: performance.now() - ended })
   }
   say(`pages while ${eventsPerSecond} events/s are projected: measured`)
   return measured
 }
 
-const besideFigure = ({ sizes }: Bench, rounds: readonly Beside[]): Figure => {
-  const { eventsPerSecond, seconds } = sizes.api.beside
-  const of = (pick: (round: Beside) => number): Spread => spreadOf(rounds.map(pick))
-  const beside = `while ${eventsPerSecond} events/s are projected`
+const whileProjectingFigure = ({ sizes }: Bench, rounds: readonly ProjectingRound[]): Figure => {
+  const { eventsPerSecond, seconds } = sizes.api.whileProjecting
+  const of = (pick: (round: ProjectingRound) => number): Spread => spreadOf(rounds.map(pick))
+  const condition = `while ${eventsPerSecond} events/s are projected`
   return {
     name: 'api',
-    title: `API: pages of 200 ${beside}`,
+    title: `API: pages of 200 ${condition}`,
     rows: [
-      { what: 'alone', unit: 'requests/s', ...of(({ alone }) => alone.perSecond) },
-      { what: beside, unit: 'requests/s', ...of(({ writing }) => writing.perSecond) },
+      { what: 'alone', unit: 'requests/s', ...of(({ idle }) => idle.perSecond) },
+      { what: condition, unit: 'requests/s', ...of(({ projecting }) => projecting.perSecond) },
       {
-        what: `${beside} / alone`,
+        what: `${condition} / alone`,
         unit: '',
-        ...of(({ alone, writing }) => writing.perSecond / alone.perSecond),
+        ...of(({ idle, projecting }) => projecting.perSecond / idle.perSecond),
         isRatio: true,
       },
-      { what: 'alone, p50', unit: 'ms', ...of(({ alone }) => alone.p50) },
-      { what: `${beside}, p50`, unit: 'ms', ...of(({ writing }) => writing.p50) },
-      { what: 'alone, p99', unit: 'ms', ...of(({ alone }) => alone.p99) },
-      { what: `${beside}, p99`, unit: 'ms', ...of(({ writing }) => writing.p99) },
+      { what: 'alone, p50', unit: 'ms', ...of(({ idle }) => idle.p50) },
+      { what: `${condition}, p50`, unit: 'ms', ...of(({ projecting }) => projecting.p50) },
+      { what: 'alone, p99', unit: 'ms', ...of(({ idle }) => idle.p99) },
+      { what: `${condition}, p99`, unit: 'ms', ...of(({ projecting }) => projecting.p99) },
       { what: 'published meanwhile', unit: 'events/s', ...of(({ perSecond }) => perSecond) },
-      { what: 'all visible after the last', unit: 'ms', ...of(({ behind }) => behind) },
+      { what: 'all visible after the last', unit: 'ms', ...of(({ visibleAfter }) => visibleAfter) },
     ],
     notes: [
       `${TARGET_CONNECTIONS} connections. Rounds of ${seconds} s without and with a publisher alternate. The payouts are of all organizations, including the one that is read. Clients send requests as fast as they get answers, so writing takes its CPU from them. Visibility is checked every tenth of a second.`,

@@ -1,6 +1,6 @@
 /**
  * A good client among others: its pages while very many connections are idle and others send slowly. Also whether the
- * time of an answer tells another organization's record from an unknown one.
+ * time of an answer distinguishes another organization's record from an unknown one.
  */
 import { connect, type Socket } from 'node:net'
 import { authorization, type RunningApi, readApi } from '../processes/api-process.ts'
@@ -14,9 +14,9 @@ const IDLE = 1_000
 const SLOW = 300
 const SLOW_BYTE_MS = 1_000
 
-export const measureCrowd: Measure = async bench => {
+export const measureConnectionLoad: Measure = async bench => {
   const { say, sizes, signal } = bench
-  const { data, rounds, warmUpSeconds, secondsPerRound, connections, probes } = sizes.crowd
+  const { data, rounds, warmUpSeconds, secondsPerRound, connections, probes } = sizes.connectionLoad
   await using served = await serve(bench, data)
   const [ours, theirs] = served.holders
   if (ours === undefined || theirs === undefined) throw new Error('there are not two organizations')
@@ -26,18 +26,18 @@ export const measureCrowd: Measure = async bench => {
   const requests = [{ url: `${api.url}/payouts?limit=50`, method: 'GET', headers: authorization(ours.key) }]
   const pages = (seconds: number) => applyLoad({ requests, connections, milliseconds: seconds * 1_000, signal })
   await pages(warmUpSeconds)
-  const pairs: { alone: Load; crowded: Load }[] = []
+  const pairs: { baseline: Load; loaded: Load }[] = []
   for (let round = 1; round <= rounds; round++) {
-    const alone = await pages(secondsPerRound)
-    await using _ = await crowdAround(api)
-    pairs.push({ alone, crowded: await pages(secondsPerRound) })
+    const baseline = await pages(secondsPerRound)
+    await using _ = await openConnections(api)
+    pairs.push({ baseline, loaded: await pages(secondsPerRound) })
     say(`among others, round ${round} of ${rounds}: measured`)
   }
   return figureOf(bench, pairs, await probe(api, ours.key, theirs.key, probes, signal))
 }
 
 /** Opens the connections, and opens closed ones again until it is disposed of. */
-const crowdAround = async ({ url }: RunningApi): Promise<AsyncDisposable> => {
+const openConnections = async ({ url }: RunningApi): Promise<AsyncDisposable> => {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
   let over = false
@@ -55,7 +55,7 @@ const crowdAround = async ({ url }: RunningApi): Promise<AsyncDisposable> => {
         if (!over) void open(slow).catch(() => undefined)
       })
     })
-  await Promise.all(Array.from({ length: IDLE + SLOW }, (_, place) => open(place < SLOW)))
+  await Promise.all(Array.from({ length: IDLE + SLOW }, (_, index) => open(index < SLOW)))
   return {
     [Symbol.asyncDispose]: async () => {
       over = true
@@ -97,11 +97,11 @@ const probe = async (
 }
 
 /** How often a value of the first list exceeds one of the second: 0.5 if they do not differ (Mann–Whitney). */
-export const slowerShare = (first: readonly number[], second: readonly number[]): number => {
+const slowerShare = (first: readonly number[], second: readonly number[]): number => {
   const all = [...first.map(time => ({ time, of: 0 })), ...second.map(time => ({ time, of: 1 }))]
   all.sort((a, b) => a.time - b.time)
   let ranks = 0
-  for (const [place, { of }] of all.entries()) if (of === 0) ranks += place + 1
+  for (const [index, { of }] of all.entries()) if (of === 0) ranks += index + 1
   return (ranks - (first.length * (first.length + 1)) / 2) / (first.length * second.length)
 }
 
@@ -110,26 +110,26 @@ const byChance = (first: number, second: number): number =>
   3.29 * Math.sqrt((first + second + 1) / (12 * first * second))
 
 const figureOf = (
-  { sizes: { crowd } }: Bench,
-  pairs: readonly { readonly alone: Load; readonly crowded: Load }[],
+  { sizes: { connectionLoad } }: Bench,
+  pairs: readonly { readonly baseline: Load; readonly loaded: Load }[],
   { foreign, unknown, unknownToo }: Times,
 ): Figure => {
   const of = (pick: (pair: (typeof pairs)[number]) => number) => spreadOf(pairs.map(pick))
   const distance = (other: readonly number[]) => Math.abs(slowerShare(other, unknown) - 0.5)
   const rows: FigureRow[] = [
-    { what: 'page of 50 alone, p99', unit: 'ms', ...of(({ alone }) => alone.p99) },
-    { what: `page of 50 among ${IDLE} idle and ${SLOW} slow, p99`, unit: 'ms', ...of(({ crowded }) => crowded.p99) },
+    { what: 'page of 50 alone, p99', unit: 'ms', ...of(({ baseline }) => baseline.p99) },
+    { what: `page of 50 among ${IDLE} idle and ${SLOW} slow, p99`, unit: 'ms', ...of(({ loaded }) => loaded.p99) },
     {
       what: 'p99 among them / alone',
       unit: '',
-      ...of(({ alone, crowded }) => crowded.p99 / alone.p99),
+      ...of(({ baseline, loaded }) => loaded.p99 / baseline.p99),
       isRatio: true,
       atMost: 2,
     },
     {
       what: 'requests among them / alone',
       unit: '',
-      ...of(({ alone, crowded }) => crowded.perSecond / alone.perSecond),
+      ...of(({ baseline, loaded }) => loaded.perSecond / baseline.perSecond),
       isRatio: true,
     },
     { what: 'another’s record, p50', unit: 'ms', value: percentile(foreign, 50) },
@@ -147,7 +147,7 @@ const figureOf = (
     title: 'A good client among idle, slow and curious clients',
     rows,
     notes: [
-      `A good client has ${crowd.connections} connections. Rounds of ${crowd.secondsPerRound} s without and with the others alternate. A slow client sends a byte of its headers every ${SLOW_BYTE_MS / 1000} s, is closed with 408, and connects again.`,
+      `A good client has ${connectionLoad.connections} connections. Rounds of ${connectionLoad.secondsPerRound} s without and with the others alternate. A slow client sends a byte of its headers every ${SLOW_BYTE_MS / 1000} s, is closed with 408, and connects again.`,
       `${foreign.length} reads of records of another organization, and twice as many of records that nobody has, alternate. The compared value is how often one takes longer than the other: chance exceeds the bound once in a thousand times.`,
     ],
   }

@@ -17,10 +17,10 @@ import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
 import { type Cpu, watchCpu } from '../rig/usage.ts'
 
 /** Milliseconds between two requests for one probe: a tenth of its age, so that requests do not slow answers down. */
-const ASK_MS = 5
-const ASK_SHARE = 0.1
+const POLL_MS = 5
+const POLL_SHARE = 0.1
 /** Milliseconds after which a missing probe is an error. */
-const LOST_MS = 30_000
+const VISIBLE_TIMEOUT_MS = 30_000
 
 /** Targets by rate: milliseconds, and the share of the plain pipe's p50. */
 const targets: Readonly<Record<number, { p50?: number; p99?: number; ratio?: number }>> = {
@@ -45,7 +45,7 @@ const measureOurs = async (bench: Bench, size: DatasetSize): Promise<Measured> =
   const { signal, services, sizes, say } = bench
   await using served = await serve(bench, size)
   const { topics, holders, api, projection, died } = served
-  const ask: Ask = async (organization, id) => {
+  const ask: Poll = async (organization, id) => {
     const url = `${api.url}/payouts/${id}`
     const answer = await fetch(url, { headers: authorization(holders[organization]?.key ?? ''), signal })
     await answer.arrayBuffer()
@@ -76,9 +76,9 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   await using topics = await createTopics(bench)
   const { organizations } = createDataset(size)
   await using plain = await startPipe(bench, topics, helpersBulk, { refresh_interval: '1s' })
-  const ask: Ask = async (place, id) => {
+  const ask: Poll = async (organization, id) => {
     // A search: a get by id would find it before the refresh.
-    const search = { size: 1, query: { term: { _id: recordId(organizations[place]?.id ?? '', id) } } }
+    const search = { size: 1, query: { term: { _id: recordId(organizations[organization]?.id ?? '', id) } } }
     const found = (await elasticsearch.call('POST', `/${plain.index}/_search`, search)) as { hits: { hits: unknown[] } }
     return found.hits.hits.length > 0 ? 'there' : 'not yet'
   }
@@ -93,19 +93,19 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   return await measureRates(bench, system, sizes.freshness.plainSecondsPerRound)
 }
 
-type Ask = (organization: number, id: string) => Promise<'there' | 'not yet' | 'refused'>
+type Poll = (organization: number, id: string) => Promise<'there' | 'not yet' | 'refused'>
 
 /** A system that takes events from a topic and makes them visible. */
 type System = {
   readonly what: string
   readonly publish: PublishSteadily
-  readonly ask: Ask
+  readonly ask: Poll
   readonly pids: Readonly<Record<string, number | undefined>>
   readonly died: Promise<never>
 }
 
 /** Milliseconds from publishing to the answer that has it, and to the last request whose answer had not. */
-type Probe = { readonly seen: number; readonly notYet: number; readonly asked: number; readonly refused: number }
+type Probe = { readonly seen: number; readonly notYet: number; readonly requests: number; readonly refused: number }
 type Round = {
   readonly probes: readonly Probe[]
   readonly perSecond: number
@@ -138,7 +138,7 @@ const measureRound = async (
   let published = 0
   const onSent = (sent: SentPayout): void => {
     if (published++ % probeEvery !== 0) return
-    const probe = sent.acknowledged.then(() => lookFor(sent, ask, signal))
+    const probe = sent.acknowledged.then(() => pollUntilVisible(sent, ask, signal))
     probe.catch(() => undefined)
     probes.push(probe)
   }
@@ -150,18 +150,23 @@ const measureRound = async (
 }
 
 /** Requests the record until it is visible. */
-const lookFor = async ({ id, organization, at }: SentPayout, ask: Ask, signal: AbortSignal): Promise<Probe> => {
+const pollUntilVisible = async (
+  { id, organization, at }: SentPayout,
+  ask: Poll,
+  signal: AbortSignal,
+): Promise<Probe> => {
   let notYet = 0
   let refused = 0
   for (let asked = 1; ; asked++) {
     const askedAt = performance.now() - at
     const answer = await ask(organization, id)
     const seen = performance.now() - at
-    if (answer === 'there') return { seen, notYet, asked, refused }
+    if (answer === 'there') return { seen, notYet, requests: asked, refused }
     if (answer === 'refused') refused++
-    if (seen > LOST_MS) throw new Error(`${id} is not visible ${LOST_MS / 1000} s after it was published`)
+    if (seen > VISIBLE_TIMEOUT_MS)
+      throw new Error(`${id} is not visible ${VISIBLE_TIMEOUT_MS / 1000} s after it was published`)
     notYet = askedAt
-    await sleep(Math.max(ASK_MS, ASK_SHARE * seen), undefined, { signal })
+    await sleep(Math.max(POLL_MS, POLL_SHARE * seen), undefined, { signal })
   }
 }
 
@@ -169,12 +174,12 @@ const timesOf = (probes: readonly Probe[]): number[] => probes.map(({ seen }) =>
 
 /** The first table has the picture, and the notes about all. */
 const figuresOf = (bench: Bench, ours: Measured, plain: Measured): Figure[] =>
-  bench.sizes.freshness.rates.map((rate, place) => ({
+  bench.sizes.freshness.rates.map((rate, index) => ({
     name: 'freshness',
     title: `Freshness at ${rate.eventsPerSecond.toLocaleString('en-US')} events/s`,
     rows: rowsOf(rate, ours.get(rate) ?? [], plain.get(rate) ?? []),
-    notes: place === 0 ? notesOf(bench, ours) : [],
-    ...(place === 0 && { pictures: [pictureOf(bench, ours, plain)] }),
+    notes: index === 0 ? notesOf(bench, ours) : [],
+    ...(index === 0 && { pictures: [pictureOf(bench, ours, plain)] }),
   }))
 
 const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plain: readonly Round[]): FigureRow[] => {
@@ -182,8 +187,8 @@ const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plai
   const ratio = timeOf(ours, 50).value / timeOf(plain, 50).value
   const refused = ours.flatMap(({ probes }) => probes).reduce((sum, probe) => sum + probe.refused, 0)
   return [
-    { what: 'publish → visible, p50', unit: 'ms', ...timeOf(ours, 50), ...atMost(reach.p50) },
-    { what: 'publish → visible, p99', unit: 'ms', ...timeOf(ours, 99), ...atMost(reach.p99) },
+    { what: 'publish → visible, p50', unit: 'ms', ...timeOf(ours, 50), ...targetField(reach.p50) },
+    { what: 'publish → visible, p99', unit: 'ms', ...timeOf(ours, 99), ...targetField(reach.p99) },
     { what: 'publish → visible, longest', unit: 'ms', ...timeOf(ours, 100) },
     { what: 'plain pipe with a refresh a second, p50', unit: 'ms', ...timeOf(plain, 50) },
     { what: 'plain pipe, p99', unit: 'ms', ...timeOf(plain, 99) },
@@ -194,7 +199,7 @@ const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plai
       unit: '',
       value: ratio,
       isRatio: true,
-      ...atMost(reach.ratio),
+      ...targetField(reach.ratio),
     },
     { what: 'published', unit: 'events/s', ...spreadOf(ours.map(({ perSecond }) => perSecond)) },
     { what: 'answered with 503', unit: 'requests', value: refused },
@@ -206,7 +211,7 @@ const rowsOf = ({ eventsPerSecond }: FreshnessRate, ours: readonly Round[], plai
 const timeOf = (rounds: readonly Round[], percent: number): Spread =>
   spreadOf(rounds.map(({ probes }) => percentile(timesOf(probes), percent)))
 
-const atMost = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
+const targetField = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
 
 /** Cores that each process used. */
 const coresOf = (rounds: readonly Round[]): FigureRow[] =>
@@ -220,11 +225,11 @@ const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
   const { organizations, rounds, secondsPerRound, plainSecondsPerRound, rates, shape } = sizes.freshness
   const every = rates.map(({ eventsPerSecond, probeEvery }) => `one in ${probeEvery} at ${eventsPerSecond} events/s`)
   const all = [...ours.values()].flat().flatMap(({ probes }) => probes)
-  const asked = all.reduce((sum, probe) => sum + probe.asked, 0) / all.length
+  const asked = all.reduce((sum, probe) => sum + probe.requests, 0) / all.length
   const unsure = all.map(({ seen, notYet }) => seen - notYet)
   return [
     `Payouts of ${shape.lines} lines and ${shape.steps} steps over ${organizations} organizations are sent to Kafka when they are due. One request has those due within ${LINGER_MS} ms. Every rate runs ${rounds} times ${secondsPerRound} s after a warm-up. The time runs from the request to Kafka until the answer with the record.`,
-    `The probes are ${every.join(', ')}, ${all.length} in all. Each is requested by id from its acknowledgement on. After an answer without it, the next request follows ${ASK_MS} ms later, or after a tenth of its age: ${asked.toFixed(1)} requests each. Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; the rows have its CPU.`,
+    `The probes are ${every.join(', ')}, ${all.length} in all. Each is requested by id from its acknowledgement on. After an answer without it, the next request follows ${POLL_MS} ms later, or after a tenth of its age: ${asked.toFixed(1)} requests each. Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; the rows have its CPU.`,
     `The plain pipe is kafkajs and the official client's \`helpers.bulk\`. It writes one document an event into one index with the mappings of the payouts and \`refresh_interval: 1s\`, without refreshes of its own. It runs ${rounds} times ${plainSecondsPerRound} s at every rate, with the same publisher and probes. Projector and API have ended, so it has the machine to itself. A payout is visible when a search for its id, sent straight to Elasticsearch, finds it. A get by id would find it before the refresh.`,
   ]
 }

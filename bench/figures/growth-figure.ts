@@ -4,7 +4,7 @@ import type { DatasetSize } from '../rig/dataset.ts'
 import type { Sizes } from '../rig/sizes.ts'
 import { percentile, spreadOf } from '../rig/statistics.ts'
 import { PAGE, type PageTimes, type Walk } from './pages.ts'
-import { MEMORY_MOST } from './replay-figure.ts'
+import { MEMORY_MAX } from './replay-figure.ts'
 
 /** A sample: seconds after which this many payouts were decided. */
 export type Growth = {
@@ -28,11 +28,11 @@ export type Chains = readonly { readonly length: number; readonly seconds: reado
 
 /** Compares the first and the last of PARTS parts of the largest size. */
 const PARTS = 10
-const RATE_LEAST = 0.85
-const PAGE_MOST = 1.3
-const RESTART_MOST_SECONDS = 3
+const RATE_RATIO_MIN = 0.85
+const PAGE_RATIO_MAX = 1.3
+const RESTART_SECONDS_MAX = 3
 /** Growth of memory that counts as flat: uncollected garbage varies as much. */
-const FLAT_MOST = 1.15
+const MEMORY_RATIO_MAX = 1.15
 
 export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[]): Figure => {
   const largest = stages.at(-1)
@@ -40,7 +40,7 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
   const step = largest.payouts / PARTS
   const parts = partsOf(largest.growth, step)
   const [first, last] = [parts[0], parts.at(-1)]
-  if (first === undefined || last === undefined) throw new Error('a projection ended before its first look')
+  if (first === undefined || last === undefined) throw new Error('a projection ended before its first sample')
   const part = step.toLocaleString('en-US')
   const all = largest.payouts.toLocaleString('en-US')
   return {
@@ -55,20 +55,20 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
         unit: '',
         value: last.rate / first.rate,
         isRatio: true,
-        atLeast: RATE_LEAST,
+        atLeast: RATE_RATIO_MIN,
       },
       ...memoryRows(largest, parts, part, all),
       {
         what: `restart with ${all} projected: start of the process → first record applied`,
         unit: 's',
         ...spreadOf(largest.restartSeconds),
-        atMost: RESTART_MOST_SECONDS,
+        atMost: RESTART_SECONDS_MAX,
       },
       ...stages.flatMap(stage => stageRows(stage, stage === largest)),
     ],
     notes: [
       `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations. All are of one organization, in one partition: its order allows less parallel work than six partitions. Each size is projected once, into empty indices. Progress is what the projector reports as decided; the rate of a whole size runs until all of it is visible.`,
-      `A page has ${PAGE} records and uses one connection. After a whole walk, up to 20 pages from its beginning, middle and end are requested in turn, for ${sizes.pages.secondsPerRound} s a place and round. The time until visible is that of ${sizes.probes} payouts, published one after the other and requested by id from their acknowledgement on.`,
+      `A page has ${PAGE} records and uses one connection. After a whole walk, up to 20 pages from its beginning, middle and end are requested in turn, for ${sizes.pages.secondsPerRound} s each in every round. The time until visible is that of ${sizes.probes} payouts, published one after the other and requested by id from their acknowledgement on.`,
       `Memory is the resident memory (RSS) when each part is published. Restarts find 200 unread records, and the first of them must become searchable. Bytes on disk are those of all indices right after the projection, before all merges.`,
     ],
     pictures: [...progressPictures(parts), pagePicture(stages)],
@@ -77,16 +77,16 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
 
 type Part = { readonly payouts: number; readonly rate: number; readonly mebibytes: number | undefined }
 
-/** Rate of every part, and memory at its end. Interpolates where a part ends between two looks. */
+/** Rate of every part, and memory at its end. Interpolates where a part ends between two samples. */
 const partsOf = (growth: readonly Growth[], step: number): Part[] => {
   const reached = (payouts: number): Growth | undefined => {
-    const place = growth.findIndex(look => look.payouts >= payouts)
-    const [before, after] = [growth[place - 1], growth[place]]
+    const index = growth.findIndex(sample => sample.payouts >= payouts)
+    const [before, after] = [growth[index - 1], growth[index]]
     if (before === undefined || after === undefined) return after
     const share = (payouts - before.payouts) / (after.payouts - before.payouts)
     return { ...after, seconds: before.seconds + share * (after.seconds - before.seconds) }
   }
-  return Array.from({ length: PARTS }, (_, place) => (place + 1) * step).flatMap(payouts => {
+  return Array.from({ length: PARTS }, (_, index) => (index + 1) * step).flatMap(payouts => {
     const [from, to] = [reached(payouts - step), reached(payouts)]
     if (from === undefined || to === undefined) return []
     return [{ payouts, rate: step / (to.seconds - from.seconds), mebibytes: to.mebibytes }]
@@ -105,16 +105,16 @@ const memoryRows = (largest: Stage, parts: readonly Part[], part: string, all: s
       unit: '',
       value: last / first,
       isRatio: true,
-      atMost: FLAT_MOST,
+      atMost: MEMORY_RATIO_MAX,
     },
-    { what: 'peak memory of the projector', unit: 'MiB', value: peak, atMost: MEMORY_MOST },
+    { what: 'peak memory of the projector', unit: 'MiB', value: peak, atMost: MEMORY_MAX },
   ]
 }
 
 const stageRows = ({ payouts, growth, diskBytes, walk, seen }: Stage, isLargest: boolean): FigureRow[] => {
   const size = payouts.toLocaleString('en-US')
   const of = (pick: (round: PageTimes) => number) => spreadOf(walk.rounds.map(pick))
-  const begun = growth.findLast(look => look.payouts <= 0)?.seconds ?? 0
+  const begun = growth.findLast(sample => sample.payouts <= 0)?.seconds ?? 0
   const done = growth.at(-1)?.seconds ?? Number.NaN
   return [
     { what: `${size}: replay`, unit: 'payout events/s', value: payouts / (done - begun) },
@@ -129,7 +129,7 @@ const stageRows = ({ payouts, growth, diskBytes, walk, seen }: Stage, isLargest:
       unit: '',
       ...of(({ beginning, end }) => end / beginning),
       isRatio: true,
-      ...(isLargest && { atMost: PAGE_MOST }),
+      ...(isLargest && { atMost: PAGE_RATIO_MAX }),
     },
     { what: `${size}: publish → visible, p50`, unit: 'ms', value: percentile(seen, 50) },
   ]

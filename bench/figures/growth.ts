@@ -19,7 +19,7 @@ import { createDataset, type DatasetOrganization, payoutOf } from '../rig/datase
 import { createDatasetRandom } from '../rig/random.ts'
 import { memoryMebibytes } from '../rig/usage.ts'
 import { type Chains, figureOfChains, figureOfGrowth, type Growth, type Stage } from './growth-figure.ts'
-import { measurePages, untilSeen } from './pages.ts'
+import { measurePages, measureTimeToVisible } from './pages.ts'
 
 /** Unread records when a projector starts again. */
 const UNREAD = 200
@@ -47,7 +47,7 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
   const growth: Growth[] = []
   await using projection = await startProjection(bench, topics, {
     what: `projecting ${payouts} payouts`,
-    onLook: async projector => {
+    onPoll: async projector => {
       // Counts decided records: published positions move seconds apart while the projector is far behind.
       const { applied = 0 } = outcomes(await readMetrics(projector), 'commission_records_total')
       const seconds = (Date.now() - projector.ready.time) / 1000
@@ -88,7 +88,7 @@ const measureReading = async (
   const seen: number[] = []
   for (let probe = 0; probe < bench.sizes.growth.probes; probe++) {
     const payout = next()
-    const times = untilSeen(bench, api, key, payout.id, () => publishPayout(topics, payout))
+    const times = measureTimeToVisible(bench, api, key, payout.id, () => publishPayout(topics, payout))
     seen.push(await Promise.race([times, projection.projector.died]))
   }
   return { walk, seen }

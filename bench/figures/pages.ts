@@ -6,18 +6,18 @@ import { authorization, type RunningApi, walkPayouts } from '../processes/api-pr
 import type { Bench } from '../rig/bench.ts'
 import { applyLoad } from '../rig/load.ts'
 
-/** Records of a page, and pages of each place that are requested in turn. */
+/** Records of a page, and pages of each sample that are requested in turn. */
 export const PAGE = 200
 const PAGES = 20
 /** Milliseconds between two requests for a payout, and after which a missing payout is an error. */
-const ASK_MS = 2
-const LOST_MS = 10_000
+const POLL_MS = 2
+const VISIBLE_TIMEOUT_MS = 10_000
 
 /** Milliseconds of a page, median of one round. */
 export type PageTimes = { readonly beginning: number; readonly middle: number; readonly end: number }
 export type Walk = { readonly pages: number; readonly seconds: number; readonly rounds: readonly PageTimes[] }
 
-/** Walks all payouts of the key's organization. Then requests pages of the three places again, in rounds. */
+/** Walks all payouts of the key's organization. Then requests pages of three samples again, in rounds. */
 export const measurePages = async (bench: Bench, api: RunningApi, key: string): Promise<Walk> => {
   const { rounds, secondsPerRound } = bench.sizes.growth.pages
   const began = performance.now()
@@ -29,7 +29,7 @@ export const measurePages = async (bench: Bench, api: RunningApi, key: string): 
   const count = Math.min(PAGES, Math.floor(full.length / 3))
   if (count === 0) throw new Error('a walk of three full pages is needed')
   const middle = Math.floor((full.length - count) / 2)
-  const places = {
+  const samples = {
     beginning: full.slice(0, count),
     middle: full.slice(middle, middle + count),
     end: full.slice(-count),
@@ -40,9 +40,9 @@ export const measurePages = async (bench: Bench, api: RunningApi, key: string): 
     return (await applyLoad({ requests, connections: 1, milliseconds, signal: bench.signal })).p50
   }
   const measure = async (): Promise<PageTimes> => ({
-    beginning: await p50(places.beginning),
-    middle: await p50(places.middle),
-    end: await p50(places.end),
+    beginning: await p50(samples.beginning),
+    middle: await p50(samples.middle),
+    end: await p50(samples.end),
   })
   // Not counted: warms the API up.
   await measure()
@@ -52,7 +52,7 @@ export const measurePages = async (bench: Bench, api: RunningApi, key: string): 
 }
 
 /** @returns milliseconds from publishing until the API returns the payout */
-export const untilSeen = async (
+export const measureTimeToVisible = async (
   { signal }: Bench,
   api: RunningApi,
   key: string,
@@ -67,7 +67,8 @@ export const untilSeen = async (
     const milliseconds = performance.now() - began
     if (answer.status === 200) return milliseconds
     if (answer.status !== 404 && answer.status !== 503) throw new Error(`the API answers ${answer.status} to a payout`)
-    if (milliseconds > LOST_MS) throw new Error(`a payout is not visible ${LOST_MS / 1000} s after it was published`)
-    await sleep(ASK_MS, undefined, { signal })
+    if (milliseconds > VISIBLE_TIMEOUT_MS)
+      throw new Error(`a payout is not visible ${VISIBLE_TIMEOUT_MS / 1000} s after it was published`)
+    await sleep(POLL_MS, undefined, { signal })
   }
 }

@@ -13,7 +13,7 @@ import { type Cpu, EVERYTHING_ELSE } from '../rig/usage.ts'
 const OF_CEILING = 0.85
 const OF_PIPES = 1.2
 /** MiB of the projector. */
-export const MEMORY_MOST = 400
+export const MEMORY_MAX = 400
 
 /** A topic, and the bulk requests of its projection. */
 export type Mix = {
@@ -37,9 +37,9 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
   const ceiling = rounds.map(round => bulks.documents / round.ceiling.seconds)
   const names = Object.keys(rounds[0]?.pipes ?? {})
   const piped = (name: string): number[] => rounds.flatMap(({ pipes }) => rateOf(pipes[name]?.seconds, records))
-  const ofPipes = rounds.flatMap((round, place) => {
+  const ofPipes = rounds.flatMap((round, index) => {
     const rates = Object.values(round.pipes).map(({ seconds }) => records / seconds)
-    return rates.length === 0 ? [] : [(projected[place] ?? Number.NaN) / Math.max(...rates)]
+    return rates.length === 0 ? [] : [(projected[index] ?? Number.NaN) / Math.max(...rates)]
   })
   return {
     name: 'replay',
@@ -64,7 +64,7 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
         'peak memory of the projector',
         'MiB',
         rounds.flatMap(({ projection }) => projection.peakMebibytes ?? []),
-      ).map((row): FigureRow => ({ ...row, atMost: MEMORY_MOST })),
+      ).map((row): FigureRow => ({ ...row, atMost: MEMORY_MAX })),
       ...names.flatMap(name =>
         optional(
           `peak memory of ${name}`,
@@ -165,17 +165,17 @@ const boundNote = (pairs: readonly CeilingPair[], payouts: number): string[] => 
   const of = (all: readonly Cpu[], process: string): number => percentile(perEvent(all, process, payouts), 50)
   const projections = pairs.map(({ projection }) => projection.cpu)
   const ceilings = pairs.map(({ ceiling }) => ceiling.cpu)
-  const [most, loop] = [of(ceilings, 'Elasticsearch'), of(ceilings, 'bench')]
+  const [ceilingElasticsearch, ceilingLoop] = [of(ceilings, 'Elasticsearch'), of(ceilings, 'bench')]
   const [elasticsearch, projector, kafka] = [
     of(projections, 'Elasticsearch'),
     of(projections, 'the projector'),
     of(projections, 'Kafka'),
   ]
   const all = elasticsearch + projector + kafka
-  if (Number.isNaN(all + most + loop)) return []
+  if (Number.isNaN(all + ceilingElasticsearch + ceilingLoop)) return []
   const sum = [elasticsearch, projector, kafka].map(cpu => cpu.toFixed(3)).join(' + ')
   return [
-    `The ceiling’s loop needs little CPU and leaves all cores to Elasticsearch. The projector and Kafka work on the same cores. E, N and K are the CPU of an event in Elasticsearch, the projector and Kafka. With all cores busy, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum}) = ${(elasticsearch / all).toFixed(2)}. With the CPU that Elasticsearch and the loop use for the ceiling, it is (${most.toFixed(3)} + ${loop.toFixed(3)}) / ${all.toFixed(3)} = ${((most + loop) / all).toFixed(2)}. On a core of its own, below, the projector takes nothing from Elasticsearch. Kafka does, and so does the work that the ceiling does not need: realtime reads of replaced documents, refreshes, positions.`,
+    `The ceiling’s loop needs little CPU and leaves all cores to Elasticsearch. The projector and Kafka work on the same cores. E, N and K are the CPU of an event in Elasticsearch, the projector and Kafka. With all cores busy, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum}) = ${(elasticsearch / all).toFixed(2)}. With the CPU that Elasticsearch and the loop use for the ceiling, it is (${ceilingElasticsearch.toFixed(3)} + ${ceilingLoop.toFixed(3)}) / ${all.toFixed(3)} = ${((ceilingElasticsearch + ceilingLoop) / all).toFixed(2)}. On a core of its own, below, the projector takes nothing from Elasticsearch. Kafka does, and so does the work that the ceiling does not need: realtime reads of replaced documents, refreshes, positions.`,
   ]
 }
 

@@ -151,16 +151,16 @@ const measurePipes = async (
 }
 
 const describe = (payouts: number, { ceiling, projection }: CeilingPair): string => {
-  const [rate, most] = [payouts / projection.seconds, payouts / ceiling.seconds]
+  const [rate, ceilingRate] = [payouts / projection.seconds, payouts / ceiling.seconds]
   const others = coresElsewhere({ ceiling, projection }).map(cores => `, others had ${cores.toFixed(2)} cores`)
-  return `${rate.toFixed(0)} events/s, ceiling ${most.toFixed(0)}: ${(rate / most).toFixed(2)}${others}`
+  return `${rate.toFixed(0)} events/s, ceiling ${ceilingRate.toFixed(0)}: ${(rate / ceilingRate).toFixed(2)}${others}`
 }
 
 const sendBulks = async ({ elasticsearch, services, signal }: Bench, bulks: BulkRequests): Promise<Ceiling> => {
   const prefix = newPrefix()
   await elasticsearch.createIndices(prefix)
   try {
-    bulks.aimAt(prefix)
+    bulks.setPrefix(prefix)
     const cpu = watchCpu({ Elasticsearch: services.elasticsearch?.pid })
     const milliseconds = await bulks.send(elasticsearch, prefix, BULKS_IN_FLIGHT, signal)
     return { seconds: milliseconds / 1000, cpu: cpu() }

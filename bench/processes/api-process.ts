@@ -37,7 +37,7 @@ export const readApi = async (url: string, key: string): Promise<unknown> => {
   return JSON.parse(text)
 }
 
-export type WalkedPage = { readonly path: string; readonly ids: readonly string[] }
+type WalkedPage = { readonly path: string; readonly ids: readonly string[] }
 
 /** Reads all pages of the list of payouts, one after the other. */
 export const walkPayouts = async (

@@ -57,7 +57,7 @@ export const record = async (bench: Bench, prefix: string, apiUrl: string, key: 
       return pages.slice(0, -1).map(({ path }) => path)
     })
   }
-  const some = Array.from({ length: SINGLE_READS }, (_, place) => ids[Math.floor((place * ids.length) / SINGLE_READS)])
+  const some = Array.from({ length: SINGLE_READS }, (_, index) => ids[Math.floor((index * ids.length) / SINGLE_READS)])
   await recordAsked('single read', '-payouts"', () => readEach(some.map(id => `/payouts/${id}`)))
   await recordAsked('statement', '-statements"', () => readEach(some.map(id => `/statements/${id}`)))
   return recordings

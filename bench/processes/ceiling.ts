@@ -12,7 +12,7 @@ export type BulkRequests = {
   readonly documents: number
   readonly bytes: number
   /** Makes the requests write to indices of this prefix. */
-  readonly aimAt: (prefix: string) => void
+  readonly setPrefix: (prefix: string) => void
   /** Sends them all. @returns milliseconds, the refresh included */
   readonly send: (
     elasticsearch: BenchElasticsearch,
@@ -23,28 +23,28 @@ export type BulkRequests = {
 }
 
 export const createBulkRequests = (recorded: readonly Recorded[], prefix: string): BulkRequests => {
-  const aimed = recorded.map(({ body }) => ({ body, places: placesOf(`"_index":"${prefix}-`, body) }))
+  const bodies = recorded.map(({ body }) => ({ body, offsets: offsetsOf(`"_index":"${prefix}-`, body) }))
   return {
-    documents: aimed.reduce((sum, { places }) => sum + places.length, 0),
-    bytes: aimed.reduce((sum, { body }) => sum + body.length, 0),
-    aimAt: other => {
+    documents: bodies.reduce((sum, { offsets }) => sum + offsets.length, 0),
+    bytes: bodies.reduce((sum, { body }) => sum + body.length, 0),
+    setPrefix: other => {
       if (other.length !== prefix.length) throw new Error('prefixes must be of one length')
-      for (const { body, places } of aimed) for (const place of places) body.write(other, place, 'latin1')
+      for (const { body, offsets } of bodies) for (const offset of offsets) body.write(other, offset, 'latin1')
     },
     send: (elasticsearch, other, inFlight, signal) => sendAll(recorded, elasticsearch, other, inFlight, signal),
   }
 }
 
 /**
- * Places of the prefix after `"_index":"`. Only action lines have this text: within a document the quotes are escaped.
+ * Offsets of the prefix after `"_index":"`. Only action lines have this text: within a document the quotes are escaped.
  */
-const placesOf = (text: string, body: Buffer): number[] => {
+const offsetsOf = (text: string, body: Buffer): number[] => {
   const sought = Buffer.from(text)
-  const places: number[] = []
+  const offsets: number[] = []
   for (let at = body.indexOf(sought); at !== -1; at = body.indexOf(sought, at + sought.length)) {
-    places.push(at + '"_index":"'.length)
+    offsets.push(at + '"_index":"'.length)
   }
-  return places
+  return offsets
 }
 
 const sendAll = async (

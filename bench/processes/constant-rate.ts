@@ -35,12 +35,12 @@ export const createSteadyPublisher = ({ topics, organizations, shape, signal }: 
   let made = 0
 
   const next = () => {
-    const place = made % organizations.length
-    const organization = organizations[place]
+    const index = made % organizations.length
+    const organization = organizations[index]
     if (organization === undefined) throw new Error('there is no organization')
     const pair = organization.firstFree + Math.floor(made / organizations.length)
     made++
-    return { place, payout: payoutOf(organization, pair, null, shape, random) }
+    return { index, payout: payoutOf(organization, pair, null, shape, random) }
   }
 
   return async (perSecond, seconds, onSent = () => {}) => {
@@ -59,7 +59,7 @@ export const createSteadyPublisher = ({ topics, organizations, shape, signal }: 
       // `Promise.all` below reports a failure. Until then it must not be an unhandled rejection.
       acknowledged.catch(() => undefined)
       requests.push(acknowledged)
-      for (const { place, payout } of [first, ...more]) onSent({ id: payout.id, organization: place, at, acknowledged })
+      for (const { index, payout } of [first, ...more]) onSent({ id: payout.id, organization: index, at, acknowledged })
       sent += due
     }
     const lasted = performance.now() - began

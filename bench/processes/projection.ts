@@ -26,14 +26,14 @@ export type RunningProjection = {
 /** Milliseconds between two reads of the positions: the largest error of a measured time. */
 export const POSITIONS_INTERVAL_MS = 100
 
-export type ProjectionOptions = {
+type ProjectionOptions = {
   /** Address of Elasticsearch for the projector, if not its own. */
   readonly elasticsearchUrl?: string
   readonly flags?: readonly string[]
   /** Title of the progress bar; without it none is shown. */
   readonly what?: string
   /** Called, and awaited, after every read of the positions. */
-  readonly onLook?: (projector: Running) => Promise<void>
+  readonly onPoll?: (projector: Running) => Promise<void>
 }
 
 /** Starts a projector that writes indices of this prefix. */
@@ -79,9 +79,9 @@ export const startProjection = async (
     Elasticsearch: services.elasticsearch?.pid,
     Kafka: services.kafka?.pid,
   })
-  const { what, onLook } = options
-  const look = onLook && (() => onLook(projector))
-  await Promise.race([waitForPositions(bench, prefix, ends, { what, onLook: look }), projector.died])
+  const { what, onPoll } = options
+  const poll = onPoll && (() => onPoll(projector))
+  await Promise.race([waitForPositions(bench, prefix, ends, { what, onPoll: poll }), projector.died])
   const seconds = (Date.now() - projector.ready.time) / 1000
   const used = cpu()
 
@@ -99,9 +99,9 @@ export const startProjection = async (
   }
 }
 
-type Looking = {
+type PollOptions = {
   readonly what?: string | undefined
-  readonly onLook?: (() => Promise<void>) | undefined
+  readonly onPoll?: (() => Promise<void>) | undefined
   readonly everyMilliseconds?: number
 }
 
@@ -116,7 +116,7 @@ export const waitForPositions = async (
   { elasticsearch, signal, say }: Bench,
   prefix: string,
   ends: readonly number[],
-  { what, onLook, everyMilliseconds = POSITIONS_INTERVAL_MS }: Looking = {},
+  { what, onPoll, everyMilliseconds = POSITIONS_INTERVAL_MS }: PollOptions = {},
 ): Promise<void> => {
   const total = ends.reduce((sum, end) => sum + end, 0)
   const progress = what === undefined ? () => {} : showProgress(say, what, total)
@@ -124,7 +124,7 @@ export const waitForPositions = async (
     const positions = await elasticsearch.positions(prefix, ends.length)
     const done = positions.reduce((sum, position) => sum + position, 0)
     progress(done)
-    await onLook?.()
+    await onPoll?.()
     if (positions.every((position, partition) => position >= (ends[partition] ?? 0))) return
     await sleep(everyMilliseconds, undefined, { signal })
   }

@@ -42,7 +42,7 @@ export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> =>
   const kept = stack.move()
   return {
     topics,
-    holders: organizations.map((organization, place) => ({ organization, key: keys[place]?.text ?? '' })),
+    holders: organizations.map((organization, index) => ({ organization, key: keys[index]?.text ?? '' })),
     projection,
     api,
     died,

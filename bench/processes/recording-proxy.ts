@@ -11,7 +11,7 @@ export type Recorded = {
   readonly body: Buffer
 }
 
-export type RecordingProxy = {
+type RecordingProxy = {
   readonly url: string
   /** In order of arrival. */
   readonly recorded: readonly Recorded[]

@@ -14,7 +14,8 @@ export type ComparedRatio = {
 }
 
 /**
- * Compares every stored ratio that has a bound and whose figure was measured now. Only a bound tells better from worse.
+ * Compares every stored ratio that has a bound and whose figure was measured now. Only a bound shows which value is
+ * better.
  * @throws Error if two ratios have the same key
  */
 export const compareRatios = (kept: readonly Figure[], measured: readonly Figure[]): ComparedRatio[] => {
@@ -42,6 +43,6 @@ const ratiosOf = (figures: readonly Figure[]): Map<string, FigureRow> => {
   return ratios
 }
 
-/** In percent of the value before. With both bounds, the lower one tells what is better. */
+/** In percent of the value before. With both bounds, the lower one shows which value is better. */
 const worseBy = ({ value: before, atLeast }: FigureRow, now: number): number =>
   (100 * (atLeast === undefined ? now - before : before - now)) / before

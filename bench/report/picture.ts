@@ -36,8 +36,8 @@ const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption =
       type: 'custom',
       renderItem: drawSpread,
       encode: { x: [1, 2], y: 0 },
-      data: bars.flatMap(({ lowest, highest }, place) =>
-        lowest === undefined || highest === undefined ? [] : [[place, lowest, highest]],
+      data: bars.flatMap(({ lowest, highest }, index) =>
+        lowest === undefined || highest === undefined ? [] : [[index, lowest, highest]],
       ),
       z: 3,
     },

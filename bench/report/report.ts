@@ -30,9 +30,9 @@ export const renderPage = (template: string, machine: Machine, figures: readonly
   for (const name of ['machine', ...figureNames]) {
     if (!template.includes(`{{${name}}}`)) throw new Error(`the template has no {{${name}}}`)
   }
-  return template.replace(/\{\{(\w*)\}\}/g, (place, name: string) => {
+  return template.replace(/\{\{(\w*)\}\}/g, (placeholder, name: string) => {
     if (name === 'machine') return reportMachine(machine)
-    if (!isFigure(name)) throw new Error(`the template has ${place}, and there is no such figure`)
+    if (!isFigure(name)) throw new Error(`the template has ${placeholder}, and there is no such figure`)
     const measured = figures.filter(figure => figure.name === name)
     return measured.length === 0 ? 'Not measured in this run.' : measured.map(renderFigure).join('\n\n')
   })

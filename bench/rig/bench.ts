@@ -64,5 +64,5 @@ export type Bar = {
 }
 
 /** `isLog`: each step is ten times the one before. */
-export type Axis = { readonly title: string; readonly isLog?: true }
-export type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }
+type Axis = { readonly title: string; readonly isLog?: true }
+type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }

@@ -55,6 +55,6 @@ const coresOf = async (pid: number): Promise<string[]> => {
     .split(',')
     .flatMap(range => {
       const [from = Number.NaN, to = from] = range.split('-').map(Number)
-      return Array.from({ length: to - from + 1 }, (_, place) => String(from + place))
+      return Array.from({ length: to - from + 1 }, (_, index) => String(from + index))
     })
 }

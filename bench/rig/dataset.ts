@@ -21,7 +21,7 @@ export type DatasetSize = {
 /** Lines and trace steps of every payout. */
 export type PayoutShape = { readonly lines: number; readonly steps: number }
 
-export type Dataset = {
+type Dataset = {
   readonly organizations: readonly DatasetOrganization[]
   /** Reps and periods: publish them before the payouts. */
   readonly peopleAndPeriods: () => Iterable<CommissionEvent>
@@ -92,12 +92,12 @@ function* payoutsOf(
   // Only ids: a million whole payouts would take gigabytes.
   const current = organizations.map((): string[] => [])
   const done = organizations.map(() => 0)
-  for (const place of random.shuffle(quotas.flatMap((quota, place) => Array<number>(quota).fill(place)))) {
-    const organization = organizations[place]
-    const payouts = current[place]
+  for (const index of random.shuffle(quotas.flatMap((quota, index) => Array<number>(quota).fill(index)))) {
+    const organization = organizations[index]
+    const payouts = current[index]
     if (organization === undefined || payouts === undefined) throw new Error('a payout of no organization')
-    const replacedAt = pairOf(payouts.length, done[place] ?? 0, quotas[place] ?? 0, size, random)
-    done[place] = (done[place] ?? 0) + 1
+    const replacedAt = pairOf(payouts.length, done[index] ?? 0, quotas[index] ?? 0, size, random)
+    done[index] = (done[index] ?? 0) + 1
     const payout = payoutOf(organization, replacedAt, payouts[replacedAt] ?? null, size, random)
     payouts[replacedAt] = payout.id
     yield { type: 'commission.payout.calculated.v1', data: payout }
@@ -137,23 +137,23 @@ export const payoutOf = (
     currency: 'EUR',
     net_amount: money(sum),
     earned_amount: money(sum),
-    line_items: amounts.map((amount, place) => lineOf(amount, place, random)),
-    calculation_trace: Array.from({ length: steps }, (_, place) => stepOf(place, amounts[place % lines] ?? 0, random)),
+    line_items: amounts.map((amount, index) => lineOf(amount, index, random)),
+    calculation_trace: Array.from({ length: steps }, (_, index) => stepOf(index, amounts[index % lines] ?? 0, random)),
     calculated_at: '2026-02-01T08:30:00.125Z',
   }
 }
 
-const lineOf = (amount: number, place: number, random: DatasetRandom): LineItem => ({
+const lineOf = (amount: number, index: number, random: DatasetRandom): LineItem => ({
   id: `line_${random.id(10)}`,
   category: 'earned',
-  description: `Closed deal number ${random.below(100_000)}, instalment ${place + 1}`,
+  description: `Closed deal number ${random.below(100_000)}, instalment ${index + 1}`,
   amount: money(amount),
   deal_id: `deal_${random.id(16)}`,
 })
 
-const stepOf = (place: number, amount: number, random: DatasetRandom): TraceStep => ({
-  step: place + 1,
-  name: `Rate of tier ${place + 1}`,
+const stepOf = (index: number, amount: number, random: DatasetRandom): TraceStep => ({
+  step: index + 1,
+  name: `Rate of tier ${index + 1}`,
   strategy: 'tiered_rate',
   strategy_version: '3.1.0',
   inputs: { base_amount: money(amount * 10), rate: `0.${random.below(9_000) + 1_000}` },

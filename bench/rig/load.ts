@@ -9,7 +9,7 @@ export type LoadRequest = {
   readonly body?: Buffer
 }
 
-export type LoadOptions = {
+type LoadOptions = {
   /** Sent in turn. */
   readonly requests: readonly LoadRequest[]
   readonly connections: number
@@ -36,18 +36,18 @@ export const applyLoad = async ({ requests, connections, milliseconds, signal }:
   const began = performance.now()
   const idleBefore = performance.eventLoopUtilization()
 
-  const askOn = async (): Promise<void> => {
+  const runConnection = async (): Promise<void> => {
     while (performance.now() - began < milliseconds) {
       signal.throwIfAborted()
-      const asked = requests[next++ % requests.length]
-      if (asked === undefined) throw new Error('there is nothing to ask')
+      const sending = requests[next++ % requests.length]
+      if (sending === undefined) throw new Error('there is no request to send')
       const sent = performance.now()
-      await ask(asked, agent)
+      await send(sending, agent)
       times.push(performance.now() - sent)
     }
   }
   try {
-    await Promise.all(Array.from({ length: connections }, askOn))
+    await Promise.all(Array.from({ length: connections }, runConnection))
   } finally {
     agent.destroy()
   }
@@ -64,7 +64,7 @@ export const applyLoad = async ({ requests, connections, milliseconds, signal }:
 }
 
 /** Reads the answer to its end and drops it. */
-const ask = ({ url, method, headers, body }: LoadRequest, agent: Agent): Promise<void> =>
+const send = ({ url, method, headers, body }: LoadRequest, agent: Agent): Promise<void> =>
   new Promise((resolve, reject) => {
     const sent = request(url, { agent, method, headers }, answer => {
       answer.on('error', reject)

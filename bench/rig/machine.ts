@@ -22,12 +22,12 @@ export const describeMachine = async (
     machine: `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ${platform()} ${release()} ${arch()}`,
     Node: process.version,
     Elasticsearch: `${version.number}, ${started}, one node`,
-    'data of both': services.from === 'jvm' ? await placeOfData() : 'wherever they keep it',
+    'data of both': services.from === 'jvm' ? await dataLocation() : 'wherever they keep it',
     Kafka: services.from === 'environment' ? 'given' : `${kafkaVersion}, ${started}, one node`,
   }
 }
 
-const placeOfData = async (): Promise<string> =>
+const dataLocation = async (): Promise<string> =>
   (await temporaryFolder(process.env)).startsWith('/dev/shm') ? 'in memory (/dev/shm)' : 'on a disk'
 
 /** Files without git have no commit. */

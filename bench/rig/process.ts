@@ -25,7 +25,7 @@ const SHOWN = 4_000
 
 type Settings = Readonly<Record<string, string>>
 
-export type ProcessOptions = {
+type ProcessOptions = {
   /** A script for Node, or the absolute path of a program. */
   readonly script: string
   readonly settings: Settings
@@ -36,7 +36,7 @@ export type ProcessOptions = {
 }
 
 /** A log line. `time` is in milliseconds since 1970, by the clock of the process. */
-export type LogLine = {
+type LogLine = {
   readonly msg: string
   readonly time: number
   readonly port?: number
@@ -73,13 +73,13 @@ export const startBenchProcess = async (options: ProcessOptions): Promise<Runnin
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const will = runOnExit('kill -9 "$0"', String(child.pid))
+  const exitHook = runOnExit('kill -9 "$0"', String(child.pid))
   const exit = once(child, 'exit')
   let asked = false
-  const heard = hear([child.stdout, child.stderr], options.ready)
-  const complaint = (what: string): Error => new Error(`${script} ${what}. It said last:\n${heard.last()}`)
+  const output = collectOutput([child.stdout, child.stderr], options.ready)
+  const failure = (what: string): Error => new Error(`${script} ${what}. It said last:\n${output.last()}`)
   const died = exit.then(([code, by]) => {
-    if (!asked) throw complaint(`ended with ${code ?? by}`)
+    if (!asked) throw failure(`ended with ${code ?? by}`)
     return new Promise<never>(() => undefined)
   })
   died.catch(() => undefined)
@@ -88,25 +88,25 @@ export const startBenchProcess = async (options: ProcessOptions): Promise<Runnin
   const stopOnce = async (): Promise<void> => {
     asked = true
     const code = await end(child, exit)
-    await will.revoke()
-    if (code !== 0) throw complaint(`was asked to stop and ended with ${code}`)
+    await exitHook.revoke()
+    if (code !== 0) throw failure(`was asked to stop and ended with ${code}`)
   }
   const stop = (): Promise<void> => {
     stopped ??= stopOnce()
     return stopped
   }
-  const started = { pid: child.pid, lines: heard.lines, last: heard.last, died, stop, [Symbol.asyncDispose]: stop }
+  const started = { pid: child.pid, lines: output.lines, last: output.last, died, stop, [Symbol.asyncDispose]: stop }
   try {
-    return { ...started, ready: await Promise.race([heard.ready, died, tooLate(complaint, signal)]) }
+    return { ...started, ready: await Promise.race([output.ready, died, rejectWhenLate(failure, signal)]) }
   } catch (error) {
     await stop().catch(() => undefined)
     throw error
   }
 }
 
-const tooLate = (complaint: (what: string) => Error, signal: AbortSignal): Promise<never> =>
+const rejectWhenLate = (failure: (what: string) => Error, signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
-    const timer = setTimeout(() => reject(complaint(`was not ready after ${START_MS / 1000} s`)), START_MS)
+    const timer = setTimeout(() => reject(failure(`was not ready after ${START_MS / 1000} s`)), START_MS)
     timer.unref()
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
@@ -120,7 +120,7 @@ const end = async (child: ChildProcess, exit: Promise<unknown[]>): Promise<unkno
 }
 
 /** Parses lines until the one that means ready. Later output (a line for every request) is read and dropped. */
-const hear = (streams: readonly Readable[], message: string) => {
+const collectOutput = (streams: readonly Readable[], message: string) => {
   const ready = Promise.withResolvers<LogLine>()
   const lines: LogLine[] = []
   let last = ''

@@ -13,8 +13,8 @@ export const printProfile = async (folder: string, say: Say): Promise<void> => {
   const profile = JSON.parse(await readFile(join(folder, name), 'utf8')) as Profile
   const { total, functions } = selfTimes(profile)
   say(`\n${name}: ${(total / 1e6).toFixed(1)} s; of the time that the thread was not idle:`)
-  for (const [place, time] of functions.slice(0, FUNCTIONS_SHOWN)) {
-    say(`${((100 * time) / total).toFixed(1).padStart(6)} %  ${place}`)
+  for (const [functionName, time] of functions.slice(0, FUNCTIONS_SHOWN)) {
+    say(`${((100 * time) / total).toFixed(1).padStart(6)} %  ${functionName}`)
   }
 }
 
@@ -29,9 +29,9 @@ type CallFrame = { readonly functionName: string; readonly url: string; readonly
 const selfTimes = ({ nodes, samples, timeDeltas }: Profile) => {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]))
   const times = new Map<string, number>()
-  for (const [place, node] of samples.entries()) {
+  for (const [index, node] of samples.entries()) {
     const name = names.get(node) ?? ''
-    times.set(name, (times.get(name) ?? 0) + (timeDeltas[place] ?? 0))
+    times.set(name, (times.get(name) ?? 0) + (timeDeltas[index] ?? 0))
   }
   times.delete('(idle)')
   const functions = [...times].sort(([, a], [, b]) => b - a)

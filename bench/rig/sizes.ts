@@ -45,9 +45,9 @@ export type Sizes = {
     readonly secondsPerRound: number
     readonly connections: readonly number[]
     /** Pages during projection. */
-    readonly beside: { readonly eventsPerSecond: number; readonly rounds: number; readonly seconds: number }
+    readonly whileProjecting: { readonly eventsPerSecond: number; readonly rounds: number; readonly seconds: number }
   }
-  readonly crowd: {
+  readonly connectionLoad: {
     readonly data: DatasetSize
     readonly rounds: number
     readonly warmUpSeconds: number
@@ -115,9 +115,9 @@ export const wholeRun: Sizes = {
     warmUpSeconds: 10,
     secondsPerRound: 2,
     connections: [1, 8, 32],
-    beside: { eventsPerSecond: 200, rounds: 3, seconds: 5 },
+    whileProjecting: { eventsPerSecond: 200, rounds: 3, seconds: 5 },
   },
-  crowd: {
+  connectionLoad: {
     data: { payouts: 12_000, organizations: 10, recalculated, ...shape },
     rounds: 3,
     warmUpSeconds: 3,
@@ -164,7 +164,7 @@ export const quickRun: Sizes = {
     warmUpSeconds: 0.5,
     secondsPerRound: 0.5,
     connections: [8],
-    beside: { eventsPerSecond: 200, rounds: 2, seconds: 1 },
+    whileProjecting: { eventsPerSecond: 200, rounds: 2, seconds: 1 },
   },
-  crowd: { ...wholeRun.crowd, rounds: 2, warmUpSeconds: 1, secondsPerRound: 2, probes: 300 },
+  connectionLoad: { ...wholeRun.connectionLoad, rounds: 2, warmUpSeconds: 1, secondsPerRound: 2, probes: 300 },
 }

@@ -16,8 +16,8 @@ export const spreadOf = (values: readonly number[]): Spread => ({
 export const percentile = (values: readonly number[], percent: number): number => {
   const sorted = values.toSorted((a, b) => a - b)
   const rank = (percent / 100) * sorted.length
-  const at = (place: number): number => sorted[Math.min(Math.max(place, 1), sorted.length) - 1] ?? Number.NaN
-  return percent === 50 && Number.isInteger(rank) ? (at(rank) + at(rank + 1)) / 2 : at(Math.ceil(rank))
+  const nth = (n: number): number => sorted[Math.min(Math.max(n, 1), sorted.length) - 1] ?? Number.NaN
+  return percent === 50 && Number.isInteger(rank) ? (nth(rank) + nth(rank + 1)) / 2 : nth(Math.ceil(rank))
 }
 
 /** Whether two measurements differ by at most `percent` of the larger one. */

@@ -4,9 +4,9 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { asOf } from '../documents/as-of.ts'
-import type { PayrollSays } from '../documents/comparable-content.ts'
-import { withRetries } from '../documents/patiently.ts'
-import { portionsOf, sizesOf } from '../documents/sizes.ts'
+import type { PayrollContent } from '../documents/comparable-content.ts'
+import { withRetries } from '../documents/read-retries.ts'
+import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, readAll } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
@@ -29,7 +29,7 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   const { identity, context } = await findAny(name, given)
   const { topic, partitions, generation } = identity
   const partition = partitionOf(org, partitions)
-  const position = (await positionsOf(identity, context))[partition]?.position ?? 0
+  const position = (await positionsOf(identity, context))[partition] ?? 0
   const read = readerOf(generation, position, context)
   const sizesIn: Sizes = (kind, ids) => {
     const _index = indexOf(context.prefix, generation, kind)
@@ -54,13 +54,13 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   }
   const positionOf = (offset: number): string => `${topic}:${partition}:${offset}`
   const paid: Explanation['payroll'][number][] = []
-  for (const items of chunksOf(payroll)) {
+  for (const items of chunksOf(payroll, COMPARED_DOCUMENTS)) {
     const found = await readAllOf(
       read,
       'payroll_files',
       items.map(({ id }) => recordId(org, id)),
     )
-    for (const { seq, at, body } of found as { seq: number; at: number; body: PayrollSays }[]) {
+    for (const { seq, at, body } of found as { seq: number; at: number; body: PayrollContent }[]) {
       const { rep_id: _, period_id: __, ...record } = body
       paid.push({ ...record, at: timeOf(at), position: positionOf(seq) })
     }
@@ -118,8 +118,8 @@ async function* chainOf(
   for await (const ids of portionsOfChain(org, items, sizesIn)) {
     const payouts = await readAllOf(read, 'payouts', ids)
     const statements = await readAllOf(read, 'statements', ids)
-    for (const [place, statement] of statements.entries()) {
-      const { seq, at, superseded_by_id, body } = payouts[place] as PayoutFields
+    for (const [index, statement] of statements.entries()) {
+      const { seq, at, superseded_by_id, body } = payouts[index] as PayoutFields
       const { calculation_trace, calculation_trace_recorded } = statement.body as StatementBody
       const payout = { ...body, superseded_by_id }
       yield { payout, traceRecorded: calculation_trace_recorded, trace: calculation_trace, seq, at }
@@ -132,7 +132,7 @@ async function* portionsOfChain(
   items: ChainBody['payouts'],
   sizesIn: Sizes,
 ): AsyncGenerator<readonly string[]> {
-  for (const chunk of chunksOf(items)) {
+  for (const chunk of chunksOf(items, COMPARED_DOCUMENTS)) {
     const ids = chunk.map(({ id }) => recordId(org, id))
     const [payouts, statements] = [await sizesIn('payouts', ids), await sizesIn('statements', ids)]
     yield* portionsOf(
@@ -152,8 +152,4 @@ type PayoutFields = {
 type StatementBody = {
   readonly calculation_trace_recorded: boolean
   readonly calculation_trace: ChainPayout['trace']
-}
-
-function* chunksOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let from = 0; from < items.length; from += COMPARED_DOCUMENTS) yield items.slice(from, from + COMPARED_DOCUMENTS)
 }

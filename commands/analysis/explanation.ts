@@ -1,6 +1,6 @@
 /** The history of a payout as text: a block for each step, then what was paid, then what is still owed. */
 
-import type { PayrollSays } from '../documents/comparable-content.ts'
+import type { PayrollContent } from '../documents/comparable-content.ts'
 import type { LineChange } from '../documents/lines.ts'
 import { aligned, printable } from '../terminal.ts'
 import type { Balance, CategoryTotal, PayoutChange, StrategyChange } from './payout-changes.ts'
@@ -20,9 +20,9 @@ export type Explanation = {
   readonly payroll: readonly PayrollEntry[]
   readonly balances: readonly Balance[]
 }
-type Placed = { readonly at: string; readonly position: string }
-type ExplainedStep = Omit<PayoutChange, 'offset' | 'at'> & Placed
-type PayrollEntry = Omit<PayrollSays, 'rep_id' | 'period_id'> & Placed
+type EventLocation = { readonly at: string; readonly position: string }
+type ExplainedStep = Omit<PayoutChange, 'offset' | 'at'> & EventLocation
+type PayrollEntry = Omit<PayrollContent, 'rep_id' | 'period_id'> & EventLocation
 
 export const explanationText = (explanation: Explanation): string => {
   const { organization, rep, period, payout, generation, as_of, current, steps, payroll, balances } = explanation
@@ -31,7 +31,7 @@ export const explanationText = (explanation: Explanation): string => {
     `${payout} of ${rep} for ${period}, ${organization}: ${role}`,
     `${counted(steps.length, 'payout')} and ${counted(payroll.length, 'payroll record')} in ${generation}, as of ${as_of}`,
   ]
-  const blocks = [heading, ...steps.map((step, place) => stepLines(step, place + 1, payout)), payrollLines(explanation)]
+  const blocks = [heading, ...steps.map((step, index) => stepLines(step, index + 1, payout)), payrollLines(explanation)]
   const owed = balances.map(({ currency, owed, paid, still_owed }) => {
     const rest = still_owed.startsWith('-') ? `${still_owed.slice(1)} paid too much` : `${still_owed} still owed`
     return `${currency}: ${owed} owed, ${paid} paid, ${rest}`

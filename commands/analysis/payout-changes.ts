@@ -1,12 +1,12 @@
 /** Changes from one payout of a chain to the next, and what was paid. Pure and exact. */
 import type { LineItem, TraceStep } from '../../schemas/events.ts'
-import type { PayoutSays, PayrollSays } from '../documents/comparable-content.ts'
+import type { PayoutContent, PayrollContent } from '../documents/comparable-content.ts'
 import { type LineChange, linesChanged } from '../documents/lines.ts'
 import { subtract, total } from '../documents/sums.ts'
 
 /** A payout of a chain, with its trace, the offset of its event and that event's record time in milliseconds. */
 export type ChainPayout = {
-  readonly payout: PayoutSays & { readonly supersedes_id: string | null; readonly recorded_at: string | null }
+  readonly payout: PayoutContent & { readonly supersedes_id: string | null; readonly recorded_at: string | null }
   readonly traceRecorded: boolean
   readonly trace: readonly Pick<TraceStep, 'strategy' | 'strategy_version'>[]
   readonly seq: number
@@ -74,9 +74,9 @@ export const stepOf = (before: ChainPayout | undefined, now: ChainPayout): Payou
 const categories: readonly LineItem['category'][] = ['earned', 'recovered', 'adjusted']
 
 /** Without categories in which neither payout has lines. */
-const categoriesOf = (before: PayoutSays | undefined, now: PayoutSays): CategoryTotal[] =>
+const categoriesOf = (before: PayoutContent | undefined, now: PayoutContent): CategoryTotal[] =>
   categories.flatMap(category => {
-    const of = (payout: PayoutSays | undefined): string[] =>
+    const of = (payout: PayoutContent | undefined): string[] =>
       payout?.line_items.flatMap(line => (line.category === category ? [line.amount] : [])) ?? []
     const [old, amounts] = [of(before), of(now)]
     if (old.length + amounts.length === 0) return []
@@ -114,8 +114,8 @@ export type Balance = {
 
 /** Amounts owed, paid and still owed, by currency. Only the currency of the current payout has an amount owed. */
 export const balancesOf = (
-  current: Pick<PayoutSays, 'currency' | 'net_amount'> | undefined,
-  payroll: readonly Pick<PayrollSays, 'currency' | 'amount'>[],
+  current: Pick<PayoutContent, 'currency' | 'net_amount'> | undefined,
+  payroll: readonly Pick<PayrollContent, 'currency' | 'amount'>[],
 ): Balance[] => {
   const currencies = new Set([...(current ? [current.currency] : []), ...payroll.map(({ currency }) => currency)])
   return [...currencies].sort().map(currency => {

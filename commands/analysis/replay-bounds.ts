@@ -1,18 +1,18 @@
 /** The end of a replay: the first offset of each partition that is not included. */
-import { AS_OF_SETTLED } from '../../api/limits.ts'
+import { AS_OF_MARGIN } from '../../api/limits.ts'
 import type { Ends } from '../../projector/kafka/source.ts'
 import type { Bounds } from '../../projector/stream/stop-at.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import { CommandError } from '../failures.ts'
 
-/** Without a partition it is that of the only organization. */
+/** Without a partition, the partition of the only organization. */
 export type UntilOffset = { readonly partition: number | undefined; readonly offset: number }
 
 export type Until = { readonly offsets: readonly UntilOffset[] } | { readonly time: number } | undefined
 
 /** The end as stored. A replay that continues must ask for the same end. */
-export const untilAsked = (until: Until, org: string | undefined, partitions: number): SandboxBody['until'] => {
+export const requestedUntil = (until: Until, org: string | undefined, partitions: number): SandboxBody['until'] => {
   if (until === undefined) return null
   if ('time' in until) return { time: new Date(until.time).toISOString() }
   const ours = org === undefined ? undefined : partitionOf(org, partitions)
@@ -28,7 +28,7 @@ export const untilAsked = (until: Until, org: string | undefined, partitions: nu
 
 /**
  * An instant is over in a partition once that has a later record, because record times never go back. Without a later
- * record the instant must be so old that no new record can get that time: `AS_OF_SETTLED`, as for `as_of` in the API.
+ * record the instant must be so old that no new record can get that time: `AS_OF_MARGIN`, as for `as_of` in the API.
  * @throws CommandError if the instant is not over in every replayed partition: the same replay could give another
  * result a moment later
  */
@@ -39,12 +39,12 @@ export const assertOver = (
   firstLater: ReadonlyMap<number, number>,
   now: number,
 ): void => {
-  const settled = now - AS_OF_SETTLED
+  const latestOver = now - AS_OF_MARGIN
   const ours = org === undefined ? undefined : partitionOf(org, ends.length)
   for (const { partition, end } of ends) {
     if (ours !== undefined && partition !== ours) continue
-    if (time <= settled || (firstLater.get(partition) ?? end) < end) continue
-    const last = new Date(settled).toISOString()
+    if (time <= latestOver || (firstLater.get(partition) ?? end) < end) continue
+    const last = new Date(latestOver).toISOString()
     throw new CommandError(`that time is not over in partition ${partition}; the latest time that surely is: ${last}`)
   }
 }

@@ -10,13 +10,13 @@ import { describeSource, fetchEnds, type Identity } from '../../projector/kafka/
 import { rebuildCommand } from '../../projector/rebuild.ts'
 import { eventsOptions } from '../../projector/start.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionsOf } from '../generations/generations.ts'
-import { tellProgress } from '../generations/progress.ts'
+import { positionsOf, recordsBefore } from '../generations/generations.ts'
+import { reportProgress } from '../generations/progress.ts'
 import type { RebuildSteps } from '../generations/rebuild.ts'
 import { findRemains, isWhole } from '../generations/remains.ts'
-import { assertMadeWith, groupIdOf, inSandbox, untilInWords, written } from '../generations/sandboxes.ts'
+import { assertMadeWith, describeUntil, groupIdOf, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
 import { connectAdmin } from '../kafka.ts'
-import { assertOver, boundsOf, type Until, untilAsked } from './replay-bounds.ts'
+import { assertOver, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
 
 export type ReplayOptions = {
@@ -43,14 +43,14 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
   const { generation, sandbox } = identity
   if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
 
-  const reached = async (): Promise<number[]> => (await positionsOf(identity, context)).map(({ position }) => position)
+  const reached = (): Promise<number[]> => positionsOf(identity, context)
   const isWhole = (positions: readonly number[]): boolean =>
     positions.every((position, partition) => position === sandbox.bounds[partition])
   const report = (how: string): ExitCode => {
-    const records = sandbox.bounds.reduce((sum, bound) => sum + bound, 0)
+    const records = recordsBefore(sandbox.bounds)
     const { org, bounds } = sandbox
-    if (options.json) out(`${JSON.stringify({ sandbox: written(generation), records, org, bounds })}\n`)
-    say(`${written(generation)} ${how}: ${records} records, up to ${untilInWords(sandbox)}`)
+    if (options.json) out(`${JSON.stringify({ sandbox: sandboxLabel(generation), records, org, bounds })}\n`)
+    say(`${sandboxLabel(generation)} ${how}: ${records} records, up to ${describeUntil(sandbox)}`)
     return exitCodes.done
   }
   if (isWhole(await reached())) return report('is there')
@@ -64,7 +64,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
   }
   /** If somebody has dropped the sandbox, reports the drop as the cause of the failure. */
   const unlessDropped = async (error: unknown): Promise<never> => {
-    if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
+    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
     throw error
   }
   const ended = await rebuildCommand(stream, options.maxRate, {
@@ -75,12 +75,12 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     now,
     elapsed: context.elapsed,
     say,
-    onProgress: tellProgress(context),
+    onProgress: reportProgress(context),
     positions: reached,
     signal: context.signal,
   }).catch(unlessDropped)
   if (ended === 'caught up') {
-    if (await isGone(identity, context)) throw new CommandError(`${written(generation)} was dropped meanwhile`)
+    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
     return report('is made')
   }
   say(`stopped; the same command with --name ${generation} continues`)
@@ -103,7 +103,7 @@ const openSandbox = async (
   const steps = { request: send, prefix, shards, replicas }
   await prepareControl(steps)
   const source = await describeSource(admin, topics.events)
-  const asked = untilAsked(until, org, source.partitions)
+  const asked = requestedUntil(until, org, source.partitions)
   const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
   const generation = name ?? (await firstFree(steps))
   const before = await readGeneration(generation, steps)
@@ -116,12 +116,16 @@ const openSandbox = async (
   const made = { ...source, sandbox: { ...wanted, bounds } }
   const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
     if (!(error instanceof StopError && error.code === 'index_missing')) throw error
-    const advice = `npm run projection -- drop ${written(generation)} removes what is left`
-    throw new CommandError(`${written(generation)} is only partly dropped, or is being dropped: ${advice}`)
+    const advice = `npm run projection -- drop ${sandboxLabel(generation)} removes what is left`
+    throw new CommandError(`${sandboxLabel(generation)} is only partly dropped, or is being dropped: ${advice}`)
   })
   // Another process may have begun a sandbox of this name at the same time.
   assertMadeWith(identity, wanted)
-  say(before ? `continuing with ${written(generation)}` : `making ${written(generation)}, in ${prefix}-${generation}-*`)
+  say(
+    before
+      ? `continuing with ${sandboxLabel(generation)}`
+      : `making ${sandboxLabel(generation)}, in ${prefix}-${generation}-*`,
+  )
   return identity
 }
 

@@ -91,7 +91,7 @@ const attempt = async <Result>(what: string, act: () => Result | Promise<Result>
   try {
     return await act()
   } catch (error) {
-    throw inOurWords(what, error)
+    throw withoutMessage(what, error)
   }
 }
 
@@ -99,12 +99,12 @@ const sync = <Result>(what: string, act: () => Result): Result => {
   try {
     return act()
   } catch (error) {
-    throw inOurWords(what, error)
+    throw withoutMessage(what, error)
   }
 }
 
-/** The class of an error and its place. Never its message, which may quote a record. */
-const inOurWords = (what: string, error: unknown): CommandError => {
+/** The class of an error and its location. Never its message, which may quote a record. */
+const withoutMessage = (what: string, error: unknown): CommandError => {
   const kind = error instanceof Error ? error.name : typeof error
   const [, file, line] =
     (error instanceof Error && /([^/\\\s(]+\.[cm]?[jt]s):(\d+):\d+\)?$/m.exec(error.stack ?? '')) || []

@@ -18,31 +18,31 @@ export const recordKinds = [
 ] as const satisfies Kind[]
 export type RecordKind = (typeof recordKinds)[number]
 
-export type Saying = {
+export type ComparableRecord = {
   readonly id: string
   readonly rep: string | null
   readonly period: string | null
-  readonly says: Readonly<Record<string, unknown>>
+  readonly content: Readonly<Record<string, unknown>>
 }
 
 /** The content of a record as of a position; of a rep or period its current version. Undefined for other documents. */
-export const sayingOf = (kind: RecordKind, { id, source }: Document): Saying | undefined => {
+export const comparableRecordOf = (kind: RecordKind, { id, source }: Document): ComparableRecord | undefined => {
   const { body, until_seq, superseded_by_id, code, type = null, event_id = null } = source
   const fields = body as Readonly<Record<string, unknown>>
-  if (kind === 'parked') return { id, rep: null, period: null, says: { code, type, event_id, ...fields } }
+  if (kind === 'parked') return { id, rep: null, period: null, content: { code, type, event_id, ...fields } }
   // A version list.
   if (source.seq === undefined) return undefined
   const own = id.split(':')[1] ?? ''
-  if (kind === 'statements') return { id: own, rep: null, period: null, says: fields }
+  if (kind === 'statements') return { id: own, rep: null, period: null, content: fields }
   if (kind !== 'payouts' && kind !== 'payroll_files') {
-    return until_seq === UNTIL_FOREVER ? { id: own, rep: null, period: null, says: fields } : undefined
+    return until_seq === UNTIL_FOREVER ? { id: own, rep: null, period: null, content: fields } : undefined
   }
   const [rep, period] = [String(fields.rep_id), String(fields.period_id)]
-  const says = kind === 'payouts' ? { ...fields, superseded_by_id } : fields
-  return { id: own, rep, period, says }
+  const content = kind === 'payouts' ? { ...fields, superseded_by_id } : fields
+  return { id: own, rep, period, content }
 }
 
-export type PayoutSays = {
+export type PayoutContent = {
   readonly id: string
   readonly rep_id: string
   readonly period_id: string
@@ -50,17 +50,17 @@ export type PayoutSays = {
   readonly earned_amount: string
   readonly currency: string
   readonly calculated_at: string | null
-  readonly line_items: readonly LineSays[]
+  readonly line_items: readonly LineContent[]
   readonly superseded_by_id: string | null
 }
-export type LineSays = {
+export type LineContent = {
   readonly id: string
   readonly category: string
   readonly description: string
   readonly amount: string
   readonly deal_id: string | null
 }
-export type PayrollSays = {
+export type PayrollContent = {
   readonly id: string
   readonly rep_id: string
   readonly period_id: string

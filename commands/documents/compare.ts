@@ -3,31 +3,29 @@
  * organizations whose digests differ, one at a time: memory holds ids and hashes of one organization, and few
  * documents.
  */
-import { createHash } from 'node:crypto'
 import { multiGet } from '../../projector/elasticsearch/client.ts'
-import { partitionOf } from '../../schemas/partition.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { asOf } from './as-of.ts'
 import {
-  type PayoutSays,
-  type PayrollSays,
+  type ComparableRecord,
+  comparableRecordOf,
+  type PayoutContent,
+  type PayrollContent,
   type RecordKind,
   recordKinds,
-  type Saying,
-  sayingOf,
 } from './comparable-content.ts'
+import { addToDigest, documentHash } from './digest.ts'
 import { firstDifference } from './find-differences.ts'
 import { linesChanged } from './lines.ts'
 import { type DifferenceRow, rowOf } from './rows.ts'
-import { portionsOf } from './sizes.ts'
-import { documentsOf } from './summarize.ts'
+import { chunksOf, portionsOf } from './sizes.ts'
+import { documentsOf, positionFor } from './summarize.ts'
 import { isSameAmount, subtract, total } from './sums.ts'
 
 /** A generation as of its own published positions. */
 export type Side = {
-  readonly name: string
   readonly generation: string
   readonly positions: readonly number[]
   readonly context: CommandContext
@@ -46,10 +44,9 @@ export const overviewOf = async (side: Side, org: string | undefined): Promise<O
   const digests = new Map<string, bigint>()
   const money = new Map<string, string>()
   for (const kind of recordKinds) {
-    for await (const { owner, saying } of recordsOf(side, kind, org)) {
-      const hash = BigInt(`0x${hashOf(kind, saying)}`)
-      digests.set(owner, ((digests.get(owner) ?? 0n) + hash) % 2n ** 256n)
-      for (const [what, { currency, amount }] of moneyOf(kind, saying)) add(money, `${what} ${currency}`, amount)
+    for await (const { owner, record } of recordsOf(side, kind, org)) {
+      digests.set(owner, addToDigest(digests.get(owner) ?? 0n, documentHash(kind, record.id, record.content)))
+      for (const [what, { currency, amount }] of moneyOf(kind, record)) addAmount(money, `${what} ${currency}`, amount)
     }
   }
   return { digests, money }
@@ -57,25 +54,25 @@ export const overviewOf = async (side: Side, org: string | undefined): Promise<O
 
 /** Yields every difference of one organization: money, lines, records. */
 export async function* differencesOf(organization: string, a: Side, b: Side): AsyncGenerator<DifferenceRow> {
-  const left = await contentOf(organization, a)
-  const right = await contentOf(organization, b)
+  const left = await readOrganization(organization, a)
+  const right = await readOrganization(organization, b)
   yield* moneyRows(organization, left.money, right.money)
   yield* lineRows(organization, [a, left], [b, right])
   for (const kind of recordKinds) yield* recordRows(organization, kind, [a, left], [b, right])
 }
 
 /** Records of an organization by id: document id, hash and size of each, without content. */
-type Content = {
-  readonly records: Readonly<Record<RecordKind, Map<string, Kept>>>
+type OrganizationRecords = {
+  readonly records: Readonly<Record<RecordKind, Map<string, RecordEntry>>>
   /** By `owed rep_1 period_1 EUR`. */
   readonly money: Map<string, string>
   /** The current payout of each rep and period, by `rep_1 period_1`. */
-  readonly current: Map<string, Kept>
+  readonly current: Map<string, RecordEntry>
 }
-type Kept = { readonly document: string; readonly hash: string; readonly bytes: number }
+type RecordEntry = { readonly document: string; readonly hash: string; readonly bytes: number }
 
-const contentOf = async (organization: string, side: Side): Promise<Content> => {
-  const content: Content = {
+const readOrganization = async (organization: string, side: Side): Promise<OrganizationRecords> => {
+  const found: OrganizationRecords = {
     records: {
       reps: new Map(),
       periods: new Map(),
@@ -88,38 +85,33 @@ const contentOf = async (organization: string, side: Side): Promise<Content> => 
     current: new Map(),
   }
   for (const kind of recordKinds) {
-    for await (const { document, bytes, saying } of recordsOf(side, kind, organization)) {
-      const kept = { document, hash: hashOf(kind, saying), bytes }
-      content.records[kind].set(saying.id, kept)
-      const pair = `${saying.rep} ${saying.period}`
-      for (const [what, { currency, amount }] of moneyOf(kind, saying)) {
-        add(content.money, `${what} ${pair} ${currency}`, amount)
-        if (what === 'owed') content.current.set(pair, kept)
+    for await (const { document, bytes, record } of recordsOf(side, kind, organization)) {
+      const entry = { document, hash: documentHash(kind, record.id, record.content), bytes }
+      found.records[kind].set(record.id, entry)
+      const pair = `${record.rep} ${record.period}`
+      for (const [what, { currency, amount }] of moneyOf(kind, record)) {
+        addAmount(found.money, `${what} ${pair} ${currency}`, amount)
+        if (what === 'owed') found.current.set(pair, entry)
       }
     }
   }
-  return content
+  return found
 }
 
 type Amount = { readonly currency: string; readonly amount: string }
 
 /** The amount that a record adds: a current payout to what is owed, a payroll record to what was paid. */
-const moneyOf = (kind: RecordKind, { says }: Saying): [what: 'owed' | 'paid', of: Amount][] => {
+const moneyOf = (kind: RecordKind, { content }: ComparableRecord): [what: 'owed' | 'paid', of: Amount][] => {
   if (kind === 'payouts') {
-    const { superseded_by_id, currency, net_amount: amount } = says as PayoutSays
+    const { superseded_by_id, currency, net_amount: amount } = content as PayoutContent
     return superseded_by_id === null ? [['owed', { currency, amount }]] : []
   }
-  return kind === 'payroll_files' ? [['paid', says as PayrollSays]] : []
+  return kind === 'payroll_files' ? [['paid', content as PayrollContent]] : []
 }
 
-const add = (sums: Map<string, string>, key: string, amount: string): void => {
+const addAmount = (sums: Map<string, string>, key: string, amount: string): void => {
   sums.set(key, total([sums.get(key) ?? '0', amount]))
 }
-
-const hashOf = (kind: RecordKind, { id, says }: Saying): string =>
-  createHash('sha256')
-    .update(`${kind}\n${id}\n${JSON.stringify(says)}`)
-    .digest('hex')
 
 async function* recordsOf(
   { generation, positions, context: { prefix, ...reading }, onlyPartition }: Side,
@@ -129,8 +121,8 @@ async function* recordsOf(
   const index = indexOf(prefix, generation, kind)
   for await (const { org: owner, document } of documentsOf(index, kind, org, positions, reading)) {
     if (kind === 'parked' && onlyPartition !== undefined && document.source.partition !== onlyPartition) continue
-    const saying = sayingOf(kind, document)
-    if (saying) yield { owner, document: document.id, bytes: Number(document.source.body_bytes), saying }
+    const record = comparableRecordOf(kind, document)
+    if (record) yield { owner, document: document.id, bytes: Number(document.source.body_bytes), record }
   }
 }
 
@@ -152,28 +144,31 @@ export function* moneyRows(
   }
 }
 
-type SideContent = readonly [side: Side, content: Content]
+type SideRecords = readonly [side: Side, records: OrganizationRecords]
 
 async function* lineRows(
   organization: string,
-  [a, left]: SideContent,
-  [b, right]: SideContent,
+  [a, left]: SideRecords,
+  [b, right]: SideRecords,
 ): AsyncGenerator<DifferenceRow> {
   const differing = unionOf(left.current, right.current).filter(
     pair => left.current.get(pair)?.hash !== right.current.get(pair)?.hash,
   )
-  for (const pairs of chunksOf(differing, left.current, right.current)) {
-    const read = (side: Side, { current }: Content) =>
-      readSaid(
+  for (const pairs of chunksThatFit(differing, left.current, right.current)) {
+    const read = (side: Side, { current }: OrganizationRecords) =>
+      readRecords(
         side,
         organization,
         'payouts',
         pairs.map(pair => current.get(pair)),
       )
     const [ours, theirs] = [await read(a, left), await read(b, right)]
-    for (const [place, pair] of pairs.entries()) {
+    for (const [index, pair] of pairs.entries()) {
       const [rep = null, period = null] = pair.split(' ')
-      const payouts = [ours[place]?.says, theirs[place]?.says] as [PayoutSays | undefined, PayoutSays | undefined]
+      const payouts = [ours[index]?.content, theirs[index]?.content] as [
+        PayoutContent | undefined,
+        PayoutContent | undefined,
+      ]
       for (const { id, change, field, category, currency, a, b, difference } of linesChanged(...payouts)) {
         const line = { id, change, field, category, currency, a, b, difference }
         yield rowOf({ row: 'line', organization, rep, period, kind: 'payouts', ...line })
@@ -185,22 +180,22 @@ async function* lineRows(
 async function* recordRows(
   organization: string,
   kind: RecordKind,
-  [a, left]: SideContent,
-  [b, right]: SideContent,
+  [a, left]: SideRecords,
+  [b, right]: SideRecords,
 ): AsyncGenerator<DifferenceRow> {
   const [ours, theirs] = [left.records[kind], right.records[kind]]
   const differing = unionOf(ours, theirs).filter(id => ours.get(id)?.hash !== theirs.get(id)?.hash)
-  for (const ids of chunksOf(differing, ours, theirs)) {
-    const of = (side: Side, records: Map<string, Kept>) =>
-      readSaid(
+  for (const ids of chunksThatFit(differing, ours, theirs)) {
+    const of = (side: Side, records: Map<string, RecordEntry>) =>
+      readRecords(
         side,
         organization,
         kind,
         ids.map(id => records.get(id)),
       )
     const [before, after] = [await of(a, ours), await of(b, theirs)]
-    for (const [place, id] of ids.entries()) {
-      yield recordRow(organization, kind, id, before[place], after[place])
+    for (const [index, id] of ids.entries()) {
+      yield recordRow(organization, kind, id, before[index], after[index])
     }
   }
 }
@@ -209,14 +204,14 @@ export const recordRow = (
   organization: string,
   kind: RecordKind,
   id: string,
-  a: Saying | undefined,
-  b: Saying | undefined,
+  a: ComparableRecord | undefined,
+  b: ComparableRecord | undefined,
 ): DifferenceRow => {
   const { rep = null, period = null } = b ?? a ?? {}
   const what = { row: 'record', organization, rep, period, kind, id } as const
   if (a === undefined) return rowOf({ ...what, change: 'added' })
   if (b === undefined) return rowOf({ ...what, change: 'removed' })
-  const { field = '', a: before, b: after } = firstDifference(a.says, b.says, '') ?? {}
+  const { field = '', a: before, b: after } = firstDifference(a.content, b.content, '') ?? {}
   return rowOf({ ...what, change: 'changed', field, a: textOf(before), b: textOf(after) })
 }
 
@@ -225,15 +220,15 @@ const textOf = (value: unknown): string | null =>
   value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** Reads documents as of the side's positions, in the given order; undefined for a missing one. */
-const readSaid = async (
+const readRecords = async (
   { generation, positions, context: { send, prefix } }: Side,
   organization: string,
   kind: RecordKind,
-  wanted: readonly (Kept | undefined)[],
-): Promise<(Saying | undefined)[]> => {
+  wanted: readonly (RecordEntry | undefined)[],
+): Promise<(ComparableRecord | undefined)[]> => {
   const _index = indexOf(prefix, generation, kind)
-  const ids = wanted.flatMap(kept => (kept ? [kept.document] : []))
-  const said = new Map<string, Saying>()
+  const ids = wanted.flatMap(entry => (entry ? [entry.document] : []))
+  const recordsById = new Map<string, ComparableRecord>()
   for (let rest = ids; rest.length > 0; ) {
     // `multiGet` returns as many documents as one answer holds.
     const found = await multiGet(
@@ -241,26 +236,21 @@ const readSaid = async (
       rest.map(_id => ({ _index, _id })),
     )
     for (const { _id: id, _source } of found) {
-      const source = _source as Record<string, unknown>
-      const partition = kind === 'parked' ? Number(source.partition) : partitionOf(organization, positions.length)
-      const then = asOf(kind, { id, source }, positions[partition] ?? 0)
-      const saying = then && sayingOf(kind, then)
-      if (saying) said.set(id, saying)
+      const document = { id, source: _source as Record<string, unknown> }
+      const then = asOf(kind, document, positionFor(kind, organization, document, positions))
+      const record = then && comparableRecordOf(kind, then)
+      if (record) recordsById.set(id, record)
     }
     rest = rest.slice(found.length)
   }
-  return wanted.map(kept => kept && said.get(kept.document))
+  return wanted.map(entry => entry && recordsById.get(entry.document))
 }
 
 /** Splits keys into chunks whose documents of both sides fit into memory together. */
-function* chunksOf(
+function* chunksThatFit(
   keys: readonly string[],
-  ...sides: readonly ReadonlyMap<string, Kept>[]
+  ...sides: readonly ReadonlyMap<string, RecordEntry>[]
 ): Generator<readonly string[]> {
   const sizes = keys.map(key => sides.reduce((sum, side) => sum + (side.get(key)?.bytes ?? 0), 0))
-  for (const portion of portionsOf(keys, sizes)) {
-    for (let from = 0; from < portion.length; from += COMPARED_DOCUMENTS) {
-      yield portion.slice(from, from + COMPARED_DOCUMENTS)
-    }
-  }
+  for (const portion of portionsOf(keys, sizes)) yield* chunksOf(portion, COMPARED_DOCUMENTS)
 }

@@ -9,8 +9,9 @@ import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
 import { asOf, type Document } from './as-of.ts'
-import { withRetries } from './patiently.ts'
-import { add, documentHash, documentsOf, positionFor, type Summary } from './summarize.ts'
+import { addToDigest, documentHash } from './digest.ts'
+import { withRetries } from './read-retries.ts'
+import { documentsOf, positionFor, type Summary } from './summarize.ts'
 
 export type DocumentDifference = {
   readonly organization: string
@@ -55,11 +56,11 @@ const differingIds = async (
     count <= DIFFERING_HELD ? () => true : await bucketsThatDiffer(kind, documents(a), documents(b), DIFFERING_HELD)
   const differing = new Map<string, string>()
   for await (const { document } of documents(a)) {
-    if (isHeld(document.id)) differing.set(document.id, documentHash(kind, document))
+    if (isHeld(document.id)) differing.set(document.id, documentHash(kind, document.id, document.source))
   }
   for await (const { document } of documents(b)) {
     if (!isHeld(document.id)) continue
-    const hash = documentHash(kind, document)
+    const hash = documentHash(kind, document.id, document.source)
     if (differing.get(document.id) === hash) differing.delete(document.id)
     else differing.set(document.id, hash)
   }
@@ -84,7 +85,7 @@ export const bucketsThatDiffer = async (
     for await (const { document } of documents) {
       const bucket = digests[side]?.[bucketOf(document.id)]
       if (bucket === undefined) throw new Error('an id without a bucket')
-      bucket.digest = add(bucket.digest, documentHash(kind, document))
+      bucket.digest = addToDigest(bucket.digest, documentHash(kind, document.id, document.source))
       bucket.count++
     }
   }

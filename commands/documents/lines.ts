@@ -1,6 +1,6 @@
 /** Compares the lines of two payouts: added, removed or changed. A line in another currency is another line. */
 
-import type { LineSays, PayoutSays } from './comparable-content.ts'
+import type { LineContent, PayoutContent } from './comparable-content.ts'
 import { firstDifference } from './find-differences.ts'
 import { subtract } from './sums.ts'
 
@@ -18,7 +18,7 @@ export type LineChange = {
   readonly field: string | null
 }
 
-type Lines = Pick<PayoutSays, 'currency' | 'line_items'>
+type Lines = Pick<PayoutContent, 'currency' | 'line_items'>
 
 /** Lines of b in their order, then lines that only a has. Undefined means no payout, and so no lines. */
 export const linesChanged = (a: Lines | undefined, b: Lines | undefined): LineChange[] => {
@@ -40,7 +40,7 @@ export const linesChanged = (a: Lines | undefined, b: Lines | undefined): LineCh
   return changes
 }
 
-const changeOf = (old: LineSays | undefined, line: LineSays, currency: string): LineChange | undefined => {
+const changeOf = (old: LineContent | undefined, line: LineContent, currency: string): LineChange | undefined => {
   const { id, category, description, amount } = line
   const what = { id, category, description, currency, b: amount }
   if (old === undefined) return { ...what, change: 'added', a: null, difference: subtract('0', amount), field: null }

@@ -20,7 +20,7 @@ export const columns = [
   'b',
   'difference',
 ] as const
-export type Column = (typeof columns)[number]
+type Column = (typeof columns)[number]
 /** `difference` is b minus a. Null: the column does not apply. */
 export type DifferenceRow = Readonly<Record<Exclude<Column, 'row'>, string | null>> & { readonly row: RowKind }
 
@@ -67,8 +67,8 @@ export const tablesOf = (rows: readonly DifferenceRow[], names: readonly [a: str
       column === 'a' ? names[0] : column === 'b' ? names[1] : column.toUpperCase(),
     )
     const lines = ours.map(row => columns.map(column => fitColumn(row[column] ?? '-')))
-    const places = right.map(column => columns.indexOf(column))
-    return [`${title}\n${indented(aligned([heading, ...lines], places))}`]
+    const rightAligned = right.map(column => columns.indexOf(column))
+    return [`${title}\n${indented(aligned([heading, ...lines], rightAligned))}`]
   })
   return `${[rows[0]?.organization || '(no organization)', ...tables].join('\n')}\n\n`
 }

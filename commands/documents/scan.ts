@@ -11,15 +11,16 @@
 import { AnswerTooLong, Unavailable } from '../../projector/elasticsearch/client.ts'
 import { CommandError } from '../failures.ts'
 import {
-  READ_AGAIN_MS,
   READ_ATTEMPTS,
+  READ_RETRY_MS,
   SCAN_ANSWER_BYTES,
   SCAN_LOADED_BYTES,
   SCAN_SIZES,
   SCAN_SIZES_FIRST,
 } from '../limits.ts'
 import type { Document } from './as-of.ts'
-import { type RetryContext, withRetries } from './patiently.ts'
+import { type RetryContext, withRetries } from './read-retries.ts'
+import { hasFailedShards, isComplete } from './shards.ts'
 import { countFitting } from './sizes.ts'
 
 /** Longer than the retries of a page. */
@@ -28,11 +29,8 @@ const KEEP_ALIVE = '15m'
 type Hit = { readonly _id: string; readonly _source?: Document['source']; readonly sort: readonly unknown[] }
 type Page = {
   readonly pit_id: string
-  readonly timed_out: boolean
-  readonly _shards: { readonly failed: number }
   readonly hits: { readonly hits: readonly Hit[] }
 }
-type Refreshed = { readonly _shards?: { readonly failed: number } }
 type Sized = { readonly id: string; readonly bytes: number; readonly sort: readonly unknown[] }
 
 /** @throws CommandError if a shard does not answer */
@@ -40,9 +38,9 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
   const { send } = reading
   // Elasticsearch stops the periodic refresh of an index that nobody searches.
   await withRetries(reading, async () => {
-    const { body } = await send({ method: 'POST', path: `/${index}/_refresh` })
+    const refreshed = await send({ method: 'POST', path: `/${index}/_refresh` })
     // A shard that is not refreshed lacks its last documents. Two generations that both lack them would look equal.
-    if (((body as Refreshed)._shards?.failed ?? 0) > 0) throw new Unavailable(503)
+    if (hasFailedShards(refreshed)) throw new Unavailable(503)
   })
   const opened = await withRetries(reading, () =>
     send({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
@@ -51,7 +49,7 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
   let pit = (opened.body as { id: string }).id
 
   const search: Search = async (size, after, sizesOnly) => {
-    const { status, body } = await send({
+    const answer = await send({
       method: 'POST',
       path: '/_search',
       ...(size > 1 && { answerBytesMax: SCAN_ANSWER_BYTES }),
@@ -65,10 +63,8 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
         ...(after && { search_after: after }),
       },
     })
-    const page = body as Page
-    if (status !== 200 || page.timed_out || page._shards.failed > 0) {
-      throw new CommandError(`${index} cannot be read whole: ${status}`)
-    }
+    if (!isComplete(answer)) throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
+    const page = answer.body as Page
     pit = page.pit_id
     return page.hits.hits
   }
@@ -134,7 +130,7 @@ const fewer = async <Answer>(
     } catch (error) {
       if (error instanceof AnswerTooLong) continue
       if (!(error instanceof Unavailable) || attempt++ === READ_ATTEMPTS) throw error
-      await sleep(READ_AGAIN_MS)
+      await sleep(READ_RETRY_MS)
     }
   }
 }

@@ -4,7 +4,7 @@
  */
 import { type DocumentAddress, multiGet } from '../../projector/elasticsearch/client.ts'
 import { SCAN_BYTES, SIZES_AT_ONCE } from '../limits.ts'
-import { type RetryContext, withRetries } from './patiently.ts'
+import { type RetryContext, withRetries } from './read-retries.ts'
 
 /** Returns the bytes of the documents' bodies, in the order asked; 0 for a missing one. */
 export const sizesOf = async (
@@ -17,7 +17,7 @@ export const sizesOf = async (
     const found = await withRetries(reading, () =>
       multiGet(
         reading.send,
-        asked.map(place => ({ ...place, _source: ['body_bytes'] })),
+        asked.map(doc => ({ ...doc, _source: ['body_bytes'] })),
       ),
     )
     for (const { _source } of found)
@@ -27,24 +27,29 @@ export const sizesOf = async (
 }
 
 /** Returns how many documents, starting at `from`, fit into one answer: at least one. */
-export const countFitting = (sizes: readonly number[], from: number, most = SCAN_BYTES): number => {
+export const countFitting = (sizes: readonly number[], from: number, max = SCAN_BYTES): number => {
   let [count, bytes] = [0, 0]
   for (const size of sizes.slice(from)) {
     bytes += size
-    if (count > 0 && bytes > most) break
+    if (count > 0 && bytes > max) break
     count++
   }
   return count
+}
+
+/** Splits items into chunks of at most `size`, in order. */
+export function* chunksOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size)
 }
 
 /** Splits items into portions that are read together, in order. */
 export function* portionsOf<Item>(
   items: readonly Item[],
   sizes: readonly number[],
-  most = SCAN_BYTES,
+  max = SCAN_BYTES,
 ): Generator<readonly Item[]> {
   for (let from = 0, count = 0; from < items.length; from += count) {
-    count = countFitting(sizes, from, most)
+    count = countFitting(sizes, from, max)
     yield items.slice(from, from + count)
   }
 }

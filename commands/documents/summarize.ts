@@ -2,14 +2,14 @@
  * Sums up the documents of a generation as of some positions: by organization their number, what is owed and paid, and
  * a digest of all. Memory holds one answer of Elasticsearch and a summary of each organization.
  */
-import { createHash } from 'node:crypto'
 import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
-import { READING_TOLD_MS } from '../limits.ts'
+import { createProgressLine } from '../terminal.ts'
 import { asOf, type Document } from './as-of.ts'
-import type { RetryContext } from './patiently.ts'
+import { addToDigest, documentHash } from './digest.ts'
+import type { RetryContext } from './read-retries.ts'
 import { scan } from './scan.ts'
 
 export type Summary = {
@@ -34,7 +34,8 @@ export const summarize = async (
   { prefix, say, now, ...reading }: CommandContext,
 ): Promise<Map<string, Summary>> => {
   const found = new Map<string, Adding>()
-  let [read, told] = [0, now()]
+  const showProgress = createProgressLine({ say }, now)
+  let read = 0
   for (const kind of kinds) {
     for await (const { org, document } of documentsOf(
       indexOf(prefix, generation, kind),
@@ -46,15 +47,13 @@ export const summarize = async (
       const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), left: new Map(), digest: 0n }
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
-      summary.digest = add(summary.digest, documentHash(kind, document))
+      summary.digest = addToDigest(summary.digest, documentHash(kind, document.id, document.source))
       const { body, superseded_by_id } = document.source as { body?: Money; superseded_by_id?: string | null }
       if (kind === 'payouts' && superseded_by_id === null)
         addTo(summary.owed, body?.currency ?? '', body?.net_amount ?? '0')
       if (kind === 'payroll_files') addTo(summary.left, body?.currency ?? '', body?.amount ?? '0')
       read++
-      if (now() - told < READING_TOLD_MS) continue
-      told = now()
-      say(`${read} documents of ${generation} read`)
+      showProgress(`${read} documents of ${generation} read`)
     }
   }
   return new Map(
@@ -66,14 +65,6 @@ export const summarize = async (
 }
 
 type Money = { readonly currency?: string; readonly net_amount?: string; readonly amount?: string }
-
-/** Adds a hash to a digest. The sum does not depend on the order. */
-export const add = (digest: bigint, hash: string): bigint => (digest + BigInt(`0x${hash}`)) % 2n ** 256n
-
-export const documentHash = (kind: Kind, { id, source }: Document): string =>
-  createHash('sha256')
-    .update(`${kind}\n${id}\n${JSON.stringify(source)}`)
-    .digest('hex')
 
 export async function* documentsOf(
   index: string,

@@ -6,19 +6,19 @@ export const total = (amounts: Iterable<string>): string => {
   let digits = 0
   for (const amount of amounts) {
     sum = sum.plus(amount)
-    digits = Math.max(digits, digitsBehindPoint(amount))
+    digits = Math.max(digits, scaleOf(amount))
   }
   return sum.toFixed(digits)
 }
 
 /** b minus a. */
 export const subtract = (a: string, b: string): string =>
-  new Exact(b).minus(a).toFixed(Math.max(digitsBehindPoint(a), digitsBehindPoint(b)))
+  new Exact(b).minus(a).toFixed(Math.max(scaleOf(a), scaleOf(b)))
 
 /** Compares values: 1.0 is 1.00. */
 export const isSameAmount = (a: string, b: string): boolean => new Exact(a).eq(b)
 
-const digitsBehindPoint = (amount: string): number => {
+const scaleOf = (amount: string): number => {
   const point = amount.indexOf('.')
   return point === -1 ? 0 : amount.length - point - 1
 }

@@ -6,14 +6,15 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { textOfListed, textOfStatement } from '../../api/answer/record-json.ts'
+import { textOfListed } from '../../api/answer/record-json.ts'
 import { recordIdOf } from '../../api/read/read-list.ts'
 import { type Moment, momentOf } from '../../api/read/read-parameters.ts'
 import type { TotalsRead } from '../../api/read/read-totals.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { EXPORT_PAGE, READING_TOLD_MS } from '../limits.ts'
+import { EXPORT_PAGE } from '../limits.ts'
+import { createProgressLine } from '../terminal.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
@@ -39,9 +40,9 @@ export type ExportSteps = ExportReaders &
   }
 
 /** In the order of writing: statements are read by the ids in the file of payouts. */
-export const exportedResources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
-export type ExportedResource = (typeof exportedResources)[number]
-export const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
+const exportedResources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
+type ExportedResource = (typeof exportedResources)[number]
+const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
 const MANIFEST = 'manifest.json'
 const BEGUN = 'manifest.partial.json'
 
@@ -89,8 +90,8 @@ const exportLocked = async (
     throw new CommandError(`${out} has a ${stray} that belongs to no export: choose another directory`)
   }
   // An export that was begun without a moment continues with its first moment.
-  const asked = options.asOf ?? (begun ? momentOfChange(begun.as_of) : undefined)
-  const read = await steps.patiently(signal => steps.readers.totals(org, asked, signal))
+  const asOf = options.asOf ?? (begun ? asOfChange(begun.as_of) : undefined)
+  const read = await steps.readTotals(org, asOf)
   const { totals, last } = read
   if (!last) await refuseUnknown(org, steps)
   if (before && before.as_of !== totals.last_change_id) {
@@ -127,7 +128,7 @@ const writeAll = async (
   for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
   const files = await describeFiles(exportedResources, out, steps.signal)
   // Read again: another generation may have become live meanwhile.
-  const after = await steps.patiently(signal => steps.readers.totals(org, momentOfChange(as_of), signal))
+  const after = await steps.readTotals(org, asOfChange(as_of))
   const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, after.position) : 0)
   assertWhole(files, totals, [await count('reps'), await count('periods')])
   const now = await steps.sourceOf(after.position.generation.name, org)
@@ -150,7 +151,7 @@ const writeAll = async (
 
 type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version'>
 
-const momentOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
+const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 
 const write = async (
   resource: ExportedResource,
@@ -163,7 +164,7 @@ const write = async (
   if (existsSync(file)) return
   const partial = await openLines(`${file}.partial`)
   let count = partial.lines
-  const tell = tellNow(steps)
+  const showProgress = createProgressLine(steps, steps.now)
   try {
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
@@ -171,7 +172,7 @@ const write = async (
       await lock.assertHeld()
       await partial.append(texts)
       count += texts.length
-      tell(`${resource}: ${count}`)
+      showProgress(`${resource}: ${count}`)
       steps.signal.throwIfAborted()
     }
   } finally {
@@ -179,17 +180,6 @@ const write = async (
   }
   await rename(`${file}.partial`, file)
   steps.say(`${resource}: ${count}`)
-}
-
-/** Redraws one line of a terminal, or prints a line from time to time. */
-const tellNow = ({ draw, say, now }: ExportSteps): ((line: string) => void) => {
-  let told = now()
-  return line => {
-    if (draw) return draw(line)
-    if (now() - told < READING_TOLD_MS) return
-    told = now()
-    say(line)
-  }
 }
 
 const idIn = (line: Buffer | undefined): string | undefined =>
@@ -201,13 +191,13 @@ async function* records(
   after: string | undefined,
   org: string,
   { last_change_id }: Totals,
-  { readers, patiently }: ExportSteps,
+  { readList }: ExportSteps,
 ): AsyncGenerator<Buffer[]> {
   if (last_change_id === null) return
-  const asOf = momentOfChange(last_change_id)
+  const asOf = asOfChange(last_change_id)
   let startingAfter = after === undefined ? undefined : { kind, id: after }
   for (let more = true; more; ) {
-    const page = await patiently(signal => readers.list(org, kind, { limit: EXPORT_PAGE, startingAfter, asOf }, signal))
+    const page = await readList(org, kind, { limit: EXPORT_PAGE, startingAfter, asOf })
     const last = page.hits.at(-1)
     if (last) startingAfter = { kind, id: recordIdOf(last) }
     more = page.hasMore
@@ -221,15 +211,14 @@ async function* statements(
   org: string,
   out: string,
   { last_change_id }: Totals,
-  { readers, patiently }: ExportSteps,
+  { readStatement }: ExportSteps,
 ): AsyncGenerator<Buffer[]> {
-  const asOf = momentOfChange(last_change_id)
-  const read = (id: string): Promise<Buffer> =>
-    patiently(async signal => textOfStatement(await readers.records.statement({ org, id, asOf }, signal)))
-  let place = 0
+  const asOf = asOfChange(last_change_id)
+  const read = (id: string): Promise<Buffer> => readStatement(org, id, asOf)
+  let index = 0
   let ids: string[] = []
   for await (const line of linesOf(join(out, fileOf('payouts')))) {
-    if (place++ < written) continue
+    if (index++ < written) continue
     ids.push(idIn(line) ?? '')
     if (ids.length < STATEMENTS_AT_ONCE) continue
     yield await Promise.all(ids.map(read))

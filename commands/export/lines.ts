@@ -20,7 +20,7 @@ export async function* linesOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-export type LinesFile = {
+type LinesFile = {
   /** Lines that were in the file when it was opened: their number, and the last one. */
   readonly lines: number
   readonly last: Buffer | undefined

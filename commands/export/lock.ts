@@ -14,7 +14,7 @@ import { readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:f
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { CommandError } from '../failures.ts'
-import { LOCK_BEAT_MS, LOCK_WATCHED_MS } from '../limits.ts'
+import { LOCK_HEARTBEAT_MS, LOCK_WATCHED_MS } from '../limits.ts'
 
 export type LockSteps = {
   readonly say: (line: string) => void
@@ -36,8 +36,16 @@ export type Lock = {
   readonly release: () => Promise<void>
 }
 
-/** Identifies a process. `place` is the running kernel and its PID namespace; null if the system does not tell. */
-type Owner = { readonly host: string; readonly place: string | null; readonly pid: number; readonly started: string }
+/** A field of lock files: the running kernel and its PID namespace; null if the system has no /proc. */
+const PID_NAMESPACE = 'place'
+
+/** Identifies a process. The content of a lock file, which other versions of this program read too. */
+type Owner = {
+  readonly host: string
+  readonly [PID_NAMESPACE]: string | null
+  readonly pid: number
+  readonly started: string
+}
 
 const isLock = (name: string): boolean => /^export\.[0-9a-f-]{36}\.lock$/.test(name)
 
@@ -62,12 +70,12 @@ export const lockDirectory = async (directory: string, steps: LockSteps): Promis
     await rm(file, { force: true })
     throw error
   }
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     const time = new Date(steps.now())
     // `assertHeld` notices a removed lock before the next write.
     utimes(file, time, time).catch(() => undefined)
-  }, LOCK_BEAT_MS)
-  beat.unref()
+  }, LOCK_HEARTBEAT_MS)
+  heartbeat.unref()
   return {
     assertHeld: async () => {
       if (await timeOf(file)) return
@@ -76,7 +84,7 @@ export const lockDirectory = async (directory: string, steps: LockSteps): Promis
       )
     },
     release: async () => {
-      clearInterval(beat)
+      clearInterval(heartbeat)
       await rm(file, { force: true })
     },
   }
@@ -88,14 +96,17 @@ const isRunning = async (
   ours: Owner,
   { say, sleep, processes }: LockSteps,
 ): Promise<boolean> => {
-  if (other?.place != null && other.place === ours.place) return (await processes.startOf(other.pid)) === other.started
+  const namespace = other?.[PID_NAMESPACE]
+  if (other !== undefined && namespace != null && namespace === ours[PID_NAMESPACE]) {
+    return (await processes.startOf(other.pid)) === other.started
+  }
   const before = await timeOf(file)
   if (before === undefined) return false
   say(
     `${other?.host ?? 'somebody'} may be exporting into this directory: watching for up to ${LOCK_WATCHED_MS / 1_000} s`,
   )
-  for (let waited = 0; waited < LOCK_WATCHED_MS; waited += LOCK_BEAT_MS) {
-    await sleep(LOCK_BEAT_MS)
+  for (let waited = 0; waited < LOCK_WATCHED_MS; waited += LOCK_HEARTBEAT_MS) {
+    await sleep(LOCK_HEARTBEAT_MS)
     const now = await timeOf(file)
     if (now === undefined) return false
     if (now !== before) return true
@@ -138,8 +149,8 @@ const describeSelf = async (): Promise<Owner> => {
     readFile('/proc/self/stat', 'utf8'),
   ]).catch(() => [])
   const pid = Number(status?.split(' ')[0] ?? 0)
-  const place = kernel === undefined ? null : `${kernel.trim()} ${processes}`
-  return { host: hostname(), place, pid, started: (await startOf(pid)) ?? '' }
+  const namespace = kernel === undefined ? null : `${kernel.trim()} ${processes}`
+  return { host: hostname(), [PID_NAMESPACE]: namespace, pid, started: (await startOf(pid)) ?? '' }
 }
 
 export const runningProcesses: Processes = { self: describeSelf, startOf }

@@ -9,7 +9,7 @@ import { CommandError } from '../failures.ts'
 import { linesOf } from './lines.ts'
 
 export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
-export type FileDescription = {
+type FileDescription = {
   readonly file: string
   readonly records: number
   readonly bytes: number

@@ -1,34 +1,40 @@
 /** Reads an organization through the API's own readers, so that an export has the bytes that the API answers. */
 
 import type { Client } from '@elastic/elasticsearch'
+import { textOfStatement } from '../../api/answer/record-json.ts'
 import { createSearchClient, type SearchClient, type Transport } from '../../api/elasticsearch/client.ts'
 import { smallSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../../api/failures.ts'
 import { createCheckIndices } from '../../api/read/check-indices.ts'
 import { notReplacedRange, type ReadPosition, visibleRange } from '../../api/read/position.ts'
-import { createReaders, type Readers } from '../../api/read/readers.ts'
+import type { Page } from '../../api/read/read-list.ts'
+import type { ListParameters, Moment } from '../../api/read/read-parameters.ts'
+import type { TotalsRead } from '../../api/read/read-totals.ts'
+import { createReaders } from '../../api/read/readers.ts'
 import { scheduleTimer } from '../../api/time-limits.ts'
-import { indexOf } from '../../schemas/stored/documents.ts'
+import { indexOf, type ListKind } from '../../schemas/stored/documents.ts'
+import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
-import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
 
+/** Each read is retried until there is an answer. @throws CommandError if refused, or after the last attempt */
 export type ExportReaders = {
-  readonly readers: Readers
+  readonly readTotals: (org: string, asOf: Moment | undefined) => Promise<TotalsRead>
+  readonly readList: (org: string, kind: ListKind, parameters: ListParameters) => Promise<Page>
+  /** Returns the text of the statement, as the API answers it. */
+  readonly readStatement: (org: string, id: string, asOf: Moment | undefined) => Promise<Buffer>
   /** The number of reps or periods that are current at a position. Elasticsearch counts them, so none is read. */
   readonly countOf: (org: string, kind: 'reps' | 'periods', position: ReadPosition) => Promise<number>
-  /** Retries until there is an answer. @throws CommandError if refused, or after the last attempt */
-  readonly patiently: <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
 }
 
 /** @throws CommandError for an organization without any published record: its id is probably mistyped */
-export const refuseUnknown = async (org: string, { readers, patiently }: ExportReaders): Promise<void> => {
-  const { last } = await patiently(signal => readers.totals(org, undefined, signal))
+export const refuseUnknown = async (org: string, { readTotals }: ExportReaders): Promise<void> => {
+  const { last } = await readTotals(org, undefined)
   if (!last) throw new CommandError(`nothing was ever published for ${org}`)
 }
 
-/** Translates a message of the API for the command line. */
-const inCommands = (message: string): string =>
-  message.startsWith('`as_of` must be an instant')
+/** The message of a refusal for the command line. Of a request as of a change, only that change can be invalid. */
+const refusalMessage = ({ code, message }: Refusal, asOf: Moment | undefined): string =>
+  code === 'invalid_request' && asOf?.kind === 'change'
     ? '--as-of: there is no such change of this organization (the change of a rep or a period is its id with .n)'
     : message.replace('`as_of`', '--as-of')
 
@@ -46,7 +52,7 @@ type Parts = {
 export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
   const elasticsearch = createSearchClient({
     transport: client.transport.request.bind(client.transport) as Transport,
-    answered: () => undefined,
+    onAnswered: () => undefined,
     otherNodes: 0,
     observe: () => undefined,
     now: parts.now,
@@ -60,27 +66,31 @@ export const readThrough = (
 ): ExportReaders => {
   const check = createCheckIndices(prefix, multiGet, indexIds, now, scheduleTimer)
   const { readers } = createReaders(prefix, search, multiGet, check, time, scheduleTimer)
-  const untilAnswered: ExportReaders['patiently'] = async read => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await read(signal)
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error
-        if (error.code !== 'unavailable') throw new CommandError(inCommands(error.message))
-        signal.throwIfAborted()
-        if (attempt === READ_ATTEMPTS) throw new CommandError(`Elasticsearch cannot be read: ${error.because}`)
-        await sleep(READ_AGAIN_MS)
-      }
+  const isRetryable = (error: unknown): boolean =>
+    error instanceof Refusal && error.code === 'unavailable' && !signal.aborted
+  const retried = async <Result>(asOf: Moment | undefined, read: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await withRetries({ sleep }, read, isRetryable)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (error.code !== 'unavailable') throw new CommandError(refusalMessage(error, asOf))
+      signal.throwIfAborted()
+      throw new CommandError(`Elasticsearch cannot be read: ${error.reason}`)
     }
   }
-  const countOf: ExportReaders['countOf'] = (org, kind, position) =>
-    untilAnswered(async signal => {
-      const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
-      if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
-      const { all } = smallSearch(answer).aggregations as { all: { buckets: readonly { doc_count: number }[] } }
-      return all.buckets[0]?.doc_count ?? 0
-    })
-  return { readers, patiently: untilAnswered, countOf }
+  return {
+    readTotals: (org, asOf) => retried(asOf, () => readers.totals(org, asOf, signal)),
+    readList: (org, kind, parameters) => retried(parameters.asOf, () => readers.list(org, kind, parameters, signal)),
+    readStatement: (org, id, asOf) =>
+      retried(asOf, async () => textOfStatement(await readers.records.statement({ org, id, asOf }, signal))),
+    countOf: (org, kind, position) =>
+      retried(undefined, async () => {
+        const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
+        if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+        const { all } = smallSearch(answer).aggregations as { all: { buckets: readonly { doc_count: number }[] } }
+        return all.buckets[0]?.doc_count ?? 0
+      }),
+  }
 }
 
 const countBody = (org: string, position: ReadPosition): string => {

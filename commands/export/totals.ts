@@ -23,13 +23,13 @@ export type TotalsOptions = {
   readonly svg: string | undefined
   readonly json: boolean
 }
-export type TotalsSteps = ExportReaders & { readonly out: (text: string) => void; readonly say: (line: string) => void }
+type TotalsSteps = ExportReaders & { readonly out: (text: string) => void; readonly say: (line: string) => void }
 
 export const showTotals = async (
   { org, asOf, kind, svg, json }: TotalsOptions,
   steps: TotalsSteps,
 ): Promise<ExitCode> => {
-  const { totals, last } = await steps.patiently(signal => steps.readers.totals(org, asOf, signal))
+  const { totals, last } = await steps.readTotals(org, asOf)
   if (!last) await refuseUnknown(org, steps)
   const periods = await readPeriods(org, totals.last_change_id, steps)
   // In the order in which the periods were first recorded.
@@ -56,15 +56,14 @@ type Period = { readonly name: string; readonly kind: PeriodKind }
 const readPeriods = async (
   org: string,
   change: string | null,
-  { readers, patiently }: TotalsSteps,
+  { readList }: TotalsSteps,
 ): Promise<Map<string, Period>> => {
   const periods = new Map<string, Period>()
   if (change === null) return periods
   const asOf = momentOf(change)
   for (let after: string | undefined, more = true; more; ) {
     const startingAfter = after === undefined ? undefined : ({ kind: 'periods', id: after } as const)
-    const parameters = { limit: EXPORT_PAGE, startingAfter, asOf }
-    const page = await patiently(signal => readers.list(org, 'periods', parameters, signal))
+    const page = await readList(org, 'periods', { limit: EXPORT_PAGE, startingAfter, asOf })
     for (const hit of page.hits) periods.set(recordIdOf(hit), bodyOf(hit) as Period)
     const last = page.hits.at(-1)
     after = last && recordIdOf(last)
@@ -97,9 +96,9 @@ const tableOf = (rows: readonly TotalsRow[]): string => {
 /** Pads all amounts to the same number of decimal places, so that the decimal points are aligned. */
 const sameDigits = (amounts: readonly string[]): string[] => {
   const digitsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0
-  const most = Math.max(0, ...amounts.map(digitsOf))
+  const max = Math.max(0, ...amounts.map(digitsOf))
   return amounts.map(amount => {
-    const missing = '0'.repeat(most - digitsOf(amount))
+    const missing = '0'.repeat(max - digitsOf(amount))
     return missing === '' ? amount : `${amount}${amount.includes('.') ? '' : '.'}${missing}`
   })
 }

@@ -33,7 +33,7 @@ export const adopt = async ({ json }: { readonly json: boolean }, context: Kafka
   const replaced: { readonly identity: Identity; readonly ids: Record<string, string> }[] = []
   // Checks everything before it changes anything.
   for (const name of names) {
-    const found = await lookAt(name, context).catch((error: unknown) => {
+    const found = await checkIndices(name, context).catch((error: unknown) => {
       // A bad spare generation blocks nothing: the operator can drop it.
       if (name === API_KEYS_GENERATION || name === generations.live) throw error
       if (!(error instanceof StopError || error instanceof CommandError)) throw error
@@ -56,7 +56,7 @@ export const adopt = async ({ json }: { readonly json: boolean }, context: Kafka
   return exitCodes.done
 }
 
-const lookAt = async (name: string, context: KafkaContext) => {
+const checkIndices = async (name: string, context: KafkaContext) => {
   const { send: request, prefix } = context
   const identity = await identityOf(name, context)
   const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })

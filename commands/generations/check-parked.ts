@@ -3,10 +3,11 @@
  * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
  * it is forced. Two generations that decide alike have no such records.
  */
-import { multiGet } from '../../projector/elasticsearch/client.ts'
+import { type Answer, multiGet } from '../../projector/elasticsearch/client.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { positionsOf } from './generations.ts'
@@ -27,10 +28,10 @@ export const refuseUnparked = async (
   force: string | undefined,
   context: CommandContext,
 ): Promise<Positions> => {
-  const reachedBy = async (of: Identity) => (await positionsOf(of, context)).map(({ position }) => position)
   // Records that the live generation has not decided yet are checked by the next call.
-  const decided = await reachedBy(live)
-  const reached = (await reachedBy(identity)).map((position, partition) => Math.min(position, decided[partition] ?? 0))
+  const decided = await positionsOf(live, context)
+  const own = await positionsOf(identity, context)
+  const reached = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return reached
   let count = 0
   const shown: string[] = []
@@ -52,9 +53,7 @@ export const refuseUnparked = async (
   const more = count > shown.length ? ` and ${count - shown.length} more` : ''
   const what = `${count} of what ${live.generation} parked is applied in ${identity.generation}: ${shown.join(', ')}${more}`
   if (force === undefined) {
-    throw new CommandError(
-      `${what}. Corrected events may have taken their places: look at them, or --force with a reason`,
-    )
+    throw new CommandError(`${what}. Corrected events may have replaced them: check them, or --force with a reason`)
   }
   context.say(`${what} (forced: ${force})`)
   return reached
@@ -74,16 +73,13 @@ async function* parkedOf(
   const path = `/${indexOf(prefix, generation, 'parked')}`
   // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
   const refreshed = await send({ method: 'POST', path: `${path}/_refresh` })
-  const { _shards } = refreshed.body as { _shards?: { failed: number } }
-  if (refreshed.status !== 200 || (_shards?.failed ?? 0) > 0) {
-    throw new CommandError(`what ${generation} parked cannot be read whole: ${refreshed.status}`)
-  }
+  if (!isComplete(refreshed)) throw notWhole(generation, refreshed)
   const should = to.map((lt, partition) => {
     return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte: from[partition] ?? 0, lt } } }] } }
   })
   let after: readonly unknown[] | undefined
   for (;;) {
-    const { status, body } = await send({
+    const answer = await send({
       method: 'POST',
       path: `${path}/_search`,
       query: { allow_partial_search_results: false },
@@ -96,15 +92,17 @@ async function* parkedOf(
         ...(after && { search_after: after }),
       },
     })
-    const { timed_out, hits } = body as Page
-    if (status !== 200 || timed_out) throw new CommandError(`what ${generation} parked cannot be read whole: ${status}`)
+    if (!isComplete(answer)) throw notWhole(generation, answer)
+    const { hits } = answer.body as Page
     yield hits.hits.map(({ _id }) => _id)
     after = hits.hits.at(-1)?.sort
     if (hits.hits.length < SEARCH_HITS) return
   }
 }
 
+const notWhole = (generation: string, { status }: Answer): CommandError =>
+  new CommandError(`what ${generation} parked cannot be read whole: ${status}`)
+
 type Page = {
-  readonly timed_out: boolean
   readonly hits: { readonly hits: readonly { readonly _id: string; readonly sort: readonly unknown[] }[] }
 }

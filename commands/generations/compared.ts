@@ -10,6 +10,7 @@ import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
+import { recordsBefore } from './generations.ts'
 
 /** Next offsets by partition. */
 type Positions = readonly number[]
@@ -32,7 +33,7 @@ export const commonPositions = (
     return Math.min(ours, theirs)
   })
 
-export type ComparedPair = {
+type ComparedPair = {
   readonly a: Identity
   readonly b: Identity
   readonly positions: Positions
@@ -90,33 +91,33 @@ export const assertComparedEqual = (
   reached: Positions,
 ): void => {
   const [name, other] = [identity.generation, live.generation]
-  const refused = (why: string): CommandError =>
+  const refusal = (why: string): CommandError =>
     new CommandError(`${name} ${why}: npm run projection -- verify ${other} ${name}, or --force with a reason`)
   const note = now.compared[pairOf(name, other)]
   if (note === undefined) {
     const isOld = now.verified[name] === other
-    throw refused(
+    throw refusal(
       isOld
         ? `was found equal to ${other} by an older version of this program, which did not note the positions`
         : `was not found equal to ${other}`,
     )
   }
-  if (note.found === 'different') throw refused(`was found different from ${other}`)
+  if (note.found === 'different') throw refusal(`was found different from ${other}`)
   const versions = [identity, live]
     .toSorted((one, another) => (one.generation < another.generation ? -1 : 1))
     .map(({ rules_version }) => rules_version)
-  if (versions.some((version, place) => version !== note.rules_versions[place])) {
-    throw refused(`was found equal to ${other} under other rules`)
+  if (versions.some((version, index) => version !== note.rules_versions[index])) {
+    throw refusal(`was found equal to ${other} under other rules`)
   }
-  const compared = note.positions.reduce((sum, position) => sum + position, 0)
+  const compared = recordsBefore(note.positions)
   if (
     note.positions.length !== reached.length ||
     note.positions.some((to, partition) => (reached[partition] ?? 0) < to)
   ) {
-    throw refused(`lies behind the positions at which it was found equal to ${other}`)
+    throw refusal(`lies behind the positions at which it was found equal to ${other}`)
   }
-  const since = reached.reduce((sum, position) => sum + position, 0) - compared
+  const since = recordsBefore(reached) - compared
   if (since > Math.max(SWAP_UNCOMPARED_RECORDS, compared / SWAP_UNCOMPARED_PART)) {
-    throw refused(`was found equal to ${other} as of ${compared} records, and has ${since} more since`)
+    throw refusal(`was found equal to ${other} as of ${compared} records, and has ${since} more since`)
   }
 }

@@ -7,7 +7,7 @@ import { csvHeader, csvOf, type DifferenceRow, ndjsonOf, type RowKind, tablesOf 
 import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
-import { assertOfOneSource, positionsOf } from './generations.ts'
+import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
 import { findAny } from './sandboxes.ts'
 
 export const diffFormats = ['table', 'csv', 'ndjson'] as const
@@ -30,11 +30,11 @@ export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: C
       ? partitionOf(org, ours.identity.partitions)
       : undefined
   const sideOf = async (name: string, { identity, context }: Awaited<ReturnType<typeof findAny>>): Promise<Side> => {
-    const positions = (await positionsOf(identity, context)).map(({ position }) => position)
-    const records = positions.reduce((sum, position) => sum + position, 0)
-    const wanted = identity.sandbox?.bounds.reduce((sum, bound) => sum + bound, 0) ?? records
+    const positions = await positionsOf(identity, context)
+    const records = recordsBefore(positions)
+    const wanted = identity.sandbox ? recordsBefore(identity.sandbox.bounds) : records
     context.say(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
-    return { name, generation: identity.generation, positions, context, onlyPartition }
+    return { generation: identity.generation, positions, context, onlyPartition }
   }
   const [left, right] = [await sideOf(a, ours), await sideOf(b, theirs)]
   if (org !== undefined && asked === undefined) context.say(`only ${org}: one side has no other organization`)
@@ -51,7 +51,7 @@ export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: C
     }
     write.organizationEnds()
   }
-  sayTotals(before, after, [a, b], context)
+  reportTotals(before, after, [a, b], context)
   if (differing.length === 0) {
     context.say(`no differences: ${organizations.length} organizations`)
     return exitCodes.done
@@ -106,7 +106,7 @@ const createWriter = (
 }
 
 /** Totals over all compared organizations, equal ones included. */
-const sayTotals = (
+const reportTotals = (
   { money: a }: Overview,
   { money: b }: Overview,
   names: readonly [string, string],

@@ -14,7 +14,7 @@ import { controlIndexOf, positionId } from '../../schemas/stored/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
-import { DROP_WAIT_MS, LET_GO_MS, QUIET_LOOK_MS, QUIET_MS } from '../limits.ts'
+import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
 import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
 import { findRemains } from './remains.ts'
 
@@ -32,9 +32,9 @@ export const drop = async (
   const admin = await connectAdmin(context.kafka, stack)
   // On another cluster the projectors' group would look empty.
   assertSameSource(live, await describeSource(admin, context.topics.events))
-  await takeOut(generation, context)
+  await removeName(generation, context)
   const group = `${groupId}-${generation}`
-  await untilNobodyWrites(generation, live.partitions, group, admin, context)
+  await waitUntilNobodyWrites(generation, live.partitions, group, admin, context)
   await deleteGeneration(generation, group, admin, context)
   context.say(`${generation} is dropped`)
   if (json) context.out(`${JSON.stringify({ dropped: generation })}\n`)
@@ -42,10 +42,10 @@ export const drop = async (
 }
 
 /** Removes the name, in one change of exactly the state that was checked. @throws CommandError */
-const takeOut = async (generation: string, context: CommandContext): Promise<void> => {
+const removeName = async (generation: string, context: CommandContext): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
   for (let isOut = false; !isOut; ) {
-    // `settle` needs the positions of the previous generation if a swap was interrupted.
+    // `finishSwap` needs the positions of the previous generation if a swap was interrupted.
     await finishSwap(steps)
     const seen = await readAll(context)
     if (seen.live === generation) throw new CommandError(`${generation} is live: it cannot be dropped`)
@@ -69,7 +69,7 @@ const refuseFollowed = async (generation: string, all: Generations, context: Com
     if (identity?.follows !== generation) continue
     const from = all.independentFrom[name]
     const positions = await positionsOf(identity, context)
-    if (from !== undefined && positions.every(({ position }, partition) => position >= (from[partition] ?? 0))) continue
+    if (from !== undefined && positions.every((position, partition) => position >= (from[partition] ?? 0))) continue
     throw new CommandError(`${name} takes over what ${generation} parked: drop ${name} first, or make it live`)
   }
 }
@@ -91,7 +91,7 @@ const without = (generation: string, now: Generations): Generations => ({
  * notice, and no position has changed for a while. The last check covers projectors of another group or an older
  * version. A process that was suspended all this time finds no index to write to, and ends that stream.
  */
-const untilNobodyWrites = async (
+const waitUntilNobodyWrites = async (
   generation: string,
   partitions: number,
   group: string,
@@ -103,20 +103,20 @@ const untilNobodyWrites = async (
     _index,
     _id: positionId(generation, partition),
   }))
-  const look = async (): Promise<string> =>
+  const readPositions = async (): Promise<string> =>
     JSON.stringify((await multiGet(send, docs)).map(({ _source }) => _source ?? null))
   const began = now()
-  let seen = await look()
+  let seen = await readPositions()
   let quietSince = began
   say(`waiting until no projector keeps ${generation} up any more`)
   for (;;) {
-    await sleep(QUIET_LOOK_MS)
-    const found = await look()
+    await sleep(QUIET_POLL_MS)
+    const found = await readPositions()
     if (found !== seen) quietSince = now()
     seen = found
     const { groups } = await admin.describeGroups([group])
     const members = groups[0]?.members.length ?? 0
-    if (members === 0 && now() - began >= LET_GO_MS && now() - quietSince >= QUIET_MS) return
+    if (members === 0 && now() - began >= PROJECTOR_STOP_MS && now() - quietSince >= QUIET_MS) return
     if (now() - began <= DROP_WAIT_MS) continue
     if (members > 0) throw new CommandError(`${members} projectors still keep ${generation} up; drop it again later`)
     const who = 'a projector of another KAFKA_GROUP_ID, or a rebuild of an older version'

@@ -23,8 +23,18 @@ export const identityOf = async (name: string, { send, prefix }: CommandContext)
   throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
 }
 
-/** Returns the published position of every partition, in order. */
+/** The next offset of every partition, in order: all before it are published. */
 export const positionsOf = async (
+  identity: Pick<Identity, 'generation' | 'partitions'>,
+  context: CommandContext,
+): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
+
+/** The number of records before these positions. */
+export const recordsBefore = (positions: readonly number[]): number =>
+  positions.reduce((sum, position) => sum + position, 0)
+
+/** Returns the published position of every partition with its times, in order. */
+export const positionDocumentsOf = async (
   { generation, partitions }: Pick<Identity, 'generation' | 'partitions'>,
   { send, prefix }: CommandContext,
 ): Promise<PositionDocument['body'][]> => {

@@ -9,7 +9,7 @@ import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
-import { type ProgressSteps, tellProgress } from './progress.ts'
+import { type ProgressSteps, reportProgress } from './progress.ts'
 import { findRemains } from './remains.ts'
 
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
@@ -72,14 +72,13 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
     now,
     elapsed: context.elapsed,
     say,
-    onProgress: tellProgress(context),
+    onProgress: reportProgress(context),
     positions: async () => {
       assertNamed(generation, await readAll(context))
-      return (await positionsOf(identity, context)).map(({ position }) => position)
+      return positionsOf(identity, context)
     },
     ...(follows !== undefined && {
-      ends: async () =>
-        (await positionsOf(trusted, context)).map(({ position }, partition) => ({ partition, end: position })),
+      ends: async () => (await positionsOf(trusted, context)).map((end, partition) => ({ partition, end })),
     }),
     signal,
     ...(context.testHooks && { testHooks: context.testHooks }),

@@ -7,7 +7,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
 
-export type Remains = {
+type Remains = {
   /** Whether it has its own document, which names its source. That is written last and deleted last. */
   readonly isGeneration: boolean
   /** Partitions that have a position, in order. */

@@ -10,11 +10,11 @@ import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxe
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
-import { deleteGeneration, identityOf, recordsOf } from './generations.ts'
+import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
 import { findRemains, isWhole } from './remains.ts'
 
 const MARK = 'sandbox:'
-export const written = (name: string): string => `${MARK}${name}`
+export const sandboxLabel = (name: string): string => `${MARK}${name}`
 
 /** The name of a sandbox; undefined for a generation. */
 export const sandboxIn = (text: string): string | undefined =>
@@ -33,41 +33,41 @@ export const findAny = async <Context extends CommandContext>(
 ): Promise<{ readonly identity: Identity; readonly context: Context }> => {
   const name = sandboxIn(text)
   if (name === undefined) return { identity: await identityOf(text, context), context }
-  const place = inSandbox(context)
-  const identity = await identityOf(name, place).catch((error: unknown) => {
+  const sandboxContext = inSandbox(context)
+  const identity = await identityOf(name, sandboxContext).catch((error: unknown) => {
     if (error instanceof CommandError || (error instanceof StopError && error.code === 'index_missing'))
       return undefined
     throw error
   })
   if (identity === undefined) throw noSandbox(name)
-  return { identity, context: place }
+  return { identity, context: sandboxContext }
 }
 
 const noSandbox = (name: string): CommandError =>
-  new CommandError(`there is no ${written(name)} (npm run projection -- list --sandbox)`)
+  new CommandError(`there is no ${sandboxLabel(name)} (npm run projection -- list --sandbox)`)
 
 /** @throws CommandError if a sandbox of that name was made with other options */
 export const assertMadeWith = (
   { generation, rules_version, sandbox }: Identity,
   wanted: Omit<SandboxBody, 'bounds'>,
 ): void => {
-  const refused = (how: string): CommandError => {
-    const what = `${written(generation)} is there already, ${how}`
+  const refusal = (how: string): CommandError => {
+    const what = `${sandboxLabel(generation)} is there already, ${how}`
     return new CommandError(`${what}: use the same options or another --name, or drop it`)
   }
   if (rules_version !== RULES_VERSION)
-    throw refused(`made by version ${rules_version} of the rules; this program has ${RULES_VERSION}`)
-  if (sandbox === undefined) throw refused('without the options that it was made with')
-  if (sandbox.org !== wanted.org) throw refused(`made of ${sandbox.org ?? 'all organizations'}`)
+    throw refusal(`made by version ${rules_version} of the rules; this program has ${RULES_VERSION}`)
+  if (sandbox === undefined) throw refusal('without the options that it was made with')
+  if (sandbox.org !== wanted.org) throw refusal(`made of ${sandbox.org ?? 'all organizations'}`)
   if (JSON.stringify(sandbox.until) !== JSON.stringify(wanted.until))
-    throw refused(`made up to ${untilInWords(sandbox)}`)
+    throw refusal(`made up to ${describeUntil(sandbox)}`)
   if (sandbox.rules?.sha256 === wanted.rules?.sha256) return
-  if (sandbox.rules === null) throw refused('made with the rules of this program')
+  if (sandbox.rules === null) throw refusal('made with the rules of this program')
   const another = sandbox.rules.name === wanted.rules?.name ? 'another text of ' : ''
-  throw refused(`made with ${another}${sandbox.rules.name}`)
+  throw refusal(`made with ${another}${sandbox.rules.name}`)
 }
 
-export const untilInWords = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bounds'>): string => {
+export const describeUntil = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bounds'>): string => {
   if (until === null) return `the end of the topic then: ${bounds.join(', ')}`
   if ('time' in until) return until.time
   return until.offsets.map(([partition, offset]) => `${partition}:${offset}`).join(', ')
@@ -78,18 +78,18 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
   for (const [name, found] of await findRemains(context)) {
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
     if (identity?.sandbox === undefined || !isWhole(found, identity.partitions)) {
-      const advice = `npm run projection -- drop ${written(name)} removes it`
-      if (json) context.out(`${JSON.stringify({ sandbox: written(name), whole: false })}\n`)
-      else context.out(`${written(name)}  not whole; ${advice}\n`)
+      const advice = `npm run projection -- drop ${sandboxLabel(name)} removes it`
+      if (json) context.out(`${JSON.stringify({ sandbox: sandboxLabel(name), whole: false })}\n`)
+      else context.out(`${sandboxLabel(name)}  not whole; ${advice}\n`)
       continue
     }
     const { generation, topic, rules_version, sandbox } = identity
     const records = await recordsOf(name, found.positions, context)
-    const wanted = sandbox.bounds.reduce((sum, bound) => sum + bound, 0)
+    const wanted = recordsBefore(sandbox.bounds)
     if (json) {
       const { org, until, bounds, rules } = sandbox
       const made = {
-        sandbox: written(generation),
+        sandbox: sandboxLabel(generation),
         topic,
         rules_version,
         records,
@@ -104,11 +104,11 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
     }
     const parts = [
       `${records} of ${wanted} records of ${topic}`,
-      `up to ${untilInWords(sandbox)}`,
+      `up to ${describeUntil(sandbox)}`,
       ...(sandbox.org === null ? [] : [`only ${sandbox.org}`]),
       `rules version ${rules_version}${sandbox.rules === null ? '' : ` with ${sandbox.rules.name}`}`,
     ]
-    context.out(`${written(generation)}  ${parts.join('; ')}\n`)
+    context.out(`${sandboxLabel(generation)}  ${parts.join('; ')}\n`)
   }
   return exitCodes.done
 }
@@ -124,10 +124,11 @@ export const dropSandbox = async (
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const { groups } = await admin.describeGroups([group])
-  if ((groups[0]?.members.length ?? 0) > 0) throw new CommandError(`${written(name)} is being made; stop that first`)
+  if ((groups[0]?.members.length ?? 0) > 0)
+    throw new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
   await deleteGeneration(name, group, admin, context)
-  context.say(`${written(name)} is dropped`)
-  if (json) context.out(`${JSON.stringify({ dropped: written(name) })}\n`)
+  context.say(`${sandboxLabel(name)} is dropped`)
+  if (json) context.out(`${JSON.stringify({ dropped: sandboxLabel(name) })}\n`)
   return exitCodes.done
 }
 

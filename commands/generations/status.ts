@@ -4,9 +4,10 @@ import { assertSameSource, describeSource, fetchEnds } from '../../projector/kaf
 import { partitionOf } from '../../schemas/partition.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
-import { identityOf, positionsOf, readAll, rolesOf } from './generations.ts'
+import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
 
 export type StatusOptions = {
   readonly generation: string | undefined
@@ -21,7 +22,7 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const generations = await readAll(context)
   const name = options.generation ?? generations.live
   const identity = await identityOf(name, context)
-  const positions = await positionsOf(identity, context)
+  const positions = await positionDocumentsOf(identity, context)
   // The ends of another cluster, or of a recreated topic, say nothing about this projection.
   assertSameSource(identity, await describeSource(admin, identity.topic))
   const ends = await fetchEnds(admin, identity.topic)
@@ -88,8 +89,7 @@ const countRecords = async (org: string, generation: string, send: KafkaContext[
 }
 
 /** @throws CommandError if a shard does not answer: the count would be too low */
-const whole = (index: string, { status, body }: Answer): unknown => {
-  const { _shards, timed_out } = body as { _shards?: { failed: number }; timed_out?: boolean }
-  if (status === 200 && _shards?.failed === 0 && timed_out !== true) return body
-  throw new CommandError(`${index} cannot be read whole: ${status}`)
+const whole = (index: string, answer: Answer): unknown => {
+  if (isComplete(answer)) return answer.body
+  throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
 }

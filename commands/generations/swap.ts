@@ -7,7 +7,8 @@ import { changeGenerations, finishSwap, type Generations } from '../../projector
 import type { Identity } from '../../projector/kafka/source.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { NEAR_LOOK_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
+import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
+import { lagOf } from '../live.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
@@ -19,7 +20,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Wa
   const now = await readAll(context)
   if (now.live === generation) {
     context.say(`${generation} is live already`)
-    tell(now, json, context)
+    printLive(now, json, context)
     return exitCodes.done
   }
   if (!now.active.includes(generation)) {
@@ -30,7 +31,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Wa
   context.say(
     `${generation} is live${force === undefined ? '' : ` (forced: ${force})`}; ${now.live} is kept up, to go back to`,
   )
-  tell({ live: generation, previous: now.live }, json, context)
+  printLive({ live: generation, previous: now.live }, json, context)
   return exitCodes.done
 }
 
@@ -43,11 +44,15 @@ export const rollback = async (
   if (!active.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
   await makeLive(previous, live, force, false, context)
   context.say(`${previous} is live again; ${live} is kept up`)
-  tell({ live: previous, previous: live }, json, context)
+  printLive({ live: previous, previous: live }, json, context)
   return exitCodes.done
 }
 
-const tell = ({ live, previous }: Pick<Generations, 'live' | 'previous'>, json: boolean, { out }: Waiting): void => {
+const printLive = (
+  { live, previous }: Pick<Generations, 'live' | 'previous'>,
+  json: boolean,
+  { out }: Waiting,
+): void => {
   if (json) out(`${JSON.stringify({ live, previous })}\n`)
 }
 
@@ -72,19 +77,19 @@ const makeLive = async (
   }
   const refuseUnequal = async (): Promise<(now: Generations) => void> => {
     if (!mustBeEqual) return () => undefined
-    const reached = (await positionsOf(identity, context)).map(({ position }) => position)
+    const reached = await positionsOf(identity, context)
     return now => assertComparedEqual(now, identity, other, reached)
   }
   // Checked before the waits, and again in the change: another comparison may end meanwhile.
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
   await finishSwap(steps)
-  const looked = await refuseUnparked(identity, other, undefined, force, context)
+  const checkedTo = await refuseUnparked(identity, other, undefined, force, context)
   const near = isFollowing ? SWAP_NEAR_MS : 0
-  await untilAsFar(identity, other, near, context)
-  await refuseUnparked(identity, other, looked, force, context)
+  await waitUntilReached(identity, other, near, context)
+  await refuseUnparked(identity, other, checkedTo, force, context)
   // That check took time: the live generation has published more.
-  await untilAsFar(identity, other, near, context)
+  await waitUntilReached(identity, other, near, context)
   const refuseThen = await refuseUnequal()
   await changeGenerations(steps, now => {
     if (now.live === generation) return now
@@ -101,22 +106,19 @@ const makeLive = async (
  * Waits until every position of a generation has reached the other's: all at one moment or, for a follower, within
  * `near` milliseconds.
  */
-const untilAsFar = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
+const waitUntilReached = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
   const { generation } = identity
   const before = other.generation
   let wanted = await positionsOf(other, context)
   let since = context.now()
   for (const until = since + SWAP_WAIT_MS; ; ) {
     const reached = await positionsOf(identity, context)
-    const behind = wanted.reduce(
-      (sum, { position }, partition) => sum + Math.max(0, position - (reached[partition]?.position ?? 0)),
-      0,
-    )
-    if (behind === 0) return
+    const lag = lagOf(wanted, reached)
+    if (lag === 0) return
     if (context.now() > until) {
-      throw new CommandError(`${generation} is ${behind} records behind ${before}: is a projector running?`)
+      throw new CommandError(`${generation} is ${lag} records behind ${before}: is a projector running?`)
     }
-    await context.sleep(near === 0 ? POLL_MS : NEAR_LOOK_MS)
+    await context.sleep(near === 0 ? POLL_MS : NEAR_POLL_MS)
     // Reads the live generation first: the other may have what it publishes between the two reads.
     if (context.now() - since >= near) {
       since = context.now()

@@ -8,7 +8,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SHOWN_CHARACTERS } from '../limits.ts'
 import { printable } from '../terminal.ts'
 import { commonPositions, noteComparison } from './compared.ts'
-import { assertOfOneSource, identityOf, positionsOf, readAll } from './generations.ts'
+import { assertOfOneSource, identityOf, positionsOf, readAll, recordsBefore } from './generations.ts'
 
 export type VerifyOptions = { readonly a: string; readonly b: string; readonly json: boolean }
 
@@ -17,10 +17,8 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   const [ours, theirs] = [await identityOf(a, context), await identityOf(b, context)]
   assertOfOneSource(ours, theirs)
   const before = await readAll(context)
-  const reached = async (identity: typeof ours) =>
-    (await positionsOf(identity, context)).map(({ position }) => position)
-  const positions = commonPositions([a, await reached(ours)], [b, await reached(theirs)])
-  const records = positions.reduce((sum, position) => sum + position, 0)
+  const positions = commonPositions([a, await positionsOf(ours, context)], [b, await positionsOf(theirs, context)])
+  const records = recordsBefore(positions)
   context.say(`comparing ${a} and ${b} as of ${records} records`)
   const [left, right] = [await summarize(a, positions, context), await summarize(b, positions, context)]
 
@@ -44,7 +42,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
       if (yetToShow === 0) break
       const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
       for await (const difference of documentDifferences(org, { a, b, positions }, counts, context)) {
-        context.out(json ? `${JSON.stringify(difference)}\n` : `${inWords(difference, a, b)}\n`)
+        context.out(json ? `${JSON.stringify(difference)}\n` : `${describeDifference(difference, a, b)}\n`)
         if (--yetToShow === 0) break
       }
     }
@@ -56,7 +54,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   return exitCodes.done
 }
 
-const inWords = ({ kind, id, field, a, b }: DocumentDifference, nameA: string, nameB: string): string => {
+const describeDifference = ({ kind, id, field, a, b }: DocumentDifference, nameA: string, nameB: string): string => {
   if (a === undefined && field === '') return `${kind} ${id}: only in ${nameB}`
   if (b === undefined && field === '') return `${kind} ${id}: only in ${nameA}`
   return `${kind} ${id}: ${printable(field)} is ${shown(a)} in ${nameA}, ${shown(b)} in ${nameB}`

@@ -18,7 +18,7 @@ export const publishedOf = (text: string): { readonly secret_sha256: string; rea
 const base62 = (bytes: Buffer, digits: number): string => {
   let rest = BigInt(`0x${bytes.toString('hex')}`)
   let text = ''
-  for (let place = 0; place < digits; place++) {
+  for (let digit = 0; digit < digits; digit++) {
     text = `${BASE62[Number(rest % 62n)]}${text}`
     rest /= 62n
   }

@@ -4,7 +4,7 @@
  * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
  */
 import { randomUUID } from 'node:crypto'
-import { multiGet } from '../../projector/elasticsearch/client.ts'
+import { type Answer, multiGet } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import {
@@ -14,10 +14,11 @@ import {
   recordId,
 } from '../../schemas/stored/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
 import { KEYS_MAX } from '../limits.ts'
-import { assertRightPlace, readLive, untilPublished } from '../live.ts'
+import { assertSameSourceAndRules, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 
@@ -108,15 +109,12 @@ const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<
 }
 
 /** @throws StopError for an incomplete answer: keys would be missing from the list */
-const whole = ({ status, body }: { readonly status: number; readonly body: unknown }): Searched => {
-  const answer = body as Searched
-  if (status === 200 && answer._shards?.failed === 0 && answer.timed_out !== true) return answer
-  throw new StopError('index_missing', `a search of keys failed or is not complete: ${status}`)
+const whole = (answer: Answer): Searched => {
+  if (isComplete(answer)) return answer.body as Searched
+  throw new StopError('index_missing', `a search of keys failed or is not complete: ${answer.status}`)
 }
 
 type Searched = {
-  readonly _shards?: { readonly failed: number }
-  readonly timed_out?: boolean
   readonly hits?: {
     readonly total: { readonly value: number }
     readonly hits: readonly { readonly _source: ApiKeyDocument }[]
@@ -140,7 +138,7 @@ const headOf = async (
   return found?.found ? (found._source as ApiKeyHeadDocument) : undefined
 }
 
-type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, stored?: () => void) => Promise<void>
+type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
 
 /** Checks that the projection is made from this topic, before anything is sent. */
 const prepared = async (context: KafkaContext): Promise<Publish> => {
@@ -148,17 +146,17 @@ const prepared = async (context: KafkaContext): Promise<Publish> => {
   const stream = live['api-keys']
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
-  await assertRightPlace(stream, { ...context, admin })
+  await assertSameSourceAndRules(stream, { ...context, admin })
 
-  return async (event, waitSeconds, advice, stored = () => undefined) => {
+  return async (event, waitSeconds, advice, onStored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
     const producer = await connectProducer(context.kafka, stack)
     const { topic } = stream.identity
     const [answer] = await producer.send({ topic, acks: -1, messages: [messageOf(event, context.now())] })
-    stored()
+    onStored()
     const offset = Number(answer?.baseOffset)
     if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
-    await untilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, { ...context, advice })
+    await waitUntilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, { ...context, advice })
     const [parked] = await readParked(context.send, live, [{ topic, partition: 0, offset }])
     if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
   }

@@ -1,11 +1,12 @@
 /** Finds parked records by their indexed fields, or one by its position. Reads their bytes only for `readParked`. */
 
-import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
+import { type Answer, type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { StopError } from '../../projector/failures.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
+import { isComplete } from '../documents/shards.ts'
 import { SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 
@@ -22,7 +23,7 @@ export type Order = 'oldest' | 'newest'
 /** The indexed fields of a parked record. Elasticsearch returns them without loading the record. */
 export type ParkedFields = Omit<ParkedDocument, 'body' | 'body_bytes'>
 const indexed = ['code', 'org_id', 'type', 'event_id', 'topic', 'partition', 'offset', 'at'] as const
-/** The place of a record in Kafka, by which an operator names it. */
+/** The location of a record in Kafka, by which an operator names it. */
 export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offset'>
 
 type Send = Elasticsearch['send']
@@ -134,8 +135,7 @@ const indicesOf = (live: Live): string =>
 
 /** Only operators search these indices, so each command refreshes them. */
 const refresh = async (send: Send, live: Live): Promise<void> => {
-  const { status, body } = await send({ method: 'POST', path: `/${indicesOf(live)}/_refresh` })
-  assertWhole('a refresh', status, body)
+  assertComplete('a refresh', await send({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
 }
 
 /** Lists of one value each; a field that the record does not have is missing. */
@@ -143,7 +143,7 @@ type Indexed = Readonly<Record<string, readonly unknown[]>>
 const toFields = (fields: Indexed): ParkedFields =>
   Object.fromEntries(indexed.flatMap(name => (fields[name] ? [[name, fields[name][0]]] : []))) as ParkedFields
 
-type Answer = {
+type Page = {
   readonly hits: {
     readonly total: { readonly value: number }
     readonly hits: readonly { readonly fields: Indexed; readonly sort: unknown[] }[]
@@ -151,20 +151,19 @@ type Answer = {
   readonly aggregations?: { readonly codes: { readonly buckets: readonly { key: ParkCode; doc_count: number }[] } }
 }
 
-const search = async (send: Send, live: Live, query: object): Promise<Answer> => {
-  const { status, body } = await send({
+const search = async (send: Send, live: Live, query: object): Promise<Page> => {
+  const answer = await send({
     method: 'POST',
     path: `/${indicesOf(live)}/_search`,
     query: { allow_partial_search_results: false },
     body: query,
   })
-  assertWhole('a search', status, body)
-  return body as Answer
+  assertComplete('a search', answer)
+  return answer.body as Page
 }
 
 /** An incomplete answer would give a wrong count. */
-const assertWhole = (what: string, status: number, body: unknown): void => {
-  const { _shards, timed_out } = body as { _shards?: { failed: number }; timed_out?: boolean }
-  if (status === 200 && _shards?.failed === 0 && timed_out !== true) return
-  throw new StopError('index_missing', `${what} of parked records failed or is not complete: ${status}`)
+const assertComplete = (what: string, answer: Answer): void => {
+  if (isComplete(answer)) return
+  throw new StopError('index_missing', `${what} of parked records failed or is not complete: ${answer.status}`)
 }

@@ -19,9 +19,7 @@ import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
 import type { Parked } from './find.ts'
 
-export type Outcome =
-  | { readonly outcome: 'applied' | 'duplicate' }
-  | { readonly outcome: 'parked'; readonly code: ParkCode }
+type Outcome = { readonly outcome: 'applied' | 'duplicate' } | { readonly outcome: 'parked'; readonly code: ParkCode }
 
 /** `older`: would be applied, and would replace a newer rep or period by an older one. */
 export type Forecast = Outcome | { readonly outcome: 'older' }
@@ -37,12 +35,12 @@ export type Forecaster = {
 }
 
 /** Higher than any real offset, and low enough to count up without losing precision. */
-const BEHIND_ALL = 2 ** 52
+const AFTER_ALL_OFFSETS = 2 ** 52
 
 export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
   const { topic, partitions } = stream.identity
   const cache = new Cache(false)
-  let seq = BEHIND_ALL
+  let seq = AFTER_ALL_OFFSETS
 
   const decide = async (
     parked: Parked,
@@ -66,7 +64,7 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     const [code] = parkedCodes
     if (code !== undefined) return { outcome: 'parked', code } as const
     if (counts.duplicate > 0) return { outcome: 'duplicate' } as const
-    if (isSent(forecast)) known.decided(changes.map(render))
+    if (isSent(forecast)) known.addDecided(changes.map(render))
     return forecast
   }
 
@@ -100,16 +98,16 @@ export const targetPartition = ({ stream, identity }: LiveStream, { fields, reco
  * by time. Records of earlier forecasts count as older.
  */
 const isOlder = (event: ValidEvent, parked: Parked, state: State, stream: LiveStream): boolean => {
-  const place = placeOf(event)
-  if (place === undefined) return false
+  const kind = versionedKindOf(event)
+  if (kind === undefined) return false
   const { org_id, id } = event.data
-  const current = versionsBefore(state.head(refOf(place, recordId(org_id, id))), UNTIL_FOREVER).at(-1)
-  if (current === undefined || current.seq >= BEHIND_ALL) return false
+  const current = versionsBefore(state.head(refOf(kind, recordId(org_id, id))), UNTIL_FOREVER).at(-1)
+  if (current === undefined || current.seq >= AFTER_ALL_OFFSETS) return false
   if (targetPartition(stream, parked) === parked.fields.partition) return current.seq > parked.fields.offset
-  return (state.version(refOf(place, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at
+  return (state.version(refOf(kind, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at
 }
 
-const placeOf = ({ type }: ValidEvent): 'reps' | 'periods' | undefined => {
+const versionedKindOf = ({ type }: ValidEvent): 'reps' | 'periods' | undefined => {
   if (type === 'commission.rep.recorded.v1') return 'reps'
   return type === 'commission.period.recorded.v1' ? 'periods' : undefined
 }

@@ -19,7 +19,7 @@ import {
 import { countsOf, jsonOf, parkedText, resultOf, tableOf, wholeJsonOf } from './print.ts'
 import { type PublishAgainOptions, type PublishAgainSteps, publishAgain, type Result } from './publish-again.ts'
 
-export type ListOptions = {
+type ListOptions = {
   readonly filter: Filter
   readonly order: Order
   readonly limit: number
@@ -72,7 +72,7 @@ export const showParked = async (
   }
 }
 
-export type AgainOptions = PublishAgainOptions & {
+type AgainOptions = PublishAgainOptions & {
   /** These records, or if empty all that match the filter. */
   readonly positions: readonly RecordPosition[]
   readonly filter: Filter
@@ -99,7 +99,7 @@ export const again = async (
       producer ??= connectProducer(kafka, stack)
       return producer
     },
-    tell: chunk => {
+    onResults: chunk => {
       results.push(...chunk)
       for (const result of chunk) out(options.json ? line(resultOf(result)) : `${lineOf(result)}\n`)
       if (records.length > CHUNK_RECORDS) say(`${results.length} of ${records.length}`)

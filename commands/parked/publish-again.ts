@@ -15,10 +15,16 @@ import { readDocuments } from '../../projector/flow/read-documents.ts'
 import { fetchEnds } from '../../projector/kafka/source.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
-import { portionsOf, sizesOf } from '../documents/sizes.ts'
+import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError } from '../failures.ts'
 import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
-import { assertRightPlace, assertStillDecides, type Live, type LiveStream, untilPublished } from '../live.ts'
+import {
+  assertSameSourceAndRules,
+  assertStillDecides,
+  type Live,
+  type LiveStream,
+  waitUntilPublished,
+} from '../live.ts'
 import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 
@@ -72,7 +78,7 @@ export type PublishAgainSteps = {
   /** Aborted on interruption: sends nothing more, and reports what was sent. */
   readonly signal: AbortSignal
   /** Called after each chunk with its results. */
-  readonly tell: (results: readonly Result[]) => void
+  readonly onResults: (results: readonly Result[]) => void
 }
 
 /** @param records in order of position */
@@ -84,8 +90,8 @@ export const publishAgain = async (
   for (const stream of Object.values(steps.live)) {
     const ofStream = records.filter(({ topic }) => topic === stream.identity.topic)
     if (ofStream.length === 0) continue
-    await assertRightPlace(stream, steps)
-    await untilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
+    await assertSameSourceAndRules(stream, steps)
+    await waitUntilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
     await publishStream(stream, ofStream, options, steps)
   }
 }
@@ -98,7 +104,7 @@ const publishStream = async (
 ): Promise<void> => {
   const read = readDocuments(docs => multiGet(steps.send, docs), stream.indexOf)
   let forecaster = createForecaster(stream, read)
-  for await (const chunk of chunksOf(records, stream, steps)) {
+  for await (const chunk of chunksThatFit(records, stream, steps)) {
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
     const plans: Plan[] = []
     for (const item of parked) {
@@ -107,25 +113,25 @@ const publishStream = async (
       plans.push(planOf(item, forecast, options))
     }
     if (!options.publish) {
-      steps.tell(plans.map(({ result }) => result))
+      steps.onResults(plans.map(({ result }) => result))
       continue
     }
     steps.signal.throwIfAborted()
     const sent = await sendAll(plans, stream, steps).catch((error: unknown) => {
-      steps.tell(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
+      steps.onResults(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
       throw error
     })
     // Drops the forecasts of this chunk: the sent records are now stored and read from there.
     forecaster = createForecaster(stream, read)
-    const results = await untilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
-      steps.tell(plans.map(plan => publishedOnly(plan, sent.get(plan))))
+    const results = await waitUntilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
+      steps.onResults(plans.map(plan => publishedOnly(plan, sent.get(plan))))
       throw error
     })
-    steps.tell(results)
+    steps.onResults(results)
   }
 }
 
-const untilDecided = async (
+const waitUntilDecided = async (
   plans: readonly Plan[],
   sent: Sent,
   stream: LiveStream,
@@ -133,7 +139,7 @@ const untilDecided = async (
   { waitSeconds }: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<Result[]> => {
-  await untilPublished(stream, nextOffsets(sent), waitSeconds, steps)
+  await waitUntilPublished(stream, nextOffsets(sent), waitSeconds, steps)
   const results = await outcomesOf(plans, sent, forecaster, steps)
   await assertStillDecides(stream, steps)
   return results
@@ -144,13 +150,12 @@ const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined):
   published === undefined ? result : { ...result, outcome: 'published', published }
 
 /** Splits records into chunks of CHUNK_RECORDS and CHUNK_BYTES, or of one larger record. */
-async function* chunksOf(
+async function* chunksThatFit(
   records: readonly ParkedFields[],
   { parkedIndex: _index }: LiveStream,
   steps: PublishAgainSteps,
 ): AsyncGenerator<readonly ParkedFields[]> {
-  for (let from = 0; from < records.length; from += CHUNK_RECORDS) {
-    const some = records.slice(from, from + CHUNK_RECORDS)
+  for (const some of chunksOf(records, CHUNK_RECORDS)) {
     const sizes = await sizesOf(
       some.map(record => ({ _index, _id: positionOf(record) })),
       steps,
@@ -195,11 +200,11 @@ const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: Publis
   if (wanted.length === 0) return sent
   const { topic } = stream.identity
   const partitions = wanted.map(({ parked }) => targetPartition(stream, parked))
-  const messages = wanted.map(({ parked }, place) => messageOf(parked, partitions[place] ?? 0))
+  const messages = wanted.map(({ parked }, index) => messageOf(parked, partitions[index] ?? 0))
   const answers = await (await steps.producer()).send({ topic, acks: -1, messages })
   const next = new Map(answers.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
-  for (const [place, plan] of wanted.entries()) {
-    const partition = partitions[place] ?? 0
+  for (const [index, plan] of wanted.entries()) {
+    const partition = partitions[index] ?? 0
     const offset = next.get(partition)
     if (offset === undefined)
       throw new CommandError('Kafka did not say where it put a record; run the same command again')

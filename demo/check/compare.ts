@@ -15,16 +15,16 @@ export const compareLists = (organization: string, expected: Lists, got: Lists):
 ]
 
 const compareList = (what: string, expected: readonly ApiRecord[], got: readonly ApiRecord[]): AnswerDifference[] => {
-  const places = new Map(got.map((record, place) => [record.id, place]))
+  const indexById = new Map(got.map((record, index) => [record.id, index]))
   const wanted = new Set(expected.map(({ id }) => id))
   return [
     ...compareValues(`${what}: records`, expected.length, got.length),
-    ...compareValues(`${what}: different ids`, wanted.size, places.size),
-    ...expected.flatMap(record => compareRecord(what, record, got[places.get(record.id) ?? -1])),
+    ...compareValues(`${what}: different ids`, wanted.size, indexById.size),
+    ...expected.flatMap(record => compareRecord(what, record, got[indexById.get(record.id) ?? -1])),
     ...got
       .filter(({ id }) => !wanted.has(id))
       .flatMap(({ id }) => compareValues(`${what}, ${id}`, 'not there', 'there')),
-    ...compareOrder(what, expected, places),
+    ...compareOrder(what, expected, indexById),
   ]
 }
 
@@ -32,11 +32,11 @@ const compareList = (what: string, expected: readonly ApiRecord[], got: readonly
 const compareOrder = (
   what: string,
   expected: readonly ApiRecord[],
-  places: ReadonlyMap<string, number>,
+  indexById: ReadonlyMap<string, number>,
 ): AnswerDifference[] => {
-  const there = expected.filter(({ id }) => places.has(id))
-  const place = (record: ApiRecord | undefined) => places.get(record?.id ?? '') ?? -1
-  const index = there.findIndex((record, before) => place(record) < place(there[before - 1]))
+  const there = expected.filter(({ id }) => indexById.has(id))
+  const indexOf = (record: ApiRecord | undefined) => indexById.get(record?.id ?? '') ?? -1
+  const index = there.findIndex((record, before) => indexOf(record) < indexOf(there[before - 1]))
   return index < 1
     ? []
     : compareValues(`${what}: order`, `${there[index]?.id} after ${there[index - 1]?.id}`, 'before it')

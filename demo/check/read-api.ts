@@ -1,7 +1,7 @@
 /** Reads the API as a client does: with a key, lists page by page, single records by id. */
 import type { ApiRecord } from '../data/expected.ts'
 
-export type ApiAnswer = { readonly status: number; readonly body: Body }
+type ApiAnswer = { readonly status: number; readonly body: Body }
 /** Fields of all bodies in the contract; each body has some. */
 type Body = {
   readonly data?: unknown
@@ -12,34 +12,34 @@ type Body = {
 
 export type ApiReader = {
   /** Resolves whatever the status. */
-  readonly ask: (path: string) => Promise<ApiAnswer>
+  readonly get: (path: string) => Promise<ApiAnswer>
   /** Reads every record of a list. @throws Error for anything but a page */
-  readonly walk: (list: string, read?: (count: number) => void) => Promise<ApiRecord[]>
+  readonly walk: (list: string, onRead?: (count: number) => void) => Promise<ApiRecord[]>
 }
 
 /** @param base up to and including `/api/v1` */
 export const createApiReader = (base: string, key: string, signal: AbortSignal): ApiReader => {
-  const ask = async (path: string): Promise<ApiAnswer> => {
+  const get = async (path: string): Promise<ApiAnswer> => {
     const answer = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${key}` }, signal })
     return { status: answer.status, body: (await answer.json()) as Body }
   }
-  const walk: ApiReader['walk'] = async (list, read = () => {}) => {
+  const walk: ApiReader['walk'] = async (list, onRead = () => {}) => {
     const records: ApiRecord[] = []
     for (let cursor = ''; ; ) {
       const path = `/${list}?limit=200${cursor === '' ? '' : `&starting_after=${cursor}`}`
-      const { status, body } = await ask(path)
+      const { status, body } = await get(path)
       if (status !== 200) throw new Error(`GET ${path}: ${status} ${body.error?.code}`)
       const { data, has_more, next_cursor = '' } = body
       if (!Array.isArray(data)) throw new Error(`GET ${path}: no data`)
       records.push(...data)
-      read(data.length)
+      onRead(data.length)
       if (has_more !== true) return records
       // Otherwise the walk would start again, for ever.
       if (next_cursor === '' || next_cursor === cursor) throw new Error(`GET ${path}: has_more, but no new next_cursor`)
       cursor = next_cursor
     }
   }
-  return { ask, walk }
+  return { get, walk }
 }
 
 /** Applies `work` to every item, `atOnce` at a time. Results are in the order of the items. */

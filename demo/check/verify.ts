@@ -7,10 +7,10 @@ import { type AnswerDifference, compareLists, compareRecord, compareValues, list
 import { type ApiReader, inParallel } from './read-api.ts'
 
 export type Case = { readonly organization: DemoOrganization; readonly expected: Expected }
-export type VerifySteps = {
+type VerifySteps = {
   readonly readerFor: (key: string) => ApiReader
   /** Called with the number of records read. */
-  readonly read: (count: number) => void
+  readonly onRead: (count: number) => void
   readonly random: Random
 }
 
@@ -42,12 +42,12 @@ export const verifyAnswers = async (cases: readonly Case[], steps: VerifySteps):
   return differences
 }
 
-const verifyLists = async ({ organization, expected }: Case, { walk }: ApiReader, { read }: VerifySteps) => {
+const verifyLists = async ({ organization, expected }: Case, { walk }: ApiReader, { onRead }: VerifySteps) => {
   const got = {
-    reps: await walk('reps', read),
-    periods: await walk('periods', read),
-    payouts: await walk('payouts', read),
-    payroll_files: await walk('payroll_files', read),
+    reps: await walk('reps', onRead),
+    periods: await walk('periods', onRead),
+    payouts: await walk('payouts', onRead),
+    payroll_files: await walk('payroll_files', onRead),
   }
   return compareLists(organization.name, expected, got)
 }
@@ -56,11 +56,11 @@ const verifyLists = async ({ organization, expected }: Case, { walk }: ApiReader
 const verifySingles = async (
   { organization, expected }: Case,
   reader: ApiReader,
-  { read, random }: VerifySteps,
+  { onRead, random }: VerifySteps,
 ): Promise<AnswerDifference[]> => {
   const verifyOne = async (path: string, record: ApiRecord): Promise<AnswerDifference[]> => {
-    const { status, body } = await reader.ask(`${path}/${record.id}`)
-    if (status === 200) read(1)
+    const { status, body } = await reader.get(`${path}/${record.id}`)
+    if (status === 200) onRead(1)
     const got = status === 200 ? (body.data as ApiRecord) : undefined
     return compareRecord(`${organization.name}, ${path}/{id}`, record, got)
   }
@@ -73,7 +73,7 @@ const verifySingles = async (
 /** A record of another organization must be unknown: by its id, and as a cursor. */
 const verifyApart = async ({ organization }: Case, other: Case, reader: ApiReader): Promise<AnswerDifference[]> => {
   const id = other.expected.payouts[0]?.id
-  const [single, cursor] = [await reader.ask(`/payouts/${id}`), await reader.ask(`/payouts?starting_after=${id}`)]
+  const [single, cursor] = [await reader.get(`/payouts/${id}`), await reader.get(`/payouts?starting_after=${id}`)]
   const what = `${organization.name} asks for ${other.organization.name}'s ${id}`
   return [
     ...compareValues(what, '404 not_found', `${single.status} ${single.body.error?.code}`),
@@ -84,7 +84,7 @@ const verifyApart = async ({ organization }: Case, other: Case, reader: ApiReade
 /** Checks the refusals of keys that may not read. */
 const verifyKeys = async ({ organization }: Case, { readerFor }: VerifySteps): Promise<AnswerDifference[]> => {
   const answerTo = async (key: string): Promise<string> => {
-    const { status, body } = await readerFor(key).ask('/reps')
+    const { status, body } = await readerFor(key).get('/reps')
     return `${status} ${body.error?.code}`
   }
   const { revoked, forbidden } = organization.keys

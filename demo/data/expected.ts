@@ -44,7 +44,7 @@ export const expectedOf = (org_id: string, sent: readonly DemoRecord[]): Expecte
 }
 
 type Payroll = Omit<PayrollRecordedData, 'org_id'> & { readonly reverses_id: string | null }
-// A map keeps the first place of a key that is set again, as the lists of reps and periods do.
+// A map keeps the first position of a key that is set again, as the lists of reps and periods do.
 const openBooks = () => ({
   reps: new Map<string, ApiRecord>(),
   periods: new Map<string, ApiRecord>(),

@@ -4,19 +4,19 @@ import type { Span } from './calendar.ts'
 import { type Basis, calculate, makeBasis, opposite, recalculate } from './payout.ts'
 import type { Random } from './random.ts'
 
-export type RepPeriod = {
+type RepPeriod = {
   readonly org_id: string
   readonly rep_id: string
   readonly period_id: string
   readonly currency: string
   readonly span: Span
 }
-export type Happening = { readonly at: number; readonly event: AnyEvent }
+export type TimedEvent = { readonly at: number; readonly event: AnyEvent }
 
 type Step = { readonly at: number; readonly what: 'payout' | 'payment' | 'void' }
 type Payment = PayrollRecordedData
 /** The current state of the pair: its current payout, and the payment that is not voided. */
-type Standing = {
+type PairState = {
   readonly basis: Basis
   readonly payout: { readonly id: string; readonly amount: string; readonly currency: string } | undefined
   readonly payment: Payment | undefined
@@ -24,16 +24,16 @@ type Standing = {
 
 const DAY = 24 * 60 * 60_000
 
-export const historyOf = (pair: RepPeriod, random: Random): Happening[] => {
-  const happenings: Happening[] = []
-  let standing: Standing = { basis: makeBasis(pair.span.kind, random), payout: undefined, payment: undefined }
+export const historyOf = (pair: RepPeriod, random: Random): TimedEvent[] => {
+  const timedEvents: TimedEvent[] = []
+  let state: PairState = { basis: makeBasis(pair.span.kind, random), payout: undefined, payment: undefined }
   for (const { at, what } of plan(pair.span.to, random)) {
-    const next = take[what](pair, standing, at, random)
+    const next = take[what](pair, state, at, random)
     if (next === undefined) continue
-    happenings.push({ at, event: next.event })
-    standing = next.standing
+    timedEvents.push({ at, event: next.event })
+    state = next.state
   }
-  return happenings
+  return timedEvents
 }
 
 const plan = (end: number, random: Random): Step[] => {
@@ -50,12 +50,12 @@ const plan = (end: number, random: Random): Step[] => {
   return steps.sort((a, b) => a.at - b.at)
 }
 
-type Taken = { readonly event: AnyEvent; readonly standing: Standing } | undefined
-type Take = (pair: RepPeriod, standing: Standing, at: number, random: Random) => Taken
+type Taken = { readonly event: AnyEvent; readonly state: PairState } | undefined
+type Take = (pair: RepPeriod, state: PairState, at: number, random: Random) => Taken
 
-const takePayout: Take = (pair, standing, at, random) => {
-  const { payout: before } = standing
-  const basis = before === undefined ? standing.basis : recalculate(standing.basis, random)
+const takePayout: Take = (pair, state, at, random) => {
+  const { payout: before } = state
+  const basis = before === undefined ? state.basis : recalculate(state.basis, random)
   const { org_id, rep_id, period_id } = pair
   const id = random.id('payout')
   // A rep who moves is recalculated in the currency of the new contract.
@@ -70,12 +70,12 @@ const takePayout: Take = (pair, standing, at, random) => {
       type: 'commission.payout.recorded.v1',
       data: { ...common, ...amounts, recorded_at: instant },
     } as const
-    return { event, standing: { ...standing, payout: { id, amount: event.data.net_amount, currency } } }
+    return { event, state: { ...state, payout: { id, amount: event.data.net_amount, currency } } }
   }
   const calculated_at = instant.replace('000Z', `${random.integer(100_000, 999_999)}Z`)
   const data = { ...common, ...calculated, calculation_trace, calculated_at }
   const payout = { id, amount: data.net_amount, currency }
-  return { event: { type: 'commission.payout.calculated.v1', data }, standing: { ...standing, basis, payout } }
+  return { event: { type: 'commission.payout.calculated.v1', data }, state: { ...state, basis, payout } }
 }
 
 const currencies = ['EUR', 'USD', 'GBP']
@@ -88,8 +88,8 @@ const inWholeUnits = (random: Random) => {
   return { net_amount: amount, earned_amount: amount, line_items: [line] }
 }
 
-const takePayment: Take = ({ org_id, rep_id, period_id }, standing, at, random) => {
-  const { payout, payment } = standing
+const takePayment: Take = ({ org_id, rep_id, period_id }, state, at, random) => {
+  const { payout, payment } = state
   if (payout === undefined || payment !== undefined || !/[1-9]/.test(payout.amount)) return undefined
   const data: Payment = {
     org_id,
@@ -106,17 +106,17 @@ const takePayment: Take = ({ org_id, rep_id, period_id }, standing, at, random) 
     ]),
     recorded_at: new Date(at).toISOString(),
   }
-  return { event: { type: 'commission.payroll.recorded.v1', data }, standing: { ...standing, payment: data } }
+  return { event: { type: 'commission.payroll.recorded.v1', data }, state: { ...state, payment: data } }
 }
 
-const takeVoid: Take = ({ org_id }, standing, at, random) => {
-  const { payment } = standing
+const takeVoid: Take = ({ org_id }, state, at, random) => {
+  const { payment } = state
   if (payment === undefined) return undefined
   const { id: reverses_id, currency } = payment
   const amount = opposite(payment.amount)
   const recorded_at = new Date(at).toISOString()
   const data = { org_id, id: random.id('payroll'), reverses_id, amount, currency, recorded_at }
-  return { event: { type: 'commission.payroll.voided.v1', data }, standing: { ...standing, payment: undefined } }
+  return { event: { type: 'commission.payroll.voided.v1', data }, state: { ...state, payment: undefined } }
 }
 
 const take: Readonly<Record<Step['what'], Take>> = { payout: takePayout, payment: takePayment, void: takeVoid }

@@ -10,7 +10,7 @@ import { toMessage } from './publish.ts'
 import type { Random } from './random.ts'
 
 /** Inputs of mistakes: the id of another organization, and the number of partitions. */
-type Means = { readonly other: string; readonly partitions: number }
+type MistakeInputs = { readonly other: string; readonly partitions: number }
 type Fields = Readonly<Record<string, unknown>>
 
 type Mistake = {
@@ -19,9 +19,9 @@ type Mistake = {
   readonly of: EventType
   readonly where?: (data: Fields) => boolean
   /** Before the event, which then corrects it; or after the event, which it contradicts. */
-  readonly place: 'before' | 'after'
+  readonly when: 'before' | 'after'
   readonly data?: (data: Fields, random: Random) => Fields
-  readonly record?: (message: Message, means: Means) => Message
+  readonly record?: (message: Message, means: MistakeInputs) => Message
 }
 
 const calculated = { of: 'commission.payout.calculated.v1' } as const
@@ -29,44 +29,44 @@ const paid = { of: 'commission.payroll.recorded.v1' } as const
 const money = (data: Fields, field: string): string => String(data[field])
 
 const mistakes: readonly Mistake[] = [
-  { ...calculated, code: 'record_undecodable', place: 'before', record: cutInACharacter },
-  { ...calculated, code: 'type_unknown', place: 'before', record: ofType('commission.bonus.recorded.v1') },
+  { ...calculated, code: 'record_undecodable', when: 'before', record: truncateWithinCharacter },
+  { ...calculated, code: 'type_unknown', when: 'before', record: ofType('commission.bonus.recorded.v1') },
   {
     ...calculated,
     code: 'data_invalid',
-    place: 'before',
+    when: 'before',
     data: data => ({ ...data, net_amount: Number(data.net_amount) }),
   },
   {
     ...calculated,
     code: 'org_mismatch',
-    place: 'before',
+    when: 'before',
     record: (message, { other }) => ({ ...message, key: other }),
   },
-  { ...calculated, code: 'partition_mismatch', place: 'before', record: inAnotherPartition },
+  { ...calculated, code: 'partition_mismatch', when: 'before', record: inAnotherPartition },
   {
     ...calculated,
     code: 'lines_do_not_sum',
-    place: 'before',
+    when: 'before',
     data: data => ({ ...data, net_amount: new Decimal(money(data, 'net_amount')).plus('0.01').toFixed(2) }),
   },
   {
     ...calculated,
     code: 'id_reused',
-    place: 'after',
+    when: 'after',
     data: data => ({ ...data, earned_amount: `${money(data, 'earned_amount')}0` }),
   },
   {
     of: 'commission.period.recorded.v1',
     code: 'period_changed',
-    place: 'after',
+    when: 'after',
     data: data => ({ ...data, timezone: 'Pacific/Auckland' }),
   },
-  { ...calculated, code: 'rep_unknown', place: 'before', data: (data, { id }) => ({ ...data, rep_id: id('rep') }) },
+  { ...calculated, code: 'rep_unknown', when: 'before', data: (data, { id }) => ({ ...data, rep_id: id('rep') }) },
   {
     ...calculated,
     code: 'period_unknown',
-    place: 'before',
+    when: 'before',
     data: (data, { id }) => ({ ...data, period_id: id('period') }),
   },
   {
@@ -74,42 +74,42 @@ const mistakes: readonly Mistake[] = [
     ...calculated,
     code: 'supersedes_mismatch',
     where: data => data.supersedes_id !== null,
-    place: 'after',
+    when: 'after',
     data: (data, { id }) => ({ ...data, id: id('payout') }),
   },
-  { ...paid, code: 'payout_mismatch', place: 'before', data: (data, { id }) => ({ ...data, payout_id: id('payout') }) },
+  { ...paid, code: 'payout_mismatch', when: 'before', data: (data, { id }) => ({ ...data, payout_id: id('payout') }) },
   {
     ...paid,
     code: 'payroll_already_recorded',
-    place: 'after',
+    when: 'after',
     data: (data, { id }) => ({ ...data, id: id('payroll') }),
   },
   {
     of: 'commission.payroll.voided.v1',
     code: 'payroll_reversal_invalid',
-    place: 'after',
+    when: 'after',
     data: (data, { id }) => ({ ...data, id: id('payroll') }),
   },
 ]
 
-function cutInACharacter(message: Message): Message {
+function truncateWithinCharacter(message: Message): Message {
   return { ...message, value: Buffer.concat([Buffer.from(String(message.value)).subarray(0, -1), Buffer.of(0xc3)]) }
 }
 function ofType(type: string): (message: Message) => Message {
   return message => ({ ...message, headers: { ...message.headers, ce_type: type } })
 }
-function inAnotherPartition(message: Message, { partitions }: Means): Message {
+function inAnotherPartition(message: Message, { partitions }: MistakeInputs): Message {
   return { ...message, partition: (partitionOf(String(message.key), partitions) + 1) % partitions }
 }
 
 /** The events as they are published: every mistake once, and some events twice. */
-export const withMistakes = (events: readonly DemoEvent[], means: Means, random: Random): DemoRecord[] => {
+export const withMistakes = (events: readonly DemoEvent[], means: MistakeInputs, random: Random): DemoRecord[] => {
   const before = new Map<DemoEvent, DemoRecord[]>()
   const after = new Map<DemoEvent, DemoRecord[]>()
   for (const mistake of mistakes) {
-    const { of, where = () => true, place } = mistake
+    const { of, where = () => true, when } = mistake
     const event = random.pick(events.filter(({ type, data }) => type === of && where(data)))
-    const around = place === 'before' ? before : after
+    const around = when === 'before' ? before : after
     around.set(event, [...(around.get(event) ?? []), make(mistake, event, means, random)])
   }
   const correct = new Map(events.map(event => [toMessage(event).headers?.ce_id, event]))
@@ -119,7 +119,7 @@ export const withMistakes = (events: readonly DemoEvent[], means: Means, random:
   })
 }
 
-const make = (mistake: Mistake, event: DemoEvent, means: Means, random: Random): DemoRecord => {
+const make = (mistake: Mistake, event: DemoEvent, means: MistakeInputs, random: Random): DemoRecord => {
   const { code, data = same, record = same } = mistake
   const changed = { ...event, id: `${event.id}-${code}`, data: data(event.data, random) as DemoEvent['data'] }
   return { stream: streamOf(event), message: record(toMessage(changed), means), outcome: code }

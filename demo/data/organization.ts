@@ -5,7 +5,7 @@
 import type { RepData } from '../../schemas/events.ts'
 import { type Calendar, type Span, spansOf } from './calendar.ts'
 import { applied, type DemoEvent, type DemoRecord, eventAt } from './demo-record.ts'
-import { type Happening, HISTORY_TAKES, historyOf } from './history.ts'
+import { HISTORY_TAKES, historyOf, type TimedEvent } from './history.ts'
 import { type DemoKeys, makeKeys } from './keys.ts'
 import { withDuplicates, withKeyMistakes, withMistakes } from './mistakes.ts'
 import { createRandom, type Random } from './random.ts'
@@ -18,7 +18,7 @@ export type DemoOrganization = {
   readonly sent: readonly DemoRecord[]
 }
 
-export type Size = {
+type Size = {
   /** Most years of each organization. */
   readonly years: number
   /** Of the events topic: one mistake uses a wrong partition. */
@@ -74,9 +74,9 @@ const makeOrganization = (profile: Profile, years: number, random: Random): Made
   const reps = Array.from({ length: profile.reps }, (_, index) => makeRep(index, id, profile, { first, last }, random))
   const periods = spans.map(span => ({ id: random.id('period'), span }))
 
-  const happenings = [
-    ...reps.flatMap(rep => repHappenings(rep, first, random)),
-    ...periods.flatMap(period => periodHappenings(id, period, random)),
+  const timedEvents = [
+    ...reps.flatMap(rep => repEvents(rep, first, random)),
+    ...periods.flatMap(period => periodEvents(id, period, random)),
     ...periods.flatMap(({ id: period_id, span }) =>
       reps
         .filter(rep => rep.from < span.to && rep.to > span.from)
@@ -86,7 +86,7 @@ const makeOrganization = (profile: Profile, years: number, random: Random): Made
     ),
   ].sort((a, b) => a.at - b.at)
 
-  const events = happenings.map(({ at, event }, index) => eventAt(at, String(index + 1), event))
+  const events = timedEvents.map(({ at, event }, index) => eventAt(at, String(index + 1), event))
   const keys = makeKeys(id, first, random)
   return { name: profile.name, id, keys, events, sent: keys.events.map(applied) }
 }
@@ -130,7 +130,7 @@ const makeRep = (
   const [given, family] = [random.pick(givenNames), random.pick(familyNames)]
   const joinsLater = random.chance(0.2)
   const from = joinsLater ? random.integer(first, (first + last) / 2) : first - random.integer(1, 900) * DAY
-  // Every eighth rep leaves, so that there is always one.
+  // Every eighth rep leaves: each organization has one.
   const leaves = index % 8 === 3
   const to = leaves ? random.integer((Math.max(from, first) + last) / 2, last) : Number.POSITIVE_INFINITY
   const data: RepData = {
@@ -145,24 +145,24 @@ const makeRep = (
   return { data, currency: random.pick(profile.currencies), from, to }
 }
 
-const repHappenings = ({ data, from, to }: Rep, first: number, random: Random): Happening[] => {
+const repEvents = ({ data, from, to }: Rep, first: number, random: Random): TimedEvent[] => {
   const type = 'commission.rep.recorded.v1'
   const recorded = { at: Math.max(from, first - DAY), event: { type, data } } as const
   const renamed = {
     ...data,
     name: `${data.name.split(' ')[0]} ${random.pick(familyNames)}-${random.pick(familyNames)}`,
   }
-  const happenings: Happening[] = [recorded]
+  const timedEvents: TimedEvent[] = [recorded]
   const changes = random.chance(0.2)
-  if (changes) happenings.push({ at: recorded.at + 100 * DAY, event: { type, data: renamed } })
+  if (changes) timedEvents.push({ at: recorded.at + 100 * DAY, event: { type, data: renamed } })
   if (to !== Number.POSITIVE_INFINITY) {
     const departed = { ...(changes ? renamed : data), status: 'departed', departed_on: dateOf(to) } as const
-    happenings.push({ at: Math.max(to, recorded.at + 101 * DAY), event: { type, data: departed } })
+    timedEvents.push({ at: Math.max(to, recorded.at + 101 * DAY), event: { type, data: departed } })
   }
-  return happenings
+  return timedEvents
 }
 
-const periodHappenings = (org_id: string, { id, span }: { id: string; span: Span }, random: Random): Happening[] => {
+const periodEvents = (org_id: string, { id, span }: { id: string; span: Span }, random: Random): TimedEvent[] => {
   const { kind, name, timezone, starts_at, ends_at, from, to } = span
   const type = 'commission.period.recorded.v1'
   const data = { org_id, id, kind, name, timezone, starts_at, ends_at }

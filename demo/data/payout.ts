@@ -24,7 +24,7 @@ type Deal = {
 }
 type Correction = Pick<LineItem, 'category' | 'description' | 'amount' | 'deal_id'>
 
-export type Calculated = Pick<PayoutCalculatedData, 'net_amount' | 'earned_amount' | 'line_items' | 'calculation_trace'>
+type Calculated = Pick<PayoutCalculatedData, 'net_amount' | 'earned_amount' | 'line_items' | 'calculation_trace'>
 
 const customers = [
   'Hafenkontor Bremen GmbH',
@@ -145,10 +145,10 @@ const versions: Readonly<Record<string, string>> = {
 const sum = (lines: readonly { readonly amount: string }[]): Decimal =>
   lines.reduce((total, line) => total.plus(line.amount), new Exact(0))
 
-/** A whole number of the smallest unit as a decimal with `places` decimals. */
-const decimal = (count: number, places: number): string => {
-  const digits = String(count).padStart(places + 1, '0')
-  return `${digits.slice(0, -places)}.${digits.slice(-places)}`
+/** A whole number of the smallest unit as a decimal with `scale` decimals. */
+const decimal = (count: number, scale: number): string => {
+  const digits = String(count).padStart(scale + 1, '0')
+  return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`
 }
 const cents = (count: number): string => decimal(count, 2)
 

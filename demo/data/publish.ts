@@ -32,7 +32,11 @@ export const toMessage = ({ id, type, time, data }: Event): Message => ({
 export type Publisher = {
   readonly connect: () => Promise<void>
   /** Resolves when all replicas have acknowledged every record. Keeps the given order. */
-  readonly publish: (topic: string, messages: readonly Message[], published?: (count: number) => void) => Promise<void>
+  readonly publish: (
+    topic: string,
+    messages: readonly Message[],
+    onPublished?: (count: number) => void,
+  ) => Promise<void>
   readonly disconnect: () => Promise<void>
 }
 
@@ -48,11 +52,11 @@ export const createPublisher = (kafka: Kafka): Publisher => {
   return {
     connect: () => producer.connect(),
     disconnect: () => producer.disconnect(),
-    publish: async (topic, messages, published = () => {}) => {
+    publish: async (topic, messages, onPublished = () => {}) => {
       // Sends a batch only after the one before is stored, which keeps the order.
       for (const batch of batchesOf(messages)) {
         await producer.send({ topic, messages: [...batch], acks: -1 })
-        published(batch.length)
+        onPublished(batch.length)
       }
     },
   }

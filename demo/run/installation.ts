@@ -8,7 +8,7 @@ import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import { freePort } from '../../services/ports.ts'
 import { runTool } from '../../services/run-program.ts'
 import type { Environment, Say } from '../../services/service.ts'
-import { startProcess } from './processes.ts'
+import { rethrow, startProcess } from './processes.ts'
 
 export type DemoNames = {
   readonly topics: Readonly<Record<Stream, string>>
@@ -26,7 +26,7 @@ export const namesFor = (run: string | undefined): DemoNames =>
         group: `demo-${run}`,
       }
 
-export type Plan = {
+type InstallPlan = {
   readonly names: DemoNames
   readonly partitions: number
   /** Environment of all processes: the user's environment and the addresses of the services. */
@@ -52,7 +52,7 @@ export type DemoInstallation = {
 const root = join(import.meta.dirname, '..', '..')
 
 /** Each started process goes to the stack at once, so that a later failure leaves none behind. */
-export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<DemoInstallation> => {
+export const install = async (stack: AsyncDisposableStack, plan: InstallPlan): Promise<DemoInstallation> => {
   const { names, say, signal } = plan
   const ports = { api: await freePort(), apiAdmin: await freePort(), projectorAdmin: await freePort() }
   const at = (port: number) => `http://127.0.0.1:${port}`
@@ -69,7 +69,7 @@ export const install = async (stack: AsyncDisposableStack, plan: Plan): Promise<
     const running = startProcess({ name, command: [...plan.node, join(root, file)], environment, logFile })
     stack.defer(running.stop)
     deaths.push(running.died)
-    await Promise.race([untilReady(name, admin, signal), running.died.then(rethrow)])
+    await Promise.race([waitUntilReady(name, admin, signal), running.died.then(rethrow)])
     say(`${name} runs; it logs to ${logFile}`)
   }
   await start('projector', 'projector/main.ts', at(ports.projectorAdmin))
@@ -117,28 +117,24 @@ const commandSettings = (environment: Environment): string =>
 
 const openFolder = (stack: AsyncDisposableStack): string => {
   const folder = mkdtempSync(join(tmpdir(), 'commission-demo-'))
-  const will = runOnExit('rm -rf "$0"', folder)
+  const exitHook = runOnExit('rm -rf "$0"', folder)
   stack.defer(async () => {
     rmSync(folder, { recursive: true, force: true })
-    await will.revoke()
+    await exitHook.revoke()
   })
   return folder
 }
 
 /** Longest start of a process until it is ready, in milliseconds. */
-const READY_TIME_MAX = 60_000
+const READY_TIMEOUT_MS = 60_000
 
-const untilReady = async (name: string, admin: string, signal: AbortSignal): Promise<void> => {
+const waitUntilReady = async (name: string, admin: string, signal: AbortSignal): Promise<void> => {
   let last = 'no answer'
-  for (let waited = 0; waited < READY_TIME_MAX; waited += 100) {
+  for (let waited = 0; waited < READY_TIMEOUT_MS; waited += 100) {
     const answer = await fetch(`${admin}/readyz`, { signal }).catch(() => undefined)
     if (answer?.ok) return
     if (answer) last = await answer.text()
     await delay(100, undefined, { signal })
   }
-  throw new Error(`The ${name} is not ready after ${READY_TIME_MAX / 1000} s: ${last}`)
-}
-
-const rethrow = (error: Error): never => {
-  throw error
+  throw new Error(`The ${name} is not ready after ${READY_TIMEOUT_MS / 1000} s: ${last}`)
 }

@@ -9,9 +9,9 @@ import { calculate, makeBasis } from '../data/payout.ts'
 import { createRandom } from '../data/random.ts'
 
 /** `sent` is published first, then `payouts` one by one. */
-export type Pulse = DemoOrganization & { readonly payouts: readonly DemoRecord[] }
+type ProbeOrganization = DemoOrganization & { readonly payouts: readonly DemoRecord[] }
 
-export const makePulse = (seed: number, count: number): Pulse => {
+export const makeProbeOrganization = (seed: number, count: number): ProbeOrganization => {
   const random = createRandom(seed * 100 + 99)
   const org_id = random.id('org')
   const { at } = midnight('Asia/Tokyo', 2026, 1)
@@ -43,49 +43,49 @@ export const makePulse = (seed: number, count: number): Pulse => {
   return { name: 'Pulse KK', id: org_id, keys, sent: [...keys.events, ...before].map(applied), payouts }
 }
 
-export type PulseSteps = {
+type ProbeSteps = {
   readonly publish: (sent: DemoRecord) => Promise<void>
   readonly reader: ApiReader
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
-  readonly measured: (count: number) => void
+  readonly onMeasured: (count: number) => void
   readonly signal: AbortSignal
 }
 
 /** Least milliseconds between two payouts. */
-const PACE = 50
+const PUBLISH_INTERVAL_MS = 50
 /** Milliseconds between two reads of the list. */
-const LOOK = 2
+const POLL_MS = 2
 /** Milliseconds after which a missing payout is an error. */
-const VISIBLE_TIME_MAX = 10_000
+const VISIBLE_TIMEOUT_MS = 10_000
 
 /** Returns milliseconds for each payout, from passing it to the Kafka client until a client of the API reads it. */
-export const measure = async (payouts: readonly DemoRecord[], steps: PulseSteps): Promise<number[]> => {
+export const measureLatencies = async (payouts: readonly DemoRecord[], steps: ProbeSteps): Promise<number[]> => {
   const times: number[] = []
   let cursor = ''
   for (const sent of payouts) {
     const { id } = JSON.parse(String(sent.message.value)) as { id: string }
     const began = steps.now()
     await steps.publish(sent)
-    await untilListed(id, cursor, steps)
+    await waitUntilListed(id, cursor, steps)
     const took = steps.now() - began
     times.push(took)
-    steps.measured(times.length)
+    steps.onMeasured(times.length)
     cursor = `&starting_after=${id}`
-    await delay(Math.max(0, PACE - took), undefined, { signal: steps.signal })
+    await delay(Math.max(0, PUBLISH_INTERVAL_MS - took), undefined, { signal: steps.signal })
   }
   return times
 }
 
-const untilListed = async (id: string, cursor: string, { reader, now, signal }: PulseSteps): Promise<void> => {
+const waitUntilListed = async (id: string, cursor: string, { reader, now, signal }: ProbeSteps): Promise<void> => {
   const began = now()
-  while (now() - began < VISIBLE_TIME_MAX) {
-    const { status, body } = await reader.ask(`/payouts?limit=1${cursor}`)
+  while (now() - began < VISIBLE_TIMEOUT_MS) {
+    const { status, body } = await reader.get(`/payouts?limit=1${cursor}`)
     if (status !== 200) throw new Error(`GET /payouts: ${status} ${body.error?.code}`)
     if (JSON.stringify(body.data).includes(`"id":"${id}"`)) return
-    await delay(LOOK, undefined, { signal })
+    await delay(POLL_MS, undefined, { signal })
   }
-  throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIME_MAX / 1000} s`)
+  throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIMEOUT_MS / 1000} s`)
 }
 
 /** The value below which `hundredths` percent of the values are. */

@@ -6,14 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import type { Environment } from '../../services/service.ts'
 
-export type RunningProcess = {
+type RunningProcess = {
   /** Resolves when the process ends unasked, with the end of its log. */
   readonly died: Promise<Error>
   /** SIGTERM, then SIGKILL if it is still running. */
   readonly stop: () => Promise<void>
 }
 
-export type Program = {
+type Program = {
   readonly name: string
   readonly command: readonly [program: string, ...args: string[]]
   readonly environment: Environment
@@ -21,7 +21,7 @@ export type Program = {
 }
 
 /** Longest clean stop in milliseconds: both promise 10 s. */
-const STOP_TIME_MAX = 12_000
+const STOP_TIMEOUT_MS = 12_000
 /** Lines of the log that are shown when the process died. */
 const LINES_SHOWN = 20
 
@@ -31,7 +31,7 @@ export const startProcess = ({ name, command: [program, ...args], environment, l
   // A process group of its own: Ctrl-C in the terminal reaches only the demo, which then stops the process.
   const child = spawn(program, args, { env: environment, stdio: ['ignore', output, output], detached: true })
   closeSync(output)
-  const will = child.pid === undefined ? undefined : runOnExit('kill -KILL "$0"', String(child.pid))
+  const exitHook = child.pid === undefined ? undefined : runOnExit('kill -KILL "$0"', String(child.pid))
 
   let stopping = false
   const ended = Promise.withResolvers<string>()
@@ -39,7 +39,7 @@ export const startProcess = ({ name, command: [program, ...args], environment, l
   child.once('exit', (code, signal) => ended.resolve(`ended with ${code ?? signal}`))
   child.once('error', error => ended.resolve(`could not be run: ${error.message}`))
   void ended.promise.then(async how => {
-    await will?.revoke()
+    await exitHook?.revoke()
     if (!stopping) death.resolve(await describeDeath(name, how, logFile))
   })
   return {
@@ -48,7 +48,7 @@ export const startProcess = ({ name, command: [program, ...args], environment, l
       stopping = true
       child.kill('SIGTERM')
       const late = new AbortController()
-      await Promise.race([ended.promise, delay(STOP_TIME_MAX, undefined, late).catch(() => undefined)])
+      await Promise.race([ended.promise, delay(STOP_TIMEOUT_MS, undefined, late).catch(() => undefined)])
       late.abort()
       child.kill('SIGKILL')
       await ended.promise
@@ -60,4 +60,9 @@ const describeDeath = async (name: string, how: string, logFile: string): Promis
   const log = await readFile(logFile, 'utf8').catch(() => '')
   const last = log.trimEnd().split('\n').slice(-LINES_SHOWN)
   return new Error([`The ${name} ${how}. The end of its log:`, ...last].join('\n'))
+}
+
+/** Turns a death that resolves with an error into a rejection: `died.then(rethrow)`. */
+export const rethrow = (error: Error): never => {
+  throw error
 }

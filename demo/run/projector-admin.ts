@@ -11,30 +11,30 @@ type Partition = {
 }
 
 /** Longest wait without progress, in milliseconds. */
-const PATIENCE = 60_000
-const INTERVAL = 200
+const PROGRESS_TIMEOUT_MS = 60_000
+const POLL_MS = 200
 
 /** Waits until every partition is searchable up to its end, and all together have `published` records. */
 export const waitUntilCaughtUp = async (
   admin: string,
   published: number,
-  searchable: (count: number) => void,
+  onProgress: (count: number) => void,
   signal: AbortSignal,
 ): Promise<void> => {
   let reached = -1
-  for (let waited = 0; waited < PATIENCE; waited += INTERVAL) {
+  for (let waited = 0; waited < PROGRESS_TIMEOUT_MS; waited += POLL_MS) {
     const partitions = await readPartitions(admin, signal)
     const sum = (field: 'searchable_to' | 'end' | 'lag') => partitions.reduce((total, each) => total + each[field], 0)
     if (partitions.length > 0 && sum('lag') === 0 && sum('end') === published) {
-      searchable(published)
+      onProgress(published)
       return
     }
     if (sum('searchable_to') > reached) {
       waited = 0
       reached = sum('searchable_to')
-      searchable(Math.min(reached, published - 1))
+      onProgress(Math.min(reached, published - 1))
     }
-    await delay(INTERVAL, undefined, { signal })
+    await delay(POLL_MS, undefined, { signal })
   }
   throw new Error(
     `The projector makes no progress: ${reached} of ${published} records are searchable. Ask ${admin}/status`,

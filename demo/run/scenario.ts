@@ -12,17 +12,17 @@ import { makeOrganizations } from '../data/organization.ts'
 import type { Publisher } from '../data/publish.ts'
 import { createRandom } from '../data/random.ts'
 import type { DemoNames } from './installation.ts'
-import { makePulse, measure } from './latency-probe.ts'
+import { makeProbeOrganization, measureLatencies } from './latency-probe.ts'
 import { type Counts, readCounts, waitUntilCaughtUp } from './projector-admin.ts'
 
-export type ShowOptions = {
+type ScenarioOptions = {
   readonly seed: number
   readonly years: number
-  readonly pulse: number
+  readonly probes: number
   readonly partitions: number
 }
 
-export type ShowParts = {
+type ScenarioParts = {
   readonly base: string
   readonly projectorAdmin: string
   readonly names: DemoNames
@@ -35,7 +35,7 @@ export type ShowParts = {
   readonly signal: AbortSignal
 }
 
-export type Figures = {
+type Figures = {
   readonly published: number
   readonly publishSeconds: number
   /** From the last acknowledgement until readers may see everything. */
@@ -46,27 +46,27 @@ export type Figures = {
   /** From publishing to visible, milliseconds of each. */
   readonly latencies: readonly number[]
 }
-export type Shown = {
+export type ScenarioResult = {
   readonly figures: Figures
   readonly cases: readonly Case[]
   readonly differences: readonly AnswerDifference[]
 }
 
-export const runScenario = async (options: ShowOptions, parts: ShowParts): Promise<Shown> => {
+export const runScenario = async (options: ScenarioOptions, parts: ScenarioParts): Promise<ScenarioResult> => {
   const { say, signal, projectorAdmin } = parts
   const organizations = makeOrganizations(options.seed, options)
-  const pulse = makePulse(options.seed, options.pulse)
-  const first = [...organizations, pulse].flatMap(({ sent }) => sent)
-  const all = [...first, ...pulse.payouts]
+  const probe = makeProbeOrganization(options.seed, options.probes)
+  const first = [...organizations, probe].flatMap(({ sent }) => sent)
+  const all = [...first, ...probe.payouts]
   say(`publishing ${organizations.map(({ name }) => name).join(' and ')}, made with seed ${options.seed}`)
 
   await parts.publisher.connect()
   const [publishSeconds] = await timed(parts, () => publish(first, parts))
-  const [searchableSeconds] = await timed(parts, () => untilSearchable(first.length, parts))
-  const latencies = await measurePulse(pulse, parts)
-  await untilSearchable(all.length, parts)
+  const [searchableSeconds] = await timed(parts, () => waitUntilSearchable(first.length, parts))
+  const latencies = await publishProbes(probe, parts)
+  await waitUntilSearchable(all.length, parts)
 
-  const cases = [...organizations, pulse].map(organization => ({
+  const cases = [...organizations, probe].map(organization => ({
     organization,
     expected: parts.expect(organization.id, all),
   }))
@@ -81,49 +81,52 @@ export const runScenario = async (options: ShowOptions, parts: ShowParts): Promi
   }
 }
 
-const publish = async (sent: readonly DemoRecord[], { names, publisher, progress }: ShowParts): Promise<void> => {
+const publish = async (sent: readonly DemoRecord[], { names, publisher, progress }: ScenarioParts): Promise<void> => {
   let done = 0
-  const published = (count: number) => {
+  const onPublished = (count: number) => {
     done += count
     progress({ what: 'publishing', done, total: sent.length })
   }
   for (const stream of ['api-keys', 'events'] satisfies Stream[]) {
     const messages = sent.filter(each => each.stream === stream).map(({ message }) => message)
-    await publisher.publish(names.topics[stream], messages, published)
+    await publisher.publish(names.topics[stream], messages, onPublished)
   }
 }
 
-const untilSearchable = async (published: number, { projectorAdmin, progress, signal }: ShowParts): Promise<void> =>
+const waitUntilSearchable = async (
+  published: number,
+  { projectorAdmin, progress, signal }: ScenarioParts,
+): Promise<void> =>
   waitUntilCaughtUp(projectorAdmin, published, done => progress({ what: 'projecting', done, total: published }), signal)
 
-const measurePulse = async (
-  { name, keys, payouts }: ReturnType<typeof makePulse>,
-  { base, names, publisher, say, progress, now, signal }: ShowParts,
+const publishProbes = async (
+  { name, keys, payouts }: ReturnType<typeof makeProbeOrganization>,
+  { base, names, publisher, say, progress, now, signal }: ScenarioParts,
 ): Promise<number[]> => {
   say(`publishing ${payouts.length} payouts of ${name} one by one, each read from the API before the next`)
-  return measure(payouts, {
+  return measureLatencies(payouts, {
     publish: ({ message }) => publisher.publish(names.topics.events, [message]),
     reader: createApiReader(base, keys.reading.text, signal),
     now,
-    measured: done => progress({ what: 'publish → visible', done, total: payouts.length }),
+    onMeasured: done => progress({ what: 'publish → visible', done, total: payouts.length }),
     signal,
   })
 }
 
 const readBack = async (
-  { seed }: ShowOptions,
+  { seed }: ScenarioOptions,
   cases: readonly Case[],
-  { base, say, progress, signal }: ShowParts,
-  read: (count: number) => void,
+  { base, say, progress, signal }: ScenarioParts,
+  onRead: (count: number) => void,
 ): Promise<AnswerDifference[]> => {
   const total = recordsToRead(cases)
   say('reading everything back: every list to its end, every replaced payout, a sample of statements')
   let done = 0
   return verifyAnswers(cases, {
     readerFor: key => createApiReader(base, key, signal),
-    read: count => {
+    onRead: count => {
       done += count
-      read(count)
+      onRead(count)
       progress({ what: 'reading', done: Math.min(done, total), total })
     },
     random: createRandom(seed),
@@ -139,7 +142,7 @@ const compareCounts = (sent: readonly DemoRecord[], counts: Counts): AnswerDiffe
   return compareValues('counted by the projector', expected, counts)
 }
 
-const timed = async <Result>({ now }: ShowParts, work: () => Promise<Result>): Promise<[number, Result]> => {
+const timed = async <Result>({ now }: ScenarioParts, work: () => Promise<Result>): Promise<[number, Result]> => {
   const began = now()
   const result = await work()
   return [(now() - began) / 1000, result]

@@ -4,7 +4,7 @@
  */
 import type { Stream } from '../../schemas/events.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX } from '../limits.ts'
-import type { Receipts, RecordPlace } from './receipts.ts'
+import type { Receipts, RecordLocation } from './receipts.ts'
 
 export const RECEIPT_PATH = '/receipts/{topic}/{partition}/{offset}'
 
@@ -30,29 +30,34 @@ export const answerReceipt = async (
   const [, topic, partition, offset, query] = pathPattern.exec(url) ?? []
   if (topic === undefined || partition === undefined || offset === undefined) return undefined
   if (method !== 'GET' && method !== 'HEAD') {
-    return refused(405, `method: expected GET or HEAD, got ${method}`, { allow: 'GET, HEAD' })
+    return errorAnswer(405, `method: expected GET or HEAD, got ${method}`, { allow: 'GET, HEAD' })
   }
   const question = readQuestion(partition, offset, query)
-  if (typeof question === 'string') return refused(400, question)
+  if (typeof question === 'string') return errorAnswer(400, question)
 
   const known = sources()
   if (known.length === 0) return unavailable('the projector is starting')
   const source = known.find(candidate => candidate.topic === topic)
   if (source === undefined) {
     const topics = [...new Set(known.map(candidate => candidate.topic))].join(' or ')
-    return refused(404, `topic: expected ${topics}, got ${shown(topic)}`)
+    return errorAnswer(404, `topic: expected ${topics}, got ${shown(topic)}`)
   }
   if (question.partition >= source.partitions) {
-    return refused(404, `partition: expected 0 to ${source.partitions - 1} of ${topic}, got ${question.partition}`)
+    return errorAnswer(404, `partition: expected 0 to ${source.partitions - 1} of ${topic}, got ${question.partition}`)
   }
 
-  const place: RecordPlace = { stream: source.stream, topic, partition: question.partition, offset: question.offset }
-  const outcome = await ask(place, question.wait * 1_000, gone)
+  const location: RecordLocation = {
+    stream: source.stream,
+    topic,
+    partition: question.partition,
+    offset: question.offset,
+  }
+  const outcome = await ask(location, question.wait * 1_000, gone)
   switch (outcome.state) {
     case 'published':
     case 'parked':
     case 'not_yet':
-      return answered(200, { ...outcome, topic, partition: place.partition, offset: place.offset })
+      return jsonAnswer(200, { ...outcome, topic, partition: location.partition, offset: location.offset })
     case 'unavailable':
       return unavailable('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':
@@ -95,14 +100,14 @@ const KAFKA_PARTITION_MAX = 2 ** 31 - 1
 /** Quotes the beginning of the input, so that the sender can recognize it. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 100))
 
-const answered = (code: number, body: object, headers: Readonly<Record<string, string>> = {}): ReceiptAnswer => ({
+const jsonAnswer = (code: number, body: object, headers: Readonly<Record<string, string>> = {}): ReceiptAnswer => ({
   code,
   // A `not_yet` can change at any moment.
   headers: { 'cache-control': 'no-store', ...headers },
   body: JSON.stringify(body),
 })
 
-const refused = (code: number, error: string, headers?: Readonly<Record<string, string>>): ReceiptAnswer =>
-  answered(code, { error }, headers)
+const errorAnswer = (code: number, error: string, headers?: Readonly<Record<string, string>>): ReceiptAnswer =>
+  jsonAnswer(code, { error }, headers)
 
-const unavailable = (error: string): ReceiptAnswer => refused(503, error, { 'retry-after': '1' })
+const unavailable = (error: string): ReceiptAnswer => errorAnswer(503, error, { 'retry-after': '1' })

@@ -1,7 +1,7 @@
 /**
- * Receipts: tell a publisher the outcome of a record. Any projector answers for any partition; nothing is stored. In: a
- * record's place in Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not
- * yet.
+ * Receipts: report the outcome of a record to its publisher. Any projector answers for any partition; nothing is
+ * stored. In: a record's location in Kafka, and how long to wait. Out: published (applied or a duplicate), parked with
+ * its code, or not yet.
  * Promises: a parked record is never reported as published. All waiting requests share one read of Elasticsearch, with
  * a pause after each. A request is answered when its time is over, and at once when the projector stops.
  * Can go wrong: Elasticsearch does not answer (a later read may succeed); too many requests wait.
@@ -30,9 +30,9 @@ import {
   Unavailable,
 } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { RECEIPTS_LOOK_INTERVAL_MS, RECEIPTS_LOOK_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
+import { RECEIPTS_POLL_MS, RECEIPTS_POLL_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 
-export type RecordPlace = {
+export type RecordLocation = {
   readonly stream: Stream
   readonly topic: string
   readonly partition: number
@@ -46,44 +46,44 @@ export type Receipt =
 export type ReceiptOutcome = Receipt | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
 
 /** Returns the receipts of these records, in order. @throws Unavailable, StopError if they cannot be read now */
-export type ReadReceipts = (places: readonly RecordPlace[], signal: AbortSignal) => Promise<Receipt[]>
+export type ReadReceipts = (locations: readonly RecordLocation[], signal: AbortSignal) => Promise<Receipt[]>
 
 export type Receipts = {
   /** @param gone aborts when the client has disconnected: no answer is needed */
-  readonly ask: (place: RecordPlace, milliseconds: number, gone: AbortSignal) => Promise<ReceiptOutcome>
+  readonly ask: (location: RecordLocation, milliseconds: number, gone: AbortSignal) => Promise<ReceiptOutcome>
   readonly waiting: () => number
   readonly stop: () => void
 }
 
 type Waiting = {
-  readonly place: RecordPlace
-  /** The result of the latest look. */
+  readonly location: RecordLocation
+  /** The outcome of the latest poll. */
   seen: ReceiptOutcome | undefined
   timeIsOver: boolean
-  readonly settle: (outcome: ReceiptOutcome) => void
+  readonly resolve: (outcome: ReceiptOutcome) => void
   readonly fail: (error: unknown) => void
 }
 
-export const createReceipts = (look: ReadReceipts, sleep: RetryOptions['sleep']): Receipts => {
+export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['sleep']): Receipts => {
   const waiting = new Set<Waiting>()
   const stopping = new AbortController()
-  let isLooking = false
+  let isPolling = false
 
-  const keepLooking = async (): Promise<void> => {
-    if (isLooking) return
-    isLooking = true
+  const keepPolling = async (): Promise<void> => {
+    if (isPolling) return
+    isPolling = true
     // Pause also after the last answer: requests in quick succession must not cause reads in quick succession.
     while (waiting.size > 0) {
-      await lookForAll()
-      await sleep(RECEIPTS_LOOK_INTERVAL_MS, stopping.signal).catch(() => undefined)
+      await pollAll()
+      await sleep(RECEIPTS_POLL_MS, stopping.signal).catch(() => undefined)
     }
-    isLooking = false
+    isPolling = false
   }
 
-  const lookForAll = async (): Promise<void> => {
+  const pollAll = async (): Promise<void> => {
     const all = [...waiting]
     try {
-      const seen = await lookInTime(all.map(({ place }) => place))
+      const seen = await readInTime(all.map(({ location }) => location))
       for (const [index, one] of all.entries()) see(one, seen[index] ?? { state: 'not_yet' })
     } catch (error) {
       const forNow = error instanceof Unavailable || error instanceof StopError
@@ -91,12 +91,12 @@ export const createReceipts = (look: ReadReceipts, sleep: RetryOptions['sleep'])
     }
   }
 
-  const lookInTime = async (places: readonly RecordPlace[]): Promise<Receipt[]> => {
+  const readInTime = async (locations: readonly RecordLocation[]): Promise<Receipt[]> => {
     const over = new AbortController()
-    const late = sleep(RECEIPTS_LOOK_TIMEOUT_MS, over.signal)
+    const late = sleep(RECEIPTS_POLL_TIMEOUT_MS, over.signal)
     late.then(() => over.abort()).catch(() => undefined)
     try {
-      return await look(places, AbortSignal.any([over.signal, stopping.signal]))
+      return await readReceipts(locations, AbortSignal.any([over.signal, stopping.signal]))
     } finally {
       over.abort()
     }
@@ -104,24 +104,24 @@ export const createReceipts = (look: ReadReceipts, sleep: RetryOptions['sleep'])
 
   const see = (one: Waiting, seen: ReceiptOutcome): void => {
     one.seen = seen
-    if (one.timeIsOver || seen.state === 'published' || seen.state === 'parked') one.settle(seen)
+    if (one.timeIsOver || seen.state === 'published' || seen.state === 'parked') one.resolve(seen)
   }
 
   return {
-    ask: async (place, milliseconds, gone) => {
+    ask: async (location, milliseconds, gone) => {
       if (stopping.signal.aborted) return { state: 'stopping' }
       if (waiting.size >= RECEIPTS_WAITING_MAX) return { state: 'too_many' }
-      const answered = new AbortController()
+      const done = new AbortController()
       const { promise, resolve, reject } = Promise.withResolvers<ReceiptOutcome>()
       const leave = (): void => {
         waiting.delete(one)
-        answered.abort()
+        done.abort()
       }
       const one: Waiting = {
-        place,
+        location,
         seen: undefined,
         timeIsOver: milliseconds === 0,
-        settle: outcome => {
+        resolve: outcome => {
           leave()
           resolve(outcome)
         },
@@ -131,20 +131,20 @@ export const createReceipts = (look: ReadReceipts, sleep: RetryOptions['sleep'])
         },
       }
       waiting.add(one)
-      gone.addEventListener('abort', () => one.settle({ state: 'not_yet' }), { signal: answered.signal })
-      if (gone.aborted) one.settle({ state: 'not_yet' })
+      gone.addEventListener('abort', () => one.resolve({ state: 'not_yet' }), { signal: done.signal })
+      if (gone.aborted) one.resolve({ state: 'not_yet' })
       const timeIsOver = (): void => {
         one.timeIsOver = true
-        if (one.seen !== undefined) one.settle(one.seen)
+        if (one.seen !== undefined) one.resolve(one.seen)
       }
-      if (milliseconds > 0) sleep(milliseconds, answered.signal).then(timeIsOver, () => undefined)
-      void keepLooking()
+      if (milliseconds > 0) sleep(milliseconds, done.signal).then(timeIsOver, () => undefined)
+      void keepPolling()
       return promise
     },
     waiting: () => waiting.size,
     stop: () => {
       stopping.abort()
-      for (const one of waiting) one.settle(one.seen ?? { state: 'not_yet' })
+      for (const one of waiting) one.resolve(one.seen ?? { state: 'not_yet' })
     },
   }
 }
@@ -153,9 +153,9 @@ export const createReceipts = (look: ReadReceipts, sleep: RetryOptions['sleep'])
  * Reads in this order: the live generation, its positions, its parked records. A parked record is stored before the
  * position moves past it: a published record that is not found as parked was not parked.
  */
-export const lookInto =
+export const createReceiptReader =
   (send: Elasticsearch['send'], prefix: string): ReadReceipts =>
-  async (places, signal) => {
+  async (locations, signal) => {
     const control = controlIndexOf(prefix)
     const read = async (docs: readonly DocumentAddress[]): Promise<Map<string, FoundDocument>> =>
       new Map((docs.length === 0 ? [] : await multiGet(send, docs, signal)).map(found => [found._id, found]))
@@ -167,24 +167,24 @@ export const lookInto =
     }
 
     const live = (await readControl([LIVE_ID])).get(LIVE_ID) as LiveDocument
-    const positionOf = ({ stream, partition }: RecordPlace): string =>
+    const positionOf = ({ stream, partition }: RecordLocation): string =>
       positionId(stream === 'events' ? live.body.generation : API_KEYS_GENERATION, partition)
-    const positions = await readControl([...new Set(places.map(positionOf))])
-    const isPublished = (place: RecordPlace): boolean => {
-      const document = positions.get(positionOf(place)) as PositionDocument | undefined
-      return document !== undefined && document.body.position > place.offset
+    const positions = await readControl([...new Set(locations.map(positionOf))])
+    const isPublished = (location: RecordLocation): boolean => {
+      const document = positions.get(positionOf(location)) as PositionDocument | undefined
+      return document !== undefined && document.body.position > location.offset
     }
 
-    const idOf = ({ topic, partition, offset }: RecordPlace): string => parkedId(topic, partition, offset)
-    const published = new Map(places.filter(isPublished).map(place => [idOf(place), place.stream]))
+    const idOf = ({ topic, partition, offset }: RecordLocation): string => parkedId(topic, partition, offset)
+    const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
     const parkedIndex = (stream: Stream): string =>
       stream === 'events' ? indexOf(prefix, live.body.generation, 'parked') : apiKeysParkedIndexOf(prefix)
     // Only the code: the parked bytes may be many.
     const parked = await read(
       [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] })),
     )
-    return places.map(place => {
-      const document = parked.get(idOf(place))
+    return locations.map(location => {
+      const document = parked.get(idOf(location))
       if (document === undefined) return { state: 'not_yet' }
       if (!document.found) return { state: 'published' }
       return { state: 'parked', code: (document._source as Pick<ParkedDocument, 'code'>).code }

@@ -16,7 +16,7 @@ export type PartitionStatus = {
 
 /** Returns the status of several streams; undefined if one cannot be read. */
 export const statusOfAll = async (
-  streams: readonly { readonly identity: Identity; readonly indexOf: (place: 'parked') => string }[],
+  streams: readonly { readonly identity: Identity; readonly indexOf: (kind: 'parked') => string }[],
   prefix: string,
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
@@ -41,15 +41,15 @@ export const readStatus = async (
   { send }: Elasticsearch,
 ): Promise<PartitionStatus[]> => {
   const ends = await fetchEnds(admin, topic)
-  const index = controlIndexOf(prefix)
+  const controlIndex = controlIndexOf(prefix)
   const positions = await multiGet(
     send,
-    ends.map(({ partition }) => ({ _index: index, _id: positionId(generation, partition) })),
+    ends.map(({ partition }) => ({ _index: controlIndex, _id: positionId(generation, partition) })),
   )
   const parked = await countParked(parkedIndex, topic, ends.length, send)
   return ends
-    .map(({ partition, end }, place) => {
-      const searchable_to = (positions[place]?._source as PositionDocument | undefined)?.body.position ?? 0
+    .map(({ partition, end }, index) => {
+      const searchable_to = (positions[index]?._source as PositionDocument | undefined)?.body.position ?? 0
       const lag = Math.max(0, end - searchable_to)
       return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
     })

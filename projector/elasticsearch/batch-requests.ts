@@ -13,10 +13,10 @@ import { type Answer, type Elasticsearch, isTransient, type Request, Unavailable
 export type BatchableKind = {
   readonly sizeOf: (request: Request) => number
   /** The largest size of a combined request. */
-  readonly most: number
-  readonly together: (requests: readonly Request[]) => Request
+  readonly maxSize: number
+  readonly combine: (requests: readonly Request[]) => Request
   /** The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided. */
-  readonly apart: (answer: Answer, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
+  readonly divide: (answer: Answer, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
 }
 
 type Waiting = {
@@ -26,8 +26,8 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-export const createGather = (
-  { sizeOf, most, together, apart }: BatchableKind,
+export const createBatcher = (
+  { sizeOf, maxSize, combine, divide }: BatchableKind,
   send: Elasticsearch['send'],
 ): Elasticsearch['send'] => {
   let waiting: Waiting[] = []
@@ -44,7 +44,7 @@ export const createGather = (
     let count = 0
     for (const { request } of waiting) {
       size += sizeOf(request)
-      if (size > most) break
+      if (size > maxSize) break
       count++
     }
     return waiting.splice(0, count)
@@ -52,28 +52,28 @@ export const createGather = (
   const sendGroup = async (group: readonly Waiting[]): Promise<void> => {
     const [first] = group
     if (first === undefined) return
-    if (group.length === 1) return settle(first, send(first.request, first.signal))
+    if (group.length === 1) return resolveWith(first, send(first.request, first.signal))
     const requests = group.map(({ request }) => request)
     using given = allOf(group)
     try {
-      const answers = apart(await send(together(requests), given.signal), requests)
-      if (answers === undefined) return alone(group)
-      for (const [place, { resolve, reject }] of group.entries()) {
-        const answer = answers[place]
+      const answers = divide(await send(combine(requests), given.signal), requests)
+      if (answers === undefined) return sendEach(group)
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const answer = answers[index]
         if (answer === undefined || answer instanceof Unavailable) reject(answer)
         else resolve(answer)
       }
     } catch (error) {
-      if (!(error instanceof Unavailable)) return alone(group)
+      if (!(error instanceof Unavailable)) return sendEach(group)
       for (const { reject } of group) reject(error)
     }
   }
-  const alone = async (group: readonly Waiting[]): Promise<void> => {
-    await Promise.all(group.map(one => settle(one, send(one.request, one.signal))))
+  const sendEach = async (group: readonly Waiting[]): Promise<void> => {
+    await Promise.all(group.map(one => resolveWith(one, send(one.request, one.signal))))
   }
 
   return (request, signal) => {
-    if (sizeOf(request) > most) return send(request, signal)
+    if (sizeOf(request) > maxSize) return send(request, signal)
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     waiting.push({ request, signal, resolve, reject })
     if (!isSending) void sendAll()
@@ -81,7 +81,7 @@ export const createGather = (
   }
 }
 
-const settle = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<void> => {
+const resolveWith = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<void> => {
   resolve(answer)
   await answer.catch(() => undefined)
 }
@@ -89,24 +89,23 @@ const settle = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<vo
 /** Returns a signal that aborts once all requests of the group are aborted. */
 const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
   const nobody = new AbortController()
-  const look = (): void => {
+  const abortIfAllAborted = (): void => {
     if (group.every(({ signal }) => signal?.aborted)) nobody.abort()
   }
-  for (const { signal } of group) signal?.addEventListener('abort', look)
+  for (const { signal } of group) signal?.addEventListener('abort', abortIfAllAborted)
   return {
     signal: nobody.signal,
     [Symbol.dispose]: () => {
-      for (const { signal } of group) signal?.removeEventListener('abort', look)
+      for (const { signal } of group) signal?.removeEventListener('abort', abortIfAllAborted)
     },
   }
 }
 
 export const bulks: BatchableKind = {
   sizeOf: ({ bulk }) => bulk?.length ?? 0,
-  most: BATCHED_BYTES,
-  together: requests =>
-    ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }) as Request,
-  apart: (answer, requests) => {
+  maxSize: BATCHED_BYTES,
+  combine: requests => ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }) as Request,
+  divide: (answer, requests) => {
     const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
     return split(itemsOf(answer), counts)?.map(items => ({ ...answer, body: { items } }))
   },
@@ -114,9 +113,9 @@ export const bulks: BatchableKind = {
 
 export const multiGets: BatchableKind = {
   sizeOf: ({ body }) => docsOf(body)?.length ?? 0,
-  most: BATCHED_IDS,
-  together: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }) as Request,
-  apart: (answer, requests) => {
+  maxSize: BATCHED_IDS,
+  combine: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }) as Request,
+  divide: (answer, requests) => {
     const docs = answer.status === 200 ? docsOf(answer.body) : undefined
     const counts = requests.map(({ body }) => docsOf(body)?.length ?? 0)
     return split(docs, counts)?.map(docs => ({ ...answer, body: { docs } }))
@@ -126,22 +125,22 @@ export const multiGets: BatchableKind = {
 /** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */
 export const replacements: BatchableKind = {
   sizeOf: () => 1,
-  most: BATCHED_IDS,
-  together: requests => ({
+  maxSize: BATCHED_IDS,
+  combine: requests => ({
     method: 'POST',
     path: '/_bulk',
     bulk: Buffer.from(
       requests
         .map(
           request =>
-            `${JSON.stringify({ index: { ...placeOf(request), ...request.query } })}\n${JSON.stringify(request.body)}\n`,
+            `${JSON.stringify({ index: { ...addressOf(request), ...request.query } })}\n${JSON.stringify(request.body)}\n`,
         )
         .join(''),
     ),
   }),
-  apart: (answer, requests) => {
+  divide: (answer, requests) => {
     const items = itemsOf(answer)
-    const answers = requests.map((request, place) => answerOf(items?.[place], placeOf(request)))
+    const answers = requests.map((request, index) => answerOf(items?.[index], addressOf(request)))
     return answers.every(known => known !== undefined) ? answers : undefined
   },
 }
@@ -152,7 +151,7 @@ const countLines = (bulk: Buffer = Buffer.alloc(0)): number => {
   return count
 }
 
-const placeOf = ({ path }: Request) => {
+const addressOf = ({ path }: Request) => {
   const [, _index, , _id = ''] = path.split('/')
   return { _index, _id: decodeURIComponent(_id) }
 }
@@ -172,10 +171,10 @@ const split = (all: readonly unknown[] | undefined, counts: readonly number[]): 
 }
 
 /** Converts an item of a bulk response to the answer of a single request; undefined if it is about another document. */
-const answerOf = (item: unknown, place: ReturnType<typeof placeOf>): Answer | Unavailable | undefined => {
+const answerOf = (item: unknown, address: ReturnType<typeof addressOf>): Answer | Unavailable | undefined => {
   const { index } = (item ?? {}) as { readonly index?: Record<string, unknown> }
   const status = index?.status
-  if (index?._id !== place._id || index._index !== place._index || typeof status !== 'number') return undefined
+  if (index?._id !== address._id || index._index !== address._index || typeof status !== 'number') return undefined
   if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
   return isTransient(status, index) ? new Unavailable(status) : undefined
 }

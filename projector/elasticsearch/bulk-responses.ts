@@ -33,9 +33,10 @@ export class BulkAnswer {
   }
 
   /**
-   * Whether the response says that exactly these documents were written, in order. False may be wrong, true never is.
+   * Whether the response confirms that exactly these documents were written, in order. False may be wrong, true never
+   * is.
    */
-  saysWritten(documents: readonly { readonly index: string; readonly id: string }[]): boolean {
+  confirmsWrites(documents: readonly { readonly index: string; readonly id: string }[]): boolean {
     let expected = BEGINNING
     let between = ''
     for (const { index, id } of documents) {

@@ -42,7 +42,7 @@ export type Elasticsearch = {
 }
 
 const retriable = new Set([0, 408, 429, 502, 503, 504])
-const answered = new Set([400, 404, 409, 413])
+const returnedStatuses = new Set([400, 404, 409, 413])
 
 export const createElasticsearch = (client: Client): Elasticsearch => ({
   send: async ({ method, path, query, body, bulk, answerBytesMax }, signal) => {
@@ -70,7 +70,7 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
       const answer: unknown = error instanceof errors.ResponseError ? error.body : undefined
       if (isTransient(status, answer)) throw new Unavailable(status)
-      if (answered.has(status)) return { status, body: answer }
+      if (returnedStatuses.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) throw new StopError('access_refused', `Elasticsearch answers ${status}`)
       throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
     }

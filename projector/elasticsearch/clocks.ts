@@ -5,7 +5,7 @@
  * Can go wrong: Elasticsearch does not tell its clock. Then this machine's clock counts alone, and the log says so.
  */
 
-import { CLOCK_LOOK_MS, CLOCKS_APART_MS } from '../limits.ts'
+import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../limits.ts'
 import { type Elasticsearch, Unavailable } from './client.ts'
 
 /** Milliseconds since 1970. Both clocks have reached `reached`; at least one has reached `latest`. */
@@ -21,13 +21,13 @@ export type ClockState = {
 }
 
 /** The log messages. */
-export const clockSays = {
+export const clockMessages = {
   clocks_disagree:
     'the clocks of this machine and of Elasticsearch disagree; published times use the one that is behind',
   clocks_agree: 'the clocks of this machine and of Elasticsearch agree again',
   clock_unknown: 'Elasticsearch does not tell its clock; published times use the clock of this machine alone',
 } as const
-export type ClockCode = keyof typeof clockSays
+export type ClockCode = keyof typeof clockMessages
 
 export type Clocks = {
   /** Undefined until Elasticsearch first answers. */
@@ -45,26 +45,26 @@ export type ClockSteps = {
   readonly onChange: (code: ClockCode, state: ClockState) => void
 }
 
-export const sayChange =
+export const logClockChange =
   (log: Readonly<Record<'info' | 'warn', (details: object, message: string) => void>>): ClockSteps['onChange'] =>
   (code, state) =>
-    log[code === 'clocks_agree' ? 'info' : 'warn']({ code, ...state }, clockSays[code])
+    log[code === 'clocks_agree' ? 'info' : 'warn']({ code, ...state }, clockMessages[code])
 
 export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Clocks => {
   /** Elasticsearch's clock minus the monotonic clock; null if Elasticsearch does not tell its clock. */
   let offset: number | null | undefined
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let isLooking = false
+  let polledAt = Number.NEGATIVE_INFINITY
+  let isPolling = false
   let code: ClockCode = 'clocks_agree'
 
-  const look = async (): Promise<void> => {
-    isLooking = true
-    lookedAt = elapsed()
+  const poll = async (): Promise<void> => {
+    isPolling = true
+    polledAt = elapsed()
     try {
       const { body } = await send({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
       const timestamp = timestampIn(body)
       // A slow answer says nothing.
-      if (offset !== undefined && elapsed() - lookedAt > CLOCKS_APART_MS) return
+      if (offset !== undefined && elapsed() - polledAt > CLOCKS_APART_MS) return
       // Elasticsearch read its clock before the answer arrived: the offset is too low rather than too high.
       if (timestamp !== undefined) offset = timestamp - elapsed()
       // Keep the last known offset: one failing node or refusal must not make our clock count alone.
@@ -73,7 +73,7 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
       // Retry what is unavailable. A refusal is permanent.
       if (!(error instanceof Unavailable)) offset ??= null
     } finally {
-      isLooking = false
+      isPolling = false
     }
   }
 
@@ -82,7 +82,7 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
     return { elasticsearch_ahead_ms: ahead, agree: ahead === null || Math.abs(ahead) <= CLOCKS_APART_MS }
   }
 
-  const tell = (): void => {
+  const reportChange = (): void => {
     const present = state()
     const next = offset === null ? 'clock_unknown' : present.agree ? 'clocks_agree' : 'clocks_disagree'
     if (next !== code) onChange(next, present)
@@ -92,9 +92,9 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
   return {
     state,
     read: () => {
-      if (!isLooking && elapsed() - lookedAt >= CLOCK_LOOK_MS) void look()
+      if (!isPolling && elapsed() - polledAt >= CLOCK_INTERVAL_MS) void poll()
       if (offset === undefined) return undefined
-      tell()
+      reportChange()
       const ours = now()
       const theirs = offset === null ? ours : Math.floor(offset + elapsed())
       return { reached: Math.min(ours, theirs), latest: Math.max(ours, theirs) }

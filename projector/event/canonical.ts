@@ -36,7 +36,7 @@ const listPicker =
   value => {
     const items = value as readonly unknown[]
     const picked = items.map(item)
-    return picked.every((one, place) => one === items[place]) ? items : picked
+    return picked.every((one, index) => one === items[index]) ? items : picked
   }
 
 /** Returns a value uncopied if it has only the known fields, in order: nearly all values do, and there are many. */
@@ -45,10 +45,10 @@ const objectPicker = (properties: Record<string, TSchema>): Picker => {
   const names = fields.map(([name]) => name)
   const inner = fields.filter(([, pick]) => pick !== asItIs)
   const isInOrder = (value: Record<string, unknown>): boolean => {
-    let place = 0
+    let index = 0
     // In parsed JSON, for-in visits own members only.
-    for (const name in value) if (name !== names[place++]) return false
-    return place === names.length
+    for (const name in value) if (name !== names[index++]) return false
+    return index === names.length
   }
   return value => {
     const given = value as Record<string, unknown>
@@ -63,7 +63,7 @@ const objectPicker = (properties: Record<string, TSchema>): Picker => {
 /** The publisher chooses the keys, maybe `__proto__`: Object.fromEntries defines it like any other. */
 const sortedMap: Picker = value => {
   const names = Object.keys(value as Record<string, unknown>)
-  if (names.every((name, place) => place === 0 || (names[place - 1] ?? '') < name)) return value
+  if (names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name)) return value
   return Object.fromEntries(Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 

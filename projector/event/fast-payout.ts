@@ -55,15 +55,15 @@ const readList = (
   text: string,
   from: number,
   item: RegExp,
-  take: (found: RegExpExecArray, place: number) => boolean,
+  take: (found: RegExpExecArray, index: number) => boolean,
 ): number | undefined => {
   if (text.startsWith('[]', from)) return from + 2
   if (text[from] !== '[') return undefined
   let at = from + 1
-  for (let place = 0; ; place++) {
+  for (let index = 0; ; index++) {
     item.lastIndex = at
     const found = item.exec(text)
-    if (found === null || !take(found, place)) return undefined
+    if (found === null || !take(found, index)) return undefined
     at = item.lastIndex + 1
     if (text[at - 1] === ']') return at
     if (text[at - 1] !== ',') return undefined
@@ -85,7 +85,7 @@ const readSteps = (text: string, from: number): number | undefined =>
     text,
     from,
     step,
-    ([, number, inputs = ''], place) => Number(number) === place + 1 && place < STEPS_MAX && isInOrder(inputs),
+    ([, number, inputs = ''], index) => Number(number) === index + 1 && index < STEPS_MAX && isInOrder(inputs),
   )
 
 /** Whether the names are sorted, and none begins with a digit: JSON.parse moves integer keys to the front. */
@@ -122,7 +122,7 @@ type Form = {
   /** From the beginning up to the line items. */
   readonly head: RegExp
   readonly hasTrace: boolean
-  /** From behind the lists to the end, the instant as a group. */
+  /** From the end of the lists to the end, the instant as a group. */
   readonly tail: RegExp
   readonly tailName: string
 }

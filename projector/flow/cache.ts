@@ -38,7 +38,7 @@ export class Cache {
   }
 
   /** Caches decided documents. @returns the callback for when all of them are acknowledged */
-  decided(documents: readonly Rendered[]): () => void {
+  addDecided(documents: readonly Rendered[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
     const pending = [this.#lines, this.#heads].map(shelf => ({ shelf, keys: shelf.pend() }))
     for (const { key, kind, draft, line } of documents) {
@@ -49,7 +49,7 @@ export class Cache {
       this.#seen?.add(key)
     }
     return () => {
-      for (const { shelf, keys } of pending) shelf.acknowledged(keys)
+      for (const { shelf, keys } of pending) shelf.acknowledge(keys)
     }
   }
 
@@ -63,7 +63,7 @@ export class Cache {
  * old one is dropped. Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
  */
 class Shelf {
-  readonly #bytesMost: number
+  readonly #bytesMax: number
   #young = new Map<DocumentKey, Kept>()
   #old = new Map<DocumentKey, Kept>()
   #youngBytes = 0
@@ -73,8 +73,8 @@ class Shelf {
   /** Keys decided and not yet acknowledged, by batch. */
   readonly #pending = new Set<readonly DocumentKey[]>()
 
-  constructor(bytesMost: number) {
-    this.#bytesMost = bytesMost
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
   }
 
   has(key: DocumentKey): boolean {
@@ -93,7 +93,7 @@ class Shelf {
   add(key: DocumentKey, kept: Kept): void {
     this.#young.set(key, kept)
     this.#youngBytes += key.length + sizeOf(kept)
-    if (this.#youngBytes > this.#bytesMost / 2) this.#grow()
+    if (this.#youngBytes > this.#bytesMax / 2) this.#grow()
   }
 
   /** @returns the list for keys of documents that must stay until they are acknowledged */
@@ -103,11 +103,11 @@ class Shelf {
     return keys
   }
 
-  acknowledged(keys: readonly DocumentKey[]): void {
+  acknowledge(keys: readonly DocumentKey[]): void {
     this.#pending.delete(keys)
     // Pending documents may have exceeded the bound: evict now.
     for (let times = 0; times < 2; times++) {
-      if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMost) this.#grow()
+      if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMax) this.#grow()
     }
   }
 

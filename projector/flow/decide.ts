@@ -10,7 +10,7 @@ import type { PartitionSource } from '../event/validate.ts'
 import { type AssessSteps, assessOnly } from './assess.ts'
 import type { Cache } from './cache.ts'
 import { type Followed, parkedAsThere } from './follow.ts'
-import { eventsOf, type Loaded, type PlacedEvent } from './load.ts'
+import { eventsOf, type Loaded, type PendingEvent } from './load.ts'
 import { type ProjectedBatch, project } from './project.ts'
 import { type Batch, splitAtOffset, splitBatch } from './queue.ts'
 import { type Rendered, render } from './serialize.ts'
@@ -19,7 +19,7 @@ export type DecideSteps = AssessSteps & {
   readonly source: PartitionSource & { readonly topic: string }
   /** Projects only the records of this organization; undefined for all. */
   readonly org?: string | undefined
-  readonly load: (events: readonly PlacedEvent[], cache: Cache) => Promise<Loaded>
+  readonly load: (events: readonly PendingEvent[], cache: Cache) => Promise<Loaded>
   /** For a generation that follows another: waits until the other has decided, and returns what it parked. */
   readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
 }

@@ -114,7 +114,7 @@ export class PartitionFlow {
   }
 
   /** Resolves when everything taken is published, or can never be published. */
-  async settled(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     const busy = (): Promise<void> | undefined => this.#deciding ?? this.#publisher.publishing
     for (let task = busy(); task; task = busy()) await task
   }
@@ -151,7 +151,7 @@ export class PartitionFlow {
     if (this.#closed) return undefined
     const decided = await decideBatch(taken, this.#at, this.#cache, this.#steps)
     if (!this.#closed) for (const later of decided.rest) this.#read.putBack(later)
-    const acknowledged = this.#cache.decided(decided.documents)
+    const acknowledge = this.#cache.addDecided(decided.documents)
     this.#steps.onProjected(decided.counts, decided.parkedCodes)
     const write = this.#steps.write(decided.documents)
     // A failed write closes the flow, which ends this loop.
@@ -160,10 +160,10 @@ export class PartitionFlow {
     }
     if (this.#closed) return undefined
     this.#at = decided.at
-    return this.#startWriting(decided, write, acknowledged)
+    return this.#startWriting(decided, write, acknowledge)
   }
 
-  #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledged: () => void): WrittenBatch {
+  #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledge: () => void): WrittenBatch {
     const { end, records } = decided.batch
     const bytes = bytesOfAll(records)
     const writing = write()
@@ -174,7 +174,7 @@ export class PartitionFlow {
       kinds: new Set(decided.documents.map(({ kind }) => kind)),
       done: this.#run(async () => {
         await writing
-        acknowledged()
+        acknowledge()
         written.isDone = true
         this.#addBytes(-bytes)
         // Few records are left to write: end the delay of the next refresh.

@@ -24,7 +24,7 @@ import { StopError } from '../failures.ts'
 import { finishSwap, generationsIn } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
 import type { Identity } from '../kafka/source.ts'
-import { FOLLOWED_LATE_MS, FOLLOWED_LOOK_FIRST_MS, FOLLOWED_LOOK_LAST_MS } from '../limits.ts'
+import { FOLLOWED_LATE_MS, FOLLOWED_POLL_FIRST_MS, FOLLOWED_POLL_LAST_MS } from '../limits.ts'
 import type { Assessed, Skipped } from './project.ts'
 import type { Batch } from './queue.ts'
 
@@ -57,31 +57,32 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   }
   /** The known position of the followed generation, and the offset from which on this generation decides alone. */
   let reached = 0
-  let alone: number | undefined
+  let independentFrom: number | undefined
 
-  const look = async (from: number): Promise<void> => {
+  const readFollowed = async (from: number): Promise<void> => {
     // Read the position first. A position read after the live document could be from after a swap.
     const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])
     const [live] = await multiGet([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
     const generations = generationsIn(live._source as LiveDocument)
-    alone = generations.independentFrom[generation]?.[partition]
-    if (alone === undefined && generations.live === generation) await finishSwap({ request, prefix })
+    independentFrom = generations.independentFrom[generation]?.[partition]
+    if (independentFrom === undefined && generations.live === generation) await finishSwap({ request, prefix })
     // After a restore from a snapshot both generations start again from the first record. Until the other one is that
     // far, its parked records may be missing.
-    else if (alone === undefined || from < alone) reached = reachedIn(position)
+    else if (independentFrom === undefined || from < independentFrom) reached = reachedIn(position)
   }
   /** The first offset that may not be decided yet. */
-  const decidedTo = (): number => (alone === undefined || reached < alone ? reached : Number.POSITIVE_INFINITY)
+  const decidedTo = (): number =>
+    independentFrom === undefined || reached < independentFrom ? reached : Number.POSITIVE_INFINITY
 
   /** Waits until the other generation has decided the first record. The batches of the two generations differ. */
-  const untilDecided = ({ from }: Batch): Promise<void> =>
-    during(`${generation} following ${follows}`, async tell => {
+  const waitUntilDecided = ({ from }: Batch): Promise<void> =>
+    during(`${generation} following ${follows}`, async report => {
       let waited = 0
-      for (let pause = FOLLOWED_LOOK_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_LOOK_LAST_MS)) {
-        await look(from)
-        if (from >= (alone ?? Number.POSITIVE_INFINITY) || decidedTo() > from) return
-        if (waited >= FOLLOWED_LATE_MS) tell(`waits for ${follows}, which has yet to decide what comes next`)
+      for (let pause = FOLLOWED_POLL_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_POLL_LAST_MS)) {
+        await readFollowed(from)
+        if (from >= (independentFrom ?? Number.POSITIVE_INFINITY) || decidedTo() > from) return
+        if (waited >= FOLLOWED_LATE_MS) report(`waits for ${follows}, which has yet to decide what comes next`)
         await sleep(pause)
         waited += pause
       }
@@ -108,10 +109,10 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   return async (batch: Batch): Promise<Followed> => {
     // Read the other's position before its parked records: it writes those before its position moves past them.
-    const isAlone = () => alone !== undefined && batch.from >= alone
-    if (!isAlone() && decidedTo() < batch.end) await untilDecided(batch)
-    const until = isAlone() ? batch.end : Math.min(decidedTo(), batch.end)
-    const parkedUntil = alone ?? until
+    const isIndependent = () => independentFrom !== undefined && batch.from >= independentFrom
+    if (!isIndependent() && decidedTo() < batch.end) await waitUntilDecided(batch)
+    const until = isIndependent() ? batch.end : Math.min(decidedTo(), batch.end)
+    const parkedUntil = independentFrom ?? until
     const parked = await parkedOf(batch.records.flatMap(({ offset }) => (offset < parkedUntil ? [offset] : [])))
     return { until, parked }
   }

@@ -16,7 +16,7 @@ import type { Assessed, Skipped } from './project.ts'
 /** Reads the documents of the first keys, as many as one answer holds, at least one. Null: no such document. */
 export type ReadDocuments = (keys: readonly DocumentKey[]) => Promise<Map<DocumentKey, AnyNewDocument | null>>
 
-export type PlacedEvent = {
+export type PendingEvent = {
   readonly event: ValidEvent
   readonly reads: Reads
   readonly rules: AnyRules
@@ -24,8 +24,8 @@ export type PlacedEvent = {
   readonly at: number
 }
 
-export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PlacedEvent[] =>
-  assessed.flatMap((item): PlacedEvent[] => {
+export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PendingEvent[] =>
+  assessed.flatMap((item): PendingEvent[] => {
     if (item.rules === undefined) return []
     const { record, verdict, reads, rules } = item
     return [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }]
@@ -34,7 +34,7 @@ export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PlacedEvent
 /** `events`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
 export type Loaded = { readonly state: State; readonly events: number }
 
-export const load = async (events: readonly PlacedEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
+export const load = async (events: readonly PendingEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
   const state = new State()
   const needs = events.map(({ reads }) => keysOf(Object.values(reads)))
   const first = await fill(state, needs, cache, read)

@@ -13,7 +13,7 @@ import type { Refresh } from './refresh.ts'
 export type PublishInOrderSteps = {
   readonly refresh: Refresh
   /** Returns the indices of these kinds that lists search. They must be refreshed before publishing. */
-  readonly searched: (kinds: ReadonlySet<IndexKind>) => string[]
+  readonly searchedIndices: (kinds: ReadonlySet<IndexKind>) => string[]
   readonly published: PublishedPosition
   readonly commit: (position: number) => unknown
   readonly onPublished: (position: number) => void
@@ -103,7 +103,7 @@ export class InOrderPublisher {
       this.#lastWritten = group.findLast(written => written.last !== null)?.last ?? this.#lastWritten
       const position = { position: last.end, last: this.#lastWritten, at: last.at }
 
-      const indices = steps.searched(new Set(group.flatMap(({ kinds }) => [...kinds])))
+      const indices = steps.searchedIndices(new Set(group.flatMap(({ kinds }) => [...kinds])))
       if (indices.length > 0) await steps.refresh(indices, isFarBehind())
       if (this.#closed) break
       // Publish while the next group is refreshed. `published` writes one position after the other.

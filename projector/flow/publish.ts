@@ -44,7 +44,7 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
       })
       if (status === 200) stored = { position: target, ...versionOf(body as Versioned) }
       // Another owner wrote first, or an earlier attempt of ours succeeded and its response was lost.
-      else if (status === 409) stored = notBehind(stored, await readStored(path, steps), steps)
+      else if (status === 409) stored = assertMonotonic(stored, await readStored(path, steps), steps)
       else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
     }
   }
@@ -80,7 +80,7 @@ const readStored = async (path: string, { request, generation, index }: Position
  * lacks the documents between the two positions, and moving on would lose them. The next projector continues from the
  * snapshot.
  */
-const notBehind = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
+const assertMonotonic = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
   if (found.position.position >= before.position.position) return found
   const where = { was: before.position.position, is: found.position.position }
   throw new StopError('position_went_back', `${generation} in ${index}`, where)

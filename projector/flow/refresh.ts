@@ -14,9 +14,9 @@ export type Refresh = (indices: readonly string[], behind: boolean) => Promise<v
 export type Refreshing = {
   readonly refresh: Refresh
   /** Ends the delay of a refresh that waits because all partitions were far behind. */
-  readonly hurry: () => void
+  readonly endDelay: () => void
   /** Ends this delay for all further refreshes too: before the stream stops, everything written is to be published. */
-  readonly hurryOn: () => void
+  readonly endDelays: () => void
 }
 
 export type RefreshSteps = {
@@ -30,7 +30,7 @@ export type RefreshSteps = {
 type Round = {
   readonly indices: Set<string>
   behind: boolean
-  readonly hurry: () => void
+  readonly endDelay: () => void
   readonly done: Promise<void>
 }
 
@@ -39,33 +39,33 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   let lastBegan = Number.NEGATIVE_INFINITY
   let restUntil = Number.NEGATIVE_INFINITY
   let next: Round | undefined
-  let hurrying = false
+  let delaysEnded = false
 
-  const run = async (round: () => Round, hurried: Promise<void>, before: Promise<void>): Promise<void> => {
+  const run = async (round: () => Round, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round().behind) await Promise.race([hurried, until(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
-    await until(restUntil, REFRESH_REST_MS)
+    if (round().behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
+    await waitUntil(restUntil, REFRESH_REST_MS)
     // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
     next = undefined
     lastBegan = steps.now()
     await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
     restUntil = steps.now() + Math.min((steps.now() - lastBegan) / 2, REFRESH_REST_MS)
   }
-  /** Waits until a time, but never longer than `most`: the clock may be set back. */
-  const until = async (time: number, most: number): Promise<void> => {
-    const left = Math.min(time - steps.now(), most)
+  /** Waits until a time, but never longer than `max`: the clock may be set back. */
+  const waitUntil = async (time: number, max: number): Promise<void> => {
+    const left = Math.min(time - steps.now(), max)
     if (left > 0) await steps.sleep(left)
   }
 
   const refresh: Refresh = (indices, isBehind) => {
-    const behind = isBehind && !hurrying
+    const behind = isBehind && !delaysEnded
     if (next === undefined) {
-      const { promise: hurried, resolve: hurry } = Promise.withResolvers<void>()
+      const { promise: delayEnded, resolve: endDelay } = Promise.withResolvers<void>()
       const round: Round = {
         indices: new Set(),
         behind,
-        hurry,
-        done: Promise.resolve().then(() => run(() => round, hurried, before)),
+        endDelay,
+        done: Promise.resolve().then(() => run(() => round, delayEnded, before)),
       }
       const before = running
       next = round
@@ -73,15 +73,15 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     }
     for (const index of indices) next.indices.add(index)
     next.behind &&= behind
-    if (!behind) next.hurry()
+    if (!behind) next.endDelay()
     return next.done
   }
-  const hurry = (): void => next?.hurry()
-  const hurryOn = (): void => {
-    hurrying = true
-    hurry()
+  const endDelay = (): void => next?.endDelay()
+  const endDelays = (): void => {
+    delaysEnded = true
+    endDelay()
   }
-  return { refresh, hurry, hurryOn }
+  return { refresh, endDelay, endDelays }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {

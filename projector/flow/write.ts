@@ -16,7 +16,7 @@ import {
   Unavailable,
 } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { BULK_BYTES, BULK_BYTES_LEAST, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
+import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 import type { Write } from './serialize.ts'
 
 export type WriteSteps = {
@@ -46,11 +46,11 @@ const linesOf = (writes: readonly Write[]): Buffer => {
   return Buffer.concat(writes.map(({ all, from, to }) => all.subarray(from, to)))
 }
 
-function* split(writes: readonly Write[], bytesMost: number): Generator<Write[]> {
+function* split(writes: readonly Write[], bytesMax: number): Generator<Write[]> {
   let part: Write[] = []
   let bytes = 0
   for (const item of writes) {
-    if (part.length > 0 && (bytes + item.to - item.from > bytesMost || part.length === BULK_DOCUMENTS)) {
+    if (part.length > 0 && (bytes + item.to - item.from > bytesMax || part.length === BULK_DOCUMENTS)) {
       yield part
       part = []
       bytes = 0
@@ -63,16 +63,16 @@ function* split(writes: readonly Write[], bytesMost: number): Generator<Write[]>
 
 const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<void> => {
   let waiting = writes
-  let bytesMost = BULK_BYTES
+  let bytesMax = BULK_BYTES
   for (let failures = 0; waiting.length > 0; ) {
-    const [part = []] = split(waiting, bytesMost)
-    const { again, because } = await tryToWrite(part, steps)
+    const [part = []] = split(waiting, bytesMax)
+    const { again, failure } = await tryToWrite(part, steps)
     waiting = [...again, ...waiting.slice(part.length)]
     if (again.length === 0) continue
     // A server often closes the connection before the refusal of a too large request is read: send less next time.
-    if (because?.status === 0) bytesMost = Math.max(BULK_BYTES_LEAST, bytesMost / 2)
+    if (failure?.status === 0) bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
     steps.count('retried', again.length)
-    if (because) steps.onRefused(because.message)
+    if (failure) steps.onRefused(failure.message)
     await steps.pause(++failures)
   }
   steps.onRefused(undefined)
@@ -82,12 +82,12 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
 const tryToWrite = async (
   writes: readonly Write[],
   steps: WriteSteps,
-): Promise<{ readonly again: readonly Write[]; readonly because?: Unavailable }> => {
+): Promise<{ readonly again: readonly Write[]; readonly failure?: Unavailable }> => {
   try {
     return { again: await writeOnce(writes, steps) }
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
-    return { again: writes, because: error }
+    return { again: writes, failure: error }
   }
 }
 
@@ -106,7 +106,7 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   if (status !== 200)
     throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
 
-  if (body instanceof BulkAnswer && body.saysWritten(writes)) {
+  if (body instanceof BulkAnswer && body.confirmsWrites(writes)) {
     steps.count('written', writes.length)
     return []
   }

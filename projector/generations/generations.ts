@@ -49,12 +49,15 @@ export const changeGenerations = async (
     if (found === undefined) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(steps.prefix)}`)
     const changed = change(found.generations)
     if (changed === found.generations) return changed
-    const { live: generation, active, minPositions: floor, independentFrom: alone, ...others } = changed
+    const { live: generation, active, minPositions: floor, independentFrom, ...others } = changed
     const { status } = await steps.request({
       method: 'PUT',
       path: pathOf(steps),
       query: { if_seq_no: found.seqNo, if_primary_term: found.primaryTerm },
-      body: { kind: 'live', body: { generation, kept: [...active], floor, alone, ...others } } satisfies LiveDocument,
+      body: {
+        kind: 'live',
+        body: { generation, kept: [...active], floor, alone: independentFrom, ...others },
+      } satisfies LiveDocument,
     })
     if (status === 200) return changed
     // 409: another process wrote first, or our earlier attempt succeeded and its response was lost. Decide anew.
@@ -75,7 +78,7 @@ export const finishSwap = async (steps: Steps): Promise<void> => {
     if (error instanceof StopError && error.code === 'index_missing') return undefined
     throw error
   })
-  if (floor === undefined) return assertSettled(seen.previous, steps)
+  if (floor === undefined) return assertSwapFinished(seen.previous, steps)
   await changeGenerations(steps, now => {
     if (now.minPositions !== null || now.live !== seen.live || now.previous !== seen.previous) return now
     return { ...now, minPositions: floor, independentFrom: { [now.live]: floor, ...now.independentFrom } }
@@ -83,7 +86,7 @@ export const finishSwap = async (steps: Steps): Promise<void> => {
 }
 
 /** Another process may have finished the swap, and dropped the previous generation since. */
-const assertSettled = async (previous: string, steps: Steps): Promise<void> => {
+const assertSwapFinished = async (previous: string, steps: Steps): Promise<void> => {
   const now = await readGenerations(steps)
   if (now?.minPositions !== null || now.previous !== previous) return
   throw new StopError('index_missing', `generation ${previous} in ${controlIndexOf(steps.prefix)}`)

@@ -57,13 +57,13 @@ export class EncodedHeaders implements RecordHeaders {
     const decoder = new Decoder(bytes)
     for (let count = decoder.readVarInt(); count > 0 && isWithin(decoder); count--) {
       const nameLength = decoder.readVarInt()
-      const place = names.findIndex(name => isAt(bytes, decoder.offset, nameLength, name))
+      const index = names.findIndex(name => isAt(bytes, decoder.offset, nameLength, name))
       decoder.offset += Math.max(0, nameLength)
       const length = decoder.readVarInt()
-      if (place !== -1) {
-        const isOnly = texts[place] === undefined && length >= 0
+      if (index !== -1) {
+        const isOnly = texts[index] === undefined && length >= 0
         const end = Math.min(decoder.offset + length, bytes.length)
-        texts[place] = isOnly ? textAt(bytes, decoder.offset, end) : null
+        texts[index] = isOnly ? textAt(bytes, decoder.offset, end) : null
       }
       decoder.offset += Math.max(0, length)
     }

@@ -1,6 +1,6 @@
 /**
  * kafkajs restarts its consumer after errors that it marks as retriable. It treats two transient errors as fatal, which
- * would end the projector. `startAgainWhenSick` marks them as retriable.
+ * would end the projector. `markTransientErrorsRetriable` marks them as retriable.
  */
 import { createRequire } from 'node:module'
 

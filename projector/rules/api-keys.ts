@@ -2,7 +2,7 @@
 
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../schemas/events.ts'
 import { recordId } from '../../schemas/stored/documents.ts'
-import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
 import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State } from './state.ts'
 
 type CreatedNames = { readonly head: DocumentRef; readonly secret: DocumentRef }
@@ -26,7 +26,10 @@ export const keyRevokedRules: Rules<ApiKeyRevokedData, RevokedNames> = {
 const headOf = (org: string, id: string): DocumentRef => refOf('api-keys', recordId(org, id))
 const secretOf = (sha256: string): DocumentRef => refOf('api-keys', sha256)
 
-const decideCreated = ({ data, reads, hash, seq }: Placed<ApiKeyCreatedData, CreatedNames>, state: State): Decision => {
+const decideCreated = (
+  { data, reads, hash, seq }: SequencedEvent<ApiKeyCreatedData, CreatedNames>,
+  state: State,
+): Decision => {
   const { org_id, id, secret_sha256, permissions } = data
   const head = state.apiKey(reads.head)
   if (head && head.body.created_seq < seq) return head.body.hash === hash ? duplicate : parked('id_reused')
@@ -38,7 +41,7 @@ const decideCreated = ({ data, reads, hash, seq }: Placed<ApiKeyCreatedData, Cre
   ])
 }
 
-const decideRevoked = ({ reads, seq }: Placed<ApiKeyRevokedData, RevokedNames>, state: State): Decision => {
+const decideRevoked = ({ reads, seq }: SequencedEvent<ApiKeyRevokedData, RevokedNames>, state: State): Decision => {
   const head = state.apiKey(reads.head)
   if (head === null || head.body.created_seq >= seq) return parked('key_unknown')
   if (head.body.revoked_seq !== null && head.body.revoked_seq < seq) return duplicate

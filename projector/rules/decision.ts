@@ -1,4 +1,4 @@
-/** Types of the rules: the placed event that they receive, and the decision that they return. */
+/** Types of the rules: the event that they receive, and the decision that they return. */
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { DocumentChange, DocumentRef, State } from './state.ts'
 
@@ -13,8 +13,8 @@ export const duplicate: Decision = { outcome: 'duplicate' }
 /** The documents that a decision may read and that the event alone names, by their role. */
 export type Reads = Readonly<Record<string, DocumentRef | undefined>>
 
-/** An event with its place in the log. `seq`: its offset. `at`: the highest event time so far, in milliseconds. */
-export type Placed<Data, Needed = Reads> = {
+/** An event with its offset in the log (`seq`). `at`: the highest event time so far, in milliseconds. */
+export type SequencedEvent<Data, Needed = Reads> = {
   readonly data: Data
   readonly reads: Needed
   readonly hash: string
@@ -30,6 +30,6 @@ export type Placed<Data, Needed = Reads> = {
  */
 export type Rules<Data, Needed = Reads> = {
   readonly reads: (data: Data) => Needed
-  readonly thenReads: (event: Placed<Data, Needed>, state: State) => readonly DocumentRef[]
-  readonly decide: (event: Placed<Data, Needed>, state: State) => Decision
+  readonly thenReads: (event: SequencedEvent<Data, Needed>, state: State) => readonly DocumentRef[]
+  readonly decide: (event: SequencedEvent<Data, Needed>, state: State) => Decision
 }

@@ -5,7 +5,7 @@ import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { chainId, recordId } from '../../schemas/stored/documents.ts'
 import { withLists } from '../event/raw-json.ts'
 import type { PayoutData } from '../event/validate.ts'
-import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
 import {
   chainBefore,
   type DocumentChange,
@@ -35,7 +35,7 @@ export const payoutRules: Rules<Data, PayoutNames> = {
   decide: (event, state) => decide(event, state),
 }
 
-const decide = (event: Placed<Data, PayoutNames>, state: State): Decision => {
+const decide = (event: SequencedEvent<Data, PayoutNames>, state: State): Decision => {
   const { data, reads, hash, seq } = event
   const { org_id } = data
   const existing = recordBefore(state.payout(reads.payout), seq)
@@ -68,7 +68,7 @@ const decide = (event: Placed<Data, PayoutNames>, state: State): Decision => {
 export const isKnown = (state: State, head: DocumentRef, seq: number): boolean =>
   versionsBefore(state.head(head), seq).length > 0
 
-const payoutDraft = ({ data, hash, seq, at }: Placed<Data, PayoutNames>): DocumentChange['draft'] => ({
+const payoutDraft = ({ data, hash, seq, at }: SequencedEvent<Data, PayoutNames>): DocumentChange['draft'] => ({
   org_id: data.org_id,
   seq,
   until_seq: UNTIL_FOREVER,

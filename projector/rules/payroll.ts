@@ -5,7 +5,7 @@ import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
 import type { PayrollDocument } from '../../schemas/stored/documents.ts'
 import { chainId, recordId } from '../../schemas/stored/documents.ts'
 import { addUpTo } from '../event/money.ts'
-import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
 import { isKnown } from './payouts.ts'
 import {
   chainBefore,
@@ -49,7 +49,7 @@ const chainOf = (
   { rep_id, period_id }: { readonly rep_id: string; readonly period_id: string },
 ): DocumentRef => refOf('chains', chainId(org, rep_id, period_id))
 
-const decidePayment = (event: Placed<PayrollRecordedData, PaymentNames>, state: State): Decision => {
+const decidePayment = (event: SequencedEvent<PayrollRecordedData, PaymentNames>, state: State): Decision => {
   const { data, reads, seq } = event
   const seen = seenBefore(event, state)
   if (seen) return seen
@@ -64,7 +64,7 @@ const decidePayment = (event: Placed<PayrollRecordedData, PaymentNames>, state: 
   return apply(event, reads.chain, state, { ...data, reverses_id: null })
 }
 
-const decideVoid = (event: Placed<PayrollVoidedData, VoidNames>, state: State): Decision => {
+const decideVoid = (event: SequencedEvent<PayrollVoidedData, VoidNames>, state: State): Decision => {
   const { data, reads, seq } = event
   const { org_id, reverses_id } = data
   const seen = seenBefore(event, state)
@@ -85,7 +85,7 @@ const decideVoid = (event: Placed<PayrollVoidedData, VoidNames>, state: State): 
 type PayrollBody = Omit<PayrollRecordedData, 'org_id'> & { reverses_id: string | null }
 
 const seenBefore = (
-  { reads, hash, seq }: Placed<unknown, Pick<PaymentNames, 'payroll'>>,
+  { reads, hash, seq }: SequencedEvent<unknown, Pick<PaymentNames, 'payroll'>>,
   state: State,
 ): Decision | undefined => {
   const existing = recordBefore(state.payroll(reads.payroll), seq)
@@ -94,7 +94,7 @@ const seenBefore = (
 }
 
 const apply = (
-  { data: { org_id }, reads, hash, seq, at }: Placed<{ org_id: string }, Pick<PaymentNames, 'payroll'>>,
+  { data: { org_id }, reads, hash, seq, at }: SequencedEvent<{ org_id: string }, Pick<PaymentNames, 'payroll'>>,
   chainName: DocumentRef,
   state: State,
   { id, rep_id, period_id, payout_id, reverses_id, amount, currency, destination, recorded_at }: PayrollBody,

@@ -3,7 +3,7 @@
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
-import { type Decision, duplicate, type Placed, parked, type Rules } from './decision.ts'
+import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
 import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State, versionsBefore } from './state.ts'
 
 type Data = RepData | PeriodData
@@ -26,14 +26,14 @@ export const periodRules: Rules<PeriodData, HeadName> = {
 
 const reads = (kind: Versioned, data: Data) => ({ head: refOf(kind, recordId(data.org_id, data.id)) })
 
-const thenReads = (kind: Versioned, { data, reads, seq }: Placed<Data, HeadName>, state: State) => {
+const thenReads = (kind: Versioned, { data, reads, seq }: SequencedEvent<Data, HeadName>, state: State) => {
   const last = versionsBefore(state.head(reads.head), seq).at(-1)
   return last ? [refOf(kind, versionId(data.org_id, data.id, last.seq))] : []
 }
 
 const decide = (
   kind: Versioned,
-  { data, reads: { head }, hash, seq, at }: Placed<Data, HeadName>,
+  { data, reads: { head }, hash, seq, at }: SequencedEvent<Data, HeadName>,
   state: State,
   mayReplace: (before: unknown) => boolean,
 ): Decision => {

@@ -88,12 +88,12 @@ export class Assignment {
   }
 
   /** A rebalance began. We keep our partitions until it ends. */
-  rebalancing(): void {
+  onRebalancing(): void {
     this.#rebalancing = true
   }
 
   /** Drops all flows first: another process may have owned a partition meanwhile, so our cache may be incomplete. */
-  assigned(partitions: readonly number[]): void {
+  onAssigned(partitions: readonly number[]): void {
     this.close()
     this.#joined = true
     this.#rebalancing = false
@@ -115,7 +115,7 @@ export class Assignment {
   }
 
   /** The client has a new connection, maybe to another log. */
-  reconnected(): void {
+  onReconnected(): void {
     for (const assigned of this.#partitions.values()) {
       assigned.suspect = true
       assigned.reconnects++
@@ -123,7 +123,7 @@ export class Assignment {
     this.verifyAgain()
   }
 
-  /** Takes nothing more until the source is identified and the last record is found again. What was taken continues. */
+  /** Takes nothing more until the source is identified and the last record is found again. Taken batches continue. */
   verifyAgain(): void {
     for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned
@@ -138,7 +138,7 @@ export class Assignment {
     }
   }
 
-  batch(partition: number, batch: Batch): void {
+  onBatch(partition: number, batch: Batch): void {
     const assigned = this.#partitions.get(partition)
     if (assigned === undefined || assigned.phase === 'positioning') return
     try {

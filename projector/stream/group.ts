@@ -7,7 +7,7 @@
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
 import { type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/patiently.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 
@@ -59,7 +59,7 @@ export const assignerOf =
     }
   }
 
-export const lookAtGroup = async (
+export const describeGroup = async (
   admin: GroupAdmin,
   groupId: string,
   topic: string,
@@ -68,8 +68,8 @@ export const lookAtGroup = async (
   const { groups } = await admin.describeGroups([groupId])
   const members = groups[0]?.members ?? []
   const marks = members.map(({ memberMetadata }) => markIn(memberMetadata))
-  const owned = members.flatMap(({ memberAssignment }, place) => {
-    const mark = marks[place]
+  const owned = members.flatMap(({ memberAssignment }, index) => {
+    const mark = marks[index]
     if (mark !== undefined && !isSame(mark, ours)) return []
     return memberAssignment.length === 0 ? [] : (MemberAssignment.decode(memberAssignment)?.assignment[topic] ?? [])
   })
@@ -98,8 +98,8 @@ export const enterGroup = async (
   signal: AbortSignal,
 ): Promise<InstallationIdentity> => {
   const ours = await retryUntilAborted('prepare', signal, context, () => installationOf(prefix, context.elasticsearch))
-  const look = () => assertOwnGroup(context.admin, groupId, identity.topic, ours)
-  const { unmarked } = await keepTrying(look, signal, kafkaRetryOptions(context))
+  const checkGroup = () => assertOwnGroup(context.admin, groupId, identity.topic, ours)
+  const { unmarked } = await keepTrying(checkGroup, signal, kafkaRetryOptions(context))
   if (unmarked > 0)
     context.warn?.({ group: groupId, members: unmarked }, 'members of the group do not name their installation')
   return ours
@@ -112,7 +112,7 @@ const assertOwnGroup = async (
   topic: string,
   ours: InstallationIdentity,
 ): Promise<Group> => {
-  const group = await lookAtGroup(admin, groupId, topic, ours).catch(() => {
+  const group = await describeGroup(admin, groupId, topic, ours).catch(() => {
     throw new Unavailable(0)
   })
   const [prefix] = group.foreign

@@ -27,7 +27,7 @@ export type KeepUpSteps = {
   /** Called with the failure of a stream that must run. */
   readonly fail: (error: unknown) => void
   /** Reads which generation is live. Tries once; undefined if unknown. */
-  readonly lookAtLive: () => Promise<string | undefined>
+  readonly readLiveGeneration: () => Promise<string | undefined>
   readonly health: Pick<Health, 'forget'>
   readonly log: Readonly<Record<'info' | 'error', (details: object, message: string) => void>>
   /** Milliseconds, on any clock. */
@@ -45,7 +45,7 @@ export type KeepUp = {
 
 type Failed = { readonly code: string; readonly at: number; readonly isBroken: boolean }
 
-export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal }: KeepUpSteps): KeepUp => {
+export const createKeepUp = ({ start, fail, readLiveGeneration, health, log, now, signal }: KeepUpSteps): KeepUp => {
   const running = new Map<string, RunningStream>()
   const leaving = new Map<string, Promise<void>>()
   const failed = new Map<string, Failed>()
@@ -83,7 +83,7 @@ export const createKeepUp = ({ start, fail, lookAtLive, health, log, now, signal
     let hasFailed = false
     /** Reads the live generation again: a process that was frozen may find that its own was replaced and dropped. */
     const failIfLive = async (error: unknown): Promise<void> => {
-      const live = await lookAtLive().catch(() => undefined)
+      const live = await readLiveGeneration().catch(() => undefined)
       if (live === undefined || live === generation) return fail(error)
       wanted = { ...wanted, live }
       failOne(error)

@@ -104,18 +104,18 @@ export const createProjectorMetrics = (
   return {
     registry,
     of: (stream: Stream) => ({
-      projected: (counts: ProjectedBatch['counts'], codes: readonly ParkCode[]) => {
+      countProjected: (counts: ProjectedBatch['counts'], codes: readonly ParkCode[]) => {
         for (const [outcome, count] of Object.entries(counts)) if (count > 0) records.inc({ stream, outcome }, count)
         for (const code of codes) parked.inc({ stream, code })
       },
-      written: (outcome: 'written' | 'stale' | 'retried', items: number) => {
+      countWritten: (outcome: 'written' | 'stale' | 'retried', items: number) => {
         if (items > 0) documents.inc({ stream, outcome }, items)
       },
-      unowned: (generation: string, topic: string, partitions: number) =>
+      setUnowned: (generation: string, topic: string, partitions: number) =>
         unowned.set({ generation, topic }, partitions),
-      recordsBehind: (topic: string, partition: number, milliseconds: number) =>
+      setRecordsBehind: (topic: string, partition: number, milliseconds: number) =>
         clocks.set({ clock: 'records', topic, partition }, -milliseconds / 1000),
-      published: (seconds: number) => latency.observe({ stream }, seconds),
+      observePublished: (seconds: number) => latency.observe({ stream }, seconds),
     }),
   }
 }

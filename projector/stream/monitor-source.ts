@@ -54,11 +54,11 @@ export const monitorSource = async (
   signal: AbortSignal,
 ): Promise<void> => {
   let endsSeen = context.elapsed()
-  const sawEnds = (): void => {
+  const onEndsRead = (): void => {
     endsSeen = context.elapsed()
   }
   await Promise.all([
-    watchEnds(watched, context, sawEnds, signal),
+    watchEnds(watched, context, onEndsRead, signal),
     watchProgress(watched, context, () => endsSeen, signal),
   ])
 }
@@ -67,7 +67,7 @@ export const monitorSource = async (
 const watchEnds = async (
   { identity, bounds, part, assignment, committer }: MonitoredStream,
   { admin, clocks, elapsed, retryOptions, health, fail }: MonitorContext,
-  sawEnds: () => void,
+  onEndsRead: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
   let identified = elapsed()
@@ -90,7 +90,7 @@ const watchEnds = async (
       }
       // Only this detects a topic that was created again between two fetches.
       if (due) assignment.verifyAgain()
-      sawEnds()
+      onEndsRead()
       health.set('kafka', undefined)
       if (assignment.isReading) health.set(part, undefined)
     } catch (error) {
@@ -114,7 +114,7 @@ const watchProgress = async (
     // The client waits for minutes before it gives up. After our own process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
     if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
-    const stuck = watchdog.look(elapsed(), assignment.standing())
+    const stuck = watchdog.check(elapsed(), assignment.standing())
     if (stuck === 'out of the group') return fail(new StopError('stuck', stuck, { topic }))
     if (stuck !== undefined) return fail(new StopError('stuck', 'a partition', { topic, ...stuck }))
   }

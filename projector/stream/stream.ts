@@ -4,7 +4,7 @@
  */
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
-import { bulks, createGather, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
+import { bulks, createBatcher, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
 import {
   type Answer,
   type Elasticsearch,
@@ -16,7 +16,7 @@ import {
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/patiently.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { nameOf, StopError } from '../failures.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
@@ -42,7 +42,7 @@ import {
 } from '../limits.ts'
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
 import type { IndexKind } from '../rules/state.ts'
-import { createSemaphore, createWeightedSemaphore, shared } from '../semaphore.ts'
+import { createWeightedSemaphore, limitConcurrency, shared } from '../semaphore.ts'
 import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
@@ -59,8 +59,8 @@ export type StreamOptions = {
   readonly groupId: string
   readonly prefix: string
   readonly controlIndex: string
-  readonly indexOf: (place: IndexKind) => string
-  readonly searched: (places: ReadonlySet<IndexKind>) => string[]
+  readonly indexOf: (kind: IndexKind) => string
+  readonly searchedIndices: (kinds: ReadonlySet<IndexKind>) => string[]
   /** For a replay: its rules, its end in each partition, its only organization. */
   readonly rules?: RulesTable
   readonly bounds?: Bounds
@@ -112,7 +112,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   let draining = false
   const committer = createCommitter(() => consumption, context.elapsed)
   const refreshing = createRefreshing(context)
-  const replace = createGather(replacements, context.elasticsearch.send)
+  const replace = createBatcher(replacements, context.elasticsearch.send)
   const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
@@ -131,7 +131,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
 
   health.prepare(part, 'looking at the group')
   const installation = await enterGroup(options, context, stopping.signal)
-  const kafka = context.kafkaWithConnectHook(() => assignment.reconnected())
+  const kafka = context.kafkaWithConnectHook(() => assignment.onReconnected())
   health.prepare(part, 'joining the group')
   // The first assignment can come before `consume` returns: it waits for `joined`.
   const joined = Promise.withResolvers<void>()
@@ -139,10 +139,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     async () => {
       try {
         const consuming = await consume(kafka, identity, groupId, installation, {
-          onAssigned: partitions => void joined.promise.then(() => assignment.assigned(partitions)),
-          onBatch: (partition, batch) => assignment.batch(partition, upToBound(partition, batch, options.bounds)),
+          onAssigned: partitions => void joined.promise.then(() => assignment.onAssigned(partitions)),
+          onBatch: (partition, batch) => assignment.onBatch(partition, upToBound(partition, batch, options.bounds)),
           sleep: milliseconds => context.retryOptions.sleep(milliseconds, stopping.signal).catch(() => undefined),
-          onRebalancing: () => assignment.rebalancing(),
+          onRebalancing: () => assignment.onRebalancing(),
           onTrouble: name => {
             health.set(part, name)
             assignment.close()
@@ -162,9 +162,9 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const watched = { ...options, part, assignment, committer, watchdog }
   const { topic, partitions, generation } = identity
   const owners = { groupId, generation, topic, partitions, installation }
-  const onUnowned = (count: number): void => context.metrics.unowned(generation, topic, count)
+  const onUnowned = (count: number): void => context.metrics.setUnowned(generation, topic, count)
   const watching = Promise.all([
-    ...[monitorSource, watchIndices].map(look => look(watched, context, stopping.signal)),
+    ...[monitorSource, watchIndices].map(watch => watch(watched, context, stopping.signal)),
     // Not `health`: another installation's partition must not reset the watchdog.
     watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
   ])
@@ -175,21 +175,21 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     await consumption?.stop()
   }
   // The client cannot leave while the group waits for a dead member. Then our session times out instead.
-  const within = (milliseconds: number, left: Promise<void>): Promise<void> =>
+  const withTimeout = (milliseconds: number, left: Promise<void>): Promise<void> =>
     Promise.race([left, context.retryOptions.sleep(milliseconds, new AbortController().signal)])
   return {
     status: () => statusOf(assignment, identity, committer.committedTo),
-    abandon: () => within(LEAVE_TIMEOUT_MS, leave()),
+    abandon: () => withTimeout(LEAVE_TIMEOUT_MS, leave()),
     stop: async () => {
       draining = true
-      refreshing.hurryOn()
+      refreshing.endDelays()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
-      const settled = Promise.all(assignment.flows().map(([, flow]) => flow.settled()))
-      await Promise.race([settled, context.retryOptions.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
+      const idle = Promise.all(assignment.flows().map(([, flow]) => flow.waitUntilIdle()))
+      await Promise.race([idle, context.retryOptions.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
       const positions = assignment
         .flows()
         .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
-      await within(STREAMS_STOP_TIMEOUT_MS, committer.flush(positions).then(leave))
+      await withTimeout(STREAMS_STOP_TIMEOUT_MS, committer.flush(positions).then(leave))
     },
   }
 }
@@ -237,29 +237,31 @@ const createFlowStarter = (
   refreshing: Refreshing,
   consumption: () => Consumption | undefined,
 ) => {
-  const { stream, identity, indexOf, searched, rules = builtInRules, org } = options
+  const { stream, identity, indexOf, searchedIndices, rules = builtInRules, org } = options
   const { metrics, now, retryOptions, elasticsearch, health, pace, wrapSteps = steps => steps } = context
-  const slots = createSemaphore(BULKS_IN_FLIGHT)
+  const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
   const budget = createWeightedSemaphore(DECIDED_BYTES)
-  const sendRead = createGather(multiGets, elasticsearch.send)
-  const sendWrite = createGather(bulks, (request, signal) =>
-    slots(() => health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)),
+  const sendRead = createBatcher(multiGets, elasticsearch.send)
+  const sendWrite = createBatcher(bulks, (request, signal) =>
+    limitBulks(() =>
+      health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS),
+    ),
   )
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
     const get = (docs: Parameters<typeof multiGet>[1]) =>
       retryUntilAborted('read', signal, context, () => multiGet(sendRead, docs, signal))
-    const getAndTell: typeof get = async docs => {
+    const getAndReport: typeof get = async docs => {
       const found = await get(docs)
-      watchdog.moved(partition, found.length)
+      watchdog.onProgress(partition, found.length)
       return found
     }
     const count = (outcome: 'written' | 'stale' | 'retried', items: number): void => {
-      metrics.written(outcome, items)
-      if (outcome === 'retried') watchdog.disturbed()
-      else watchdog.moved(partition, items)
+      metrics.countWritten(outcome, items)
+      if (outcome === 'retried') watchdog.onDisturbed()
+      else watchdog.onProgress(partition, items)
     }
-    watchdog.began(partition)
+    watchdog.onStarted(partition)
     return new PartitionFlow(
       wrapSteps({
         source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
@@ -268,38 +270,38 @@ const createFlowStarter = (
         org,
         budget,
         follow: createFollow(options, partition, {
-          multiGet: getAndTell,
+          multiGet: getAndReport,
           request: request => retryUntilAborted('publish', signal, context, () => elasticsearch.send(request, signal)),
           sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
           during: health.during,
         }),
         load: async (events, cache) => {
-          const loaded = await load(events, cache, readDocuments(getAndTell, indexOf))
+          const loaded = await load(events, cache, readDocuments(getAndReport, indexOf))
           await pace?.(loaded.events)
           return loaded
         },
         write: rendered => {
           const documents = pack(rendered, indexOf)
           return () =>
-            health.during('elasticsearch write', tell =>
+            health.during('elasticsearch write', report =>
               write(documents, {
                 request: request => sendWrite(request, signal),
                 multiGet: get,
                 pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
                 count,
-                onRefused: tell,
+                onRefused: report,
               }),
             )
         },
         refresh: refreshing.refresh,
-        endDelay: refreshing.hurry,
-        searched,
+        endDelay: refreshing.endDelay,
+        searchedIndices,
         published,
         commit: position => committer.offer(partition, position),
         onPressure: full => (full ? consumption()?.pause(partition) : consumption()?.resume(partition)),
-        onProjected: metrics.projected,
-        onPublished: () => metrics.published(Math.max(0, now() - published.current().at) / 1000),
-        onRecordsBehind: milliseconds => metrics.recordsBehind(identity.topic, partition, milliseconds),
+        onProjected: metrics.countProjected,
+        onPublished: () => metrics.observePublished(Math.max(0, now() - published.current().at) / 1000),
+        onRecordsBehind: milliseconds => metrics.setRecordsBehind(identity.topic, partition, milliseconds),
         fail: context.fail,
       }),
       FAR_BEHIND_RECORDS,

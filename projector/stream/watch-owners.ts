@@ -6,8 +6,8 @@
  */
 import type { RetryOptions } from '../elasticsearch/client.ts'
 import type { Health } from '../health.ts'
-import { OWNERS_GRACE_MS, OWNERS_LOOK_MS } from '../limits.ts'
-import { type GroupAdmin, type InstallationIdentity, lookAtGroup } from './group.ts'
+import { OWNERS_GRACE_MS, OWNERS_INTERVAL_MS } from '../limits.ts'
+import { describeGroup, type GroupAdmin, type InstallationIdentity } from './group.ts'
 
 export type OwnersWatched = {
   readonly groupId: string
@@ -35,10 +35,10 @@ export const watchOwners = async (
   const all = Array.from({ length: partitions }, (_, partition) => partition)
   let since: number | undefined
   for (;;) {
-    await retryOptions.sleep(OWNERS_LOOK_MS, signal).catch(() => undefined)
+    await retryOptions.sleep(OWNERS_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     // Other parts report that Kafka does not answer.
-    const group = await lookAtGroup(admin, groupId, topic, installation).catch(() => undefined)
+    const group = await describeGroup(admin, groupId, topic, installation).catch(() => undefined)
     if (group === undefined || signal.aborted) continue
     const unowned = group.isStable ? all.filter(partition => !group.owned.has(partition)) : all
     onUnowned(unowned.length)

@@ -4,7 +4,7 @@
  * Promises: time counts only while things could move. It does not count while Kafka or Elasticsearch does not answer or
  * refuses for now, during a rebalance, or while this process was frozen.
  */
-import type { Health, Tell } from '../health.ts'
+import type { Health, ReportTrouble } from '../health.ts'
 import { WATCHDOG_GAP_MS } from '../limits.ts'
 
 export type Standing = {
@@ -31,7 +31,7 @@ export class Watchdog {
   readonly #documents = new Map<number, number>()
   #furthest = new Map<number, Furthest>()
   #outOfGroup = 0
-  #lookedAt: number | undefined
+  #checkedAt: number | undefined
   #disturbed = false
 
   /** @param stuckMs milliseconds without progress, or out of the group, after which a stream is stuck */
@@ -40,24 +40,24 @@ export class Watchdog {
   }
 
   /** A partition starts, maybe again: its documents are counted from 0. */
-  began(partition: number): void {
+  onStarted(partition: number): void {
     this.#documents.set(partition, 0)
   }
 
   /** Documents were read or written. A large batch takes many requests, and each counts as progress. */
-  moved(partition: number, documents: number): void {
+  onProgress(partition: number, documents: number): void {
     this.#documents.set(partition, (this.#documents.get(partition) ?? 0) + documents)
   }
 
   /** Kafka or Elasticsearch did not answer, or refused for now: all waiting starts again at 0. */
-  disturbed(): void {
+  onDisturbed(): void {
     this.#disturbed = true
   }
 
   /** Returns what is stuck. Call it often: the time since the last call counts as WATCHDOG_GAP_MS at most. */
-  look(time: number, { inGroup, partitions }: Standing): StandingPartition | 'out of the group' | undefined {
-    const passed = this.#disturbed ? 0 : Math.max(0, Math.min(time - (this.#lookedAt ?? time), WATCHDOG_GAP_MS))
-    this.#lookedAt = time
+  check(time: number, { inGroup, partitions }: Standing): StandingPartition | 'out of the group' | undefined {
+    const passed = this.#disturbed ? 0 : Math.max(0, Math.min(time - (this.#checkedAt ?? time), WATCHDOG_GAP_MS))
+    this.#checkedAt = time
     if (this.#disturbed) this.#forgive()
     this.#disturbed = false
     this.#outOfGroup = inGroup ? 0 : this.#outOfGroup + passed
@@ -83,10 +83,10 @@ export class Watchdog {
   }
 }
 
-/** Reports trouble to the watchdog too, except that of the consumer, which `look` gets as `inGroup`. */
+/** Reports trouble to the watchdog too, except that of the consumer, which `check` gets as `inGroup`. */
 export const disturbing = (watchdog: Watchdog, health: Health): Health => {
   const notice = (part: string, reason: string | undefined): void => {
-    if (reason !== undefined && !part.endsWith(' consumer')) watchdog.disturbed()
+    if (reason !== undefined && !part.endsWith(' consumer')) watchdog.onDisturbed()
   }
   return {
     ...health,
@@ -96,12 +96,12 @@ export const disturbing = (watchdog: Watchdog, health: Health): Health => {
     },
     during: (part, task, slow) => {
       const noticing =
-        (tell: Tell): Tell =>
+        (report: ReportTrouble): ReportTrouble =>
         reason => {
           notice(part, reason)
-          tell(reason)
+          report(reason)
         }
-      return health.during(part, tell => task(noticing(tell)), slow)
+      return health.during(part, report => task(noticing(report)), slow)
     },
   }
 }

@@ -13,7 +13,7 @@ describe('a refusal', () => {
   })
 
   test.each(codes.filter(code => code !== 'invalid_request'))('%s has the same message for every cause', code => {
-    const given = new Refusal(code, { message: 'secret', because: 'also secret' })
+    const given = new Refusal(code, { message: 'secret', reason: 'also secret' })
     expect(refusalAnswer(given).body).toEqual(refusalAnswer(new Refusal(code)).body)
   })
 

@@ -45,10 +45,10 @@ describe('the limits of the API', () => {
   })
 
   test('leave four fifths of reads, key look-ups and totals to other organizations', () => {
-    for (const { permits } of [limits.READS_OF_ORGANIZATION, limits.KEY_LOOK_UPS]) {
+    for (const { permits } of [limits.READS_OF_ORGANIZATION, limits.KEY_LOOKUPS]) {
       expect(permits).toBeLessThanOrEqual(limits.READS_IN_FLIGHT_MAX / 5)
     }
-    expect(limits.KEY_LOOK_UPS_EXHAUSTED.permits).toBeLessThan(limits.KEY_LOOK_UPS.permits)
+    expect(limits.KEY_LOOKUPS_EXHAUSTED.permits).toBeLessThan(limits.KEY_LOOKUPS.permits)
     expect(limits.TOTALS_OF_ORGANIZATION).toBeLessThanOrEqual(limits.TOTALS_AT_ONCE / 5)
     expect(limits.READS_OF_ORGANIZATION.waitMax).toBeLessThan(limits.READ_TIME_MAX)
     expect(limits.READS_OF_ORGANIZATION.queue).toBeGreaterThanOrEqual(

@@ -39,12 +39,12 @@ const pageOf = (kind: string, ids: readonly string[], from: number) =>
 const stepsOf = (turn: () => Promise<void> = async () => undefined, more: Partial<ExportSteps> = {}) => {
   const reps = Array.from({ length: 6 }, (_, place) => `rep_${place}`)
   const readers = {
-    totals: async () => ({
+    readTotals: async () => ({
       position,
       totals: { last_change_id: 'rep_5.1', totals: [] },
       last: { id: 'rep_5.1', seq: 5, at: 1 },
     }),
-    list: async (_: string, kind: string, { startingAfter }: { startingAfter?: { id: string } }) => {
+    readList: async (_: string, kind: string, { startingAfter }: { startingAfter?: { id: string } }) => {
       await turn()
       const all = kind === 'reps' ? reps : []
       const from = startingAfter ? all.indexOf(startingAfter.id) + 1 : 0
@@ -53,8 +53,7 @@ const stepsOf = (turn: () => Promise<void> = async () => undefined, more: Partia
   }
   const signal = new AbortController().signal
   return {
-    readers,
-    patiently: (read: (signal: AbortSignal) => unknown) => read(signal),
+    ...readers,
     out: () => undefined,
     say: () => undefined,
     draw: undefined,

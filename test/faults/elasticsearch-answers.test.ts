@@ -1,6 +1,6 @@
 /** Faulty answers of Elasticsearch, faulty indices, and two minutes without any answer. */
 import { beforeAll, expect, test } from 'vitest'
-import { createSemaphore } from '../../projector/semaphore.ts'
+import { limitConcurrency } from '../../projector/semaphore.ts'
 import { foldAll } from '../support/agreement.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
 import {
@@ -37,7 +37,7 @@ const start = (t: Scope, salt: number): Promise<Installation> =>
   })
 
 /** Faults that leave no trace share one installation, one test at a time. */
-const inTurn = createSemaphore(1)
+const inTurn = limitConcurrency(1)
 let shared: Promise<Installation> | undefined
 const useShared = (): Promise<Installation> => {
   shared ??= start(file, 1)

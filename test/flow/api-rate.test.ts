@@ -185,7 +185,7 @@ describe('an address', () => {
     const { ask } = await serveApi(scope, store.prefix, {
       failuresPerAddress: 1,
       trustedProxies: ['127.0.0.1'],
-      shares: { keyLookUpsExhausted: none },
+      shares: { keyLookupsExhausted: none },
     })
     const from = (address: string) => ({ headers: { 'x-forwarded-for': `10.0.0.1, ${address}` } })
     const wrong = (n: number) => `${'z'.repeat(40)}${n}`

@@ -27,8 +27,8 @@ const serve = async (test: Scope, url: string, rate: Rate) => {
   const told: boolean[] = []
   let alone = 0
   const counter = createRedisCounter(url, `${prefix}-rate`, rate, () => performance.now(), {
-    counts: counts => void told.push(counts),
-    countedAlone: () => void alone++,
+    onSharedChange: counts => void told.push(counts),
+    onLocalCount: () => void alone++,
   })
   test.onTestFinished(async () => counter.stop())
   const api = await serveApi(test, prefix, { rate, counter })

@@ -51,7 +51,7 @@ test('an organization with hundreds of slow lists leaves reads to others: they g
 
 describe('concurrent requests', () => {
   const three = { permits: 3, queue: 0, waitMax: 0 }
-  const few = { underWayOfKey: three, underWayOfOrganization: { ...three, permits: 5 } }
+  const few = { inFlightOfKey: three, inFlightOfOrganization: { ...three, permits: 5 } }
 
   test('are limited per key and per organization; one more gets a 429 with Retry-After at once, and is counted', async (test: Scope) => {
     const store = await shared
@@ -135,7 +135,7 @@ test('one client may have enough concurrent requests to keep Elasticsearch busy,
   const store = await shared
   const { ask } = await serveApi(test, store.prefix)
   const key = await store.key(B)
-  expect(IN_FLIGHT_OF_KEY).toBe(usualShares.underWayOfKey)
+  expect(IN_FLIGHT_OF_KEY).toBe(usualShares.inFlightOfKey)
   const answers = await Promise.all(
     Array.from({ length: IN_FLIGHT_OF_KEY.permits }, () => ask('/payouts?limit=1', key)),
   )

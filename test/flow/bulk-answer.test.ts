@@ -30,7 +30,7 @@ test('a bulk response in which all is written, created or replaced, is recognize
     await write(documents, {
       request: async request => {
         const answer = await send(request)
-        said.push(answer.body instanceof BulkAnswer && answer.body.saysWritten(documents))
+        said.push(answer.body instanceof BulkAnswer && answer.body.confirmsWrites(documents))
         return answer
       },
       multiGet: () => expect.unreachable('nothing is stale'),

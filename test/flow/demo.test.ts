@@ -79,7 +79,7 @@ test('the death of its projector ends the demo with 1 and shows the end of the l
 test('an answer of the API that differs from the expected one is named', { timeout: 3 * minutes }, async () => {
   const said: string[] = []
   const differences = await runDemo(
-    { seed: 3, once: true, years: 1, pulse: 2 },
+    { seed: 3, once: true, years: 1, probes: 2 },
     {
       ...partsOf(said),
       expect: (org_id, sent) => {
@@ -131,7 +131,7 @@ test('the API returns what docs/publishing.md publishes; published again, all re
   expect(await readCounts(projectorAdmin, signal)).toEqual({ applied: 5, duplicate: 5, parked: 0 })
   const reader = createApiReader(base, 'example_key_for_reading_only', signal)
   expect((await reader.walk('payouts')).map(({ id }) => id)).toEqual(['payout_Second'])
-  const replaced = await reader.ask('/payouts/payout_First')
+  const replaced = await reader.get('/payouts/payout_First')
   expect(replaced.body.data).toMatchObject({ net_amount: '618.75', superseded_by_id: 'payout_Second' })
 })
 

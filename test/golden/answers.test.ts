@@ -84,16 +84,16 @@ test('the bytes and entity tags of answers change only together with ANSWER_FORM
       answerList(ctx, 'payouts', { position, hits: [], hasMore: false }, { kind: 'payouts', id: 'payout_9' }),
     ),
     ...(['reps', 'periods', 'payroll_files'] as const).map(kind =>
-      answered(ctx => answerRecord(ctx, kind, { position, cut: others[kind]() })),
+      answered(ctx => answerRecord(ctx, kind, { position, slice: others[kind]() })),
     ),
-    answered(ctx => answerPayout(ctx, { position, cut: one })),
+    answered(ctx => answerPayout(ctx, { position, slice: one })),
     answered(ctx =>
-      answerStatement(ctx, { position, cut: two, trace: hit('statements', 'payout_2', second.statement, 20) }),
+      answerStatement(ctx, { position, slice: two, trace: hit('statements', 'payout_2', second.statement, 20) }),
     ),
     answered(ctx =>
       answerStatement(ctx, {
         position,
-        cut: payouts()[0] as Hit,
+        slice: payouts()[0] as Hit,
         trace: hit('statements', 'payout_1', first.statement, 10),
       }),
     ),

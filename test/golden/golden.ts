@@ -11,7 +11,7 @@ import { decode } from '../../projector/event/decode.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { assess } from '../../projector/flow/assess.ts'
 import { Cache } from '../../projector/flow/cache.ts'
-import { load, type PlacedEvent } from '../../projector/flow/load.ts'
+import { load, type PendingEvent } from '../../projector/flow/load.ts'
 import { project } from '../../projector/flow/project.ts'
 import { type Rendered, render } from '../../projector/flow/serialize.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
@@ -66,13 +66,13 @@ async function* projectPartition(
   for (const [offset, record] of records.entries()) {
     const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
     const { verdict, reads, rules } = assessed
-    const events: PlacedEvent[] =
+    const events: PendingEvent[] =
       rules === undefined ? [] : [{ event: verdict, reads, rules, seq: offset, at: record.timestamp }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
     const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
     atBefore = at
     const rendered = changes.map(render)
-    cache.decided(rendered)
+    cache.addDecided(rendered)
     const type = typeof verdict === 'string' ? '' : `${verdict.type} `
     yield { rendered, outcome: `${type}${parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate')}` }
   }

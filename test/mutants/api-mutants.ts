@@ -10,8 +10,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a page begins with the record that its cursor names',
     file: 'api/read/read-page.ts',
-    find: '  const behind = { gt: after }\n',
-    replace: '  const behind = { gte: after }\n',
+    find: '  const afterRange = { gt: after }\n',
+    replace: '  const afterRange = { gte: after }\n',
     flow: WALKS,
   },
   {
@@ -73,13 +73,13 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a moment excludes the change that it names',
     file: 'api/read/as-of.ts',
-    find: 'publishedTo: place + 1 }',
-    replace: 'publishedTo: place }',
+    find: 'publishedTo: changeOffset + 1 }',
+    replace: 'publishedTo: changeOffset }',
   },
   {
-    name: 'an instant counts as over when the projection reaches it, without the margin AS_OF_SETTLED',
+    name: 'an instant counts as over when the projection reaches it, without the margin AS_OF_MARGIN',
     file: 'api/read/as-of.ts',
-    find: 'Math.min(time, now()) - AS_OF_SETTLED\n',
+    find: 'Math.min(time, now()) - AS_OF_MARGIN\n',
     replace: 'Math.min(time, now())\n',
   },
   {

@@ -5,7 +5,7 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'documents are read together without a limit on their size',
     file: 'commands/documents/sizes.ts',
-    find: '    if (count > 0 && bytes > most) break\n',
+    find: '    if (count > 0 && bytes > max) break\n',
     replace: '',
   },
   {
@@ -30,13 +30,13 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'the forecast counts records that will not be published again',
     file: 'commands/parked/forecast.ts',
-    find: '    if (isSent(forecast)) known.decided(',
-    replace: '    if (forecast.outcome === "applied") known.decided(',
+    find: '    if (isSent(forecast)) known.addDecided(',
+    replace: '    if (forecast.outcome === "applied") known.addDecided(',
   },
   {
     name: 'a replay accepts a time for which records can still arrive',
     file: 'commands/analysis/replay-bounds.ts',
-    find: '    if (time <= settled || (firstLater',
+    find: '    if (time <= latestOver || (firstLater',
     replace: '    if (time <= now || (firstLater',
   },
   {

@@ -87,8 +87,8 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a cached key is accepted although the check of its index is too old',
     file: 'api/read/check-indices.ts',
-    find: '    if (looking === undefined) return keys.remembered(key)\n',
-    replace: '    if (looking !== null) return keys.remembered(key)\n',
+    find: '    if (running === undefined) return keys.remembered(key)\n',
+    replace: '    if (running !== null) return keys.remembered(key)\n',
   },
   {
     name: 'after a restore the API serves a partition before it is read again',

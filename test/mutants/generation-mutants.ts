@@ -16,27 +16,27 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a generation under other rules does not wait for the one it follows',
     file: 'projector/flow/follow.ts',
-    find: '    if (!isAlone() && decidedTo() < batch.end) await untilDecided(batch)\n',
-    replace: '    if (!isAlone() && decidedTo() < 0) await untilDecided(batch)\n',
+    find: '    if (!isIndependent() && decidedTo() < batch.end) await waitUntilDecided(batch)\n',
+    replace: '    if (!isIndependent() && decidedTo() < 0) await waitUntilDecided(batch)\n',
     flow: CHANGE,
   },
   {
     name: 'a generation decides past the position of the one it follows',
     file: 'projector/flow/follow.ts',
-    find: 'const until = isAlone() ? batch.end : Math.min(decidedTo(), batch.end)',
+    find: 'const until = isIndependent() ? batch.end : Math.min(decidedTo(), batch.end)',
     replace: 'const until = batch.end',
   },
   {
     name: 'records that the followed generation parks after the swap are still taken over',
     file: 'projector/flow/follow.ts',
-    find: '    const parkedUntil = alone ?? until\n',
+    find: '    const parkedUntil = independentFrom ?? until\n',
     replace: '    const parkedUntil = until\n',
   },
   {
     name: 'a generation waits for a whole batch although the one it follows stopped in the middle',
     file: 'projector/flow/follow.ts',
-    find: '  const untilDecided = ({ from }: Batch): Promise<void> =>\n',
-    replace: '  const untilDecided = ({ end: from }: Batch): Promise<void> =>\n',
+    find: '  const waitUntilDecided = ({ from }: Batch): Promise<void> =>\n',
+    replace: '  const waitUntilDecided = ({ end: from }: Batch): Promise<void> =>\n',
   },
   {
     name: 'the undecided part of a batch that was cut is lost',
@@ -88,8 +88,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a swap does not wait until the new generation has caught up',
     file: 'commands/generations/swap.ts',
-    find: '    if (behind === 0) return\n',
-    replace: '    if (behind >= 0) return\n',
+    find: '    if (lag === 0) return\n',
+    replace: '    if (lag >= 0) return\n',
     flow: GENERATIONS,
   },
   {
@@ -115,8 +115,8 @@ export const generationMutants: readonly Mutant[] = [
   },
   {
     name: 'generations are compared by the ids of their documents only',
-    file: 'commands/documents/summarize.ts',
-    find: '.update(`${kind}\\n${id}\\n${JSON.stringify(source)}`)',
+    file: 'commands/documents/digest.ts',
+    find: '.update(`${kind}\\n${id}\\n${JSON.stringify(content)}`)',
     replace: '.update(`${kind}\\n${id}`)',
     flow: GENERATIONS,
   },

@@ -34,25 +34,25 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'one unreadable document fails all requests of the same multi-get',
     file: 'api/elasticsearch/slice-documents.ts',
-    find: "      at = sliceSmall(bytes, from).end\n      return { from, to: at, cut: 'unreadable' }\n",
+    find: "      at = sliceSmall(bytes, from).end\n      return { from, to: at, slice: 'unreadable' }\n",
     replace: "      throw unavailable('elasticsearch_partial')\n",
   },
   {
     name: 'a projector continues after an unhandled rejection',
     file: 'projector/unhandled-errors.ts',
     find: "  program.on('unhandledRejection', end)\n",
-    replace: "  program.on('unhandledRejection', error => say(errorPlace(error)))\n",
+    replace: "  program.on('unhandledRejection', error => onUnhandled(errorLocation(error)))\n",
   },
   {
     name: 'the message of an unhandled error is logged',
-    file: 'schemas/error-place.ts',
+    file: 'schemas/error-location.ts',
     find: 'return { error: error.name,',
     replace: 'return { error: String(error),',
   },
   {
     name: 'a client that leaves during a swap causes an internal error',
     file: 'api/read/position.ts',
-    find: '  return untilOver(promise, signal).finally(cancel)',
+    find: '  return waitOrAbort(promise, signal).finally(cancel)',
     replace: '  return promise.then(() => signal.throwIfAborted()).finally(cancel)',
   },
   {

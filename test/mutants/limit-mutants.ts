@@ -47,7 +47,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'a request counts as finished before its answer is delivered',
-    file: 'api/access/limit-under-way.ts',
+    file: 'api/access/limit-in-flight.ts',
     find: '    await next()\n',
     replace: '    await next()\n    ofKey()\n    ofOrganization()\n',
     flow: SHARES,
@@ -87,8 +87,8 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'the extra cost of a large answer is shown but not counted',
     file: 'api/access/limit-rate.ts',
-    find: '    charge(counter, place, more)\n',
-    replace: '    charge(counter, place, 0)\n',
+    find: '    charge(counter, counterKey, more)\n',
+    replace: '    charge(counter, counterKey, 0)\n',
     flow: RATE,
   },
   {

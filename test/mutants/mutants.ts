@@ -59,7 +59,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'all requests of one round trip get the answer of the first request',
     file: 'projector/elasticsearch/batch-requests.ts',
-    find: 'const answer = answers[place]',
+    find: 'const answer = answers[index]',
     replace: 'const answer = answers[0]',
   },
   {

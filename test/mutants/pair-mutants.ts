@@ -15,7 +15,7 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a generation is deleted while projectors write to it',
     file: 'commands/generations/drop.ts',
-    find: '    if (members === 0 && now() - began >= LET_GO_MS && now() - quietSince >= QUIET_MS) return\n',
+    find: '    if (members === 0 && now() - began >= PROJECTOR_STOP_MS && now() - quietSince >= QUIET_MS) return\n',
     replace: '    if (members >= 0) return\n',
   },
   {

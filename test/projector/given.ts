@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { textOf } from '../../projector/event/raw-json.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { Cache } from '../../projector/flow/cache.ts'
-import { load, type PlacedEvent, type ReadDocuments } from '../../projector/flow/load.ts'
+import { load, type PendingEvent, type ReadDocuments } from '../../projector/flow/load.ts'
 import { type ProjectedBatch, project } from '../../projector/flow/project.ts'
 import { render } from '../../projector/flow/serialize.ts'
 import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
@@ -70,13 +70,13 @@ export const projectBatch = async (
   stream: Stream = 'events',
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
   const assessed = records.map(record => assess(record, { stream, partition: 0, partitions: 1 }))
-  const events = assessed.flatMap(({ record, verdict, reads, rules }): PlacedEvent[] =>
+  const events = assessed.flatMap(({ record, verdict, reads, rules }): PendingEvent[] =>
     rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }],
   )
   const loaded = await load(events, cache, read)
   if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')
   const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
-  return { ...projection, acknowledged: cache.decided(projection.changes.map(render)) }
+  return { ...projection, acknowledged: cache.addDecided(projection.changes.map(render)) }
 }
 
 export type Decided = { readonly outcome: string; readonly changes: readonly DocumentChange[]; readonly at: number }

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import { createHealth, type Tell } from '../../projector/health.ts'
+import { createHealth, type ReportTrouble } from '../../projector/health.ts'
 
 const setUp = () => {
   const lines: object[] = []
@@ -85,7 +85,7 @@ describe('several tasks of one part', () => {
   test('are in trouble while one of them is; this is logged once, and once more when all work again', async () => {
     const { health, lines } = setUp()
     const [one, other] = [held(), held()]
-    const tells: Tell[] = []
+    const tells: ReportTrouble[] = []
     const both = [one, other].map(({ promise }) =>
       health.during('elasticsearch write', tell => {
         tells.push(tell)

@@ -32,8 +32,8 @@ const {
   PARTITION_BYTES_IN_FLIGHT,
   REBALANCE_TIMEOUT_MS,
   RECEIPT_WAIT_SECONDS_MAX,
-  RECEIPTS_LOOK_INTERVAL_MS,
-  RECEIPTS_LOOK_TIMEOUT_MS,
+  RECEIPTS_POLL_MS,
+  RECEIPTS_POLL_TIMEOUT_MS,
   RECEIPTS_WAITING_MAX,
   RETRY_FIRST_MS,
   RETRY_LAST_MS,
@@ -120,7 +120,7 @@ test('a request sent just before Elasticsearch recovers is retried within the pr
 
 test('one look-up serves all waiting receipts, and times out long before other requests', () => {
   expect(RECEIPTS_WAITING_MAX).toBeLessThanOrEqual(MGET_IDS)
-  expect(RECEIPTS_LOOK_INTERVAL_MS).toBeLessThan(1_000)
-  expect(RECEIPTS_LOOK_TIMEOUT_MS).toBeLessThan(ELASTICSEARCH_TIMEOUT_MS)
+  expect(RECEIPTS_POLL_MS).toBeLessThan(1_000)
+  expect(RECEIPTS_POLL_TIMEOUT_MS).toBeLessThan(ELASTICSEARCH_TIMEOUT_MS)
   expect(RECEIPT_WAIT_SECONDS_MAX).toBeLessThanOrEqual(60)
 })

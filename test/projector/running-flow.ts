@@ -48,8 +48,8 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
-  /** The published position at each call of `hurry`. */
-  const hurries: number[] = []
+  /** The published position at each call of `endDelay`. */
+  const endedDelays: number[] = []
   const atBefore = 7
   let current: PublishedState = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
@@ -76,8 +76,8 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
       story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, behind })
     },
-    endDelay: () => void hurries.push(current.position),
-    searched: places => listKinds.filter(kind => places.has(kind)),
+    endDelay: () => void endedDelays.push(current.position),
+    searchedIndices: places => listKinds.filter(kind => places.has(kind)),
     published: {
       current: () => current,
       advance: further => {
@@ -111,7 +111,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
     steps,
     documents,
     story,
-    hurries,
+    endedDelays,
     reads,
     writes,
     refreshes,

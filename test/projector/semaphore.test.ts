@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createSemaphore, createWeightedSemaphore } from '../../projector/semaphore.ts'
+import { createWeightedSemaphore, limitConcurrency } from '../../projector/semaphore.ts'
 import { everythingRuns, Held } from './held.ts'
 
 test('a limited number of tasks run at once; the others follow in order, even after a failure', async () => {
-  const slots = createSemaphore(2)
+  const slots = limitConcurrency(2)
   const tasks = new Held<string, string>()
   const results = ['a', 'b', 'c', 'd', 'e'].map(name =>
     slots(() => tasks.call(name)).catch((error: unknown) => `${error}`),
@@ -29,7 +29,7 @@ test('a limited number of tasks run at once; the others follow in order, even af
 })
 
 test('a task that throws synchronously frees its place', async () => {
-  const slots = createSemaphore(1)
+  const slots = limitConcurrency(1)
   const broken = (): Promise<never> => {
     throw new Error('at once')
   }

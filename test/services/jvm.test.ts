@@ -41,7 +41,7 @@ test('JAVA_HOME comes first, unless it is too old', async () => {
 
 test('ES_JAVA_HOME decides, even if nothing is there', async () => {
   const search = await findJdk({ ES_JAVA_HOME: '/nowhere' }, [join(machine, 'jvm/*')])
-  expect(search).toEqual({ jdk: undefined, lookedAt: ['ES_JAVA_HOME=/nowhere'], tooOld: [] })
+  expect(search).toEqual({ jdk: undefined, searched: ['ES_JAVA_HOME=/nowhere'], tooOld: [] })
 })
 
 test('the JDK of java on the PATH is found through symbolic links', async () => {

@@ -186,7 +186,7 @@ export class SimulatedElasticsearch {
         return offset >= gte && offset < lt && (partition > after || (partition === after && offset > from))
       })
       .sort(({ sort: a }, { sort: b }) => a[0] - b[0] || a[1] - b[1])
-    return { status: 200, body: { timed_out: false, hits: { hits: found.slice(0, size) } } }
+    return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, hits: { hits: found.slice(0, size) } } }
   }
 
   /** A shard that was unassigned a moment ago can be active again, without the latest refresh. */

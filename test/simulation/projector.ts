@@ -113,8 +113,8 @@ export class Projector {
         ...this.#rules(),
       })
     }
-    const lookAtLive = async () => (await readGenerations({ request: this.link.send, prefix: PREFIX }))?.live
-    const keepUp = createKeepUp({ start, fail, lookAtLive, health, log, now: elapsed, signal })
+    const readLiveGeneration = async () => (await readGenerations({ request: this.link.send, prefix: PREFIX }))?.live
+    const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, now: elapsed, signal })
     this.#keepUp = keepUp
     for (;;) {
       await keepUp.follow(await look(keepUp.failed()))
@@ -167,9 +167,9 @@ export class Projector {
 }
 
 const silent = {
-  projected: () => undefined,
-  written: () => undefined,
-  published: () => undefined,
-  recordsBehind: () => undefined,
-  unowned: () => undefined,
+  countProjected: () => undefined,
+  countWritten: () => undefined,
+  observePublished: () => undefined,
+  setRecordsBehind: () => undefined,
+  setUnowned: () => undefined,
 }

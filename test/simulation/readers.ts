@@ -7,7 +7,7 @@ import { answerList, answerPayout, answerStatement } from '../../api/answer/answ
 import { Refusal } from '../../api/failures.ts'
 import type { RequestContext } from '../../api/http/request.ts'
 import { KEY_CACHE_TIME } from '../../api/limits.ts'
-import { type ApiKeyCache, createKeyLookUp } from '../../api/read/api-keys.ts'
+import { type ApiKeyCache, createApiKeyCache } from '../../api/read/api-keys.ts'
 import type { ReadPosition } from '../../api/read/position.ts'
 import type { ReadList } from '../../api/read/read-list.ts'
 import type { ReadRecords } from '../../api/read/read-record.ts'
@@ -85,7 +85,7 @@ export class Readers {
     const { search, multiGet } = createSearches(clock, engine, faults)
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
     const { readers } = createReaders(PREFIX, search, multiGet, () => undefined, clock.now, later)
-    const keys = createKeyLookUp(PREFIX, multiGet, clock.now)
+    const keys = createApiKeyCache(PREFIX, multiGet, clock.now)
     return { readList: readers.list, read: readers.records, keys }
   }
 
@@ -285,7 +285,7 @@ export class Readers {
     const secrets = [...history.keys.values()]
     if (secrets.length === 0) return
     const { text, org, id, created, revoked } = random.pick(secrets)
-    const found = await this.#ask(({ keys }) => keys.lookUp(text, signal))
+    const found = await this.#ask(({ keys }) => keys.lookup(text, signal))
     if (found === undefined || found instanceof Refusal) return
     coverage.count('keys looked up')
     if (found === 'unknown') {

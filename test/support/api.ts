@@ -49,11 +49,11 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   const client = new Client(clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined))
   const now = options.now ?? (() => performance.now())
   const logged: string[] = []
-  const budget = createAnswerBudget({ refused: () => undefined })
+  const budget = createAnswerBudget({ onRefused: () => undefined })
   const elasticsearch = createSearchClient({
     budget,
     transport: client.transport.request.bind(client.transport) as Transport,
-    answered: () => undefined,
+    onAnswered: () => undefined,
     otherNodes: 0,
     observe: () => undefined,
     now,
@@ -70,16 +70,16 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     shares: { ...usualShares, ...options.shares },
     budget,
-    cutOff: () => undefined,
+    onDeliveryTimeout: () => undefined,
     log,
     observe: () => undefined,
-    rateLimited: () => undefined,
+    onRateLimited: () => undefined,
     now,
     random: Math.random,
     time: Date.now,
     newRequestId,
   })
-  const server = createApiServer({ listener: api.listener, newRequestId, refused: log.refusedBytes })
+  const server = createApiServer({ listener: api.listener, newRequestId, onRefused: log.refusedBytes })
   const port = await listen(server, '127.0.0.1', 0)
   scope.onTestFinished(async () => {
     await stop(server, 0)

@@ -140,7 +140,7 @@ export const publishAgainAfter = async (
       sleep: milliseconds => sleep(milliseconds),
       now: Date.now,
       signal: new AbortController().signal,
-      tell: chunk => results.push(...chunk),
+      onResults: chunk => results.push(...chunk),
     },
   )
   await producer.disconnect()

@@ -4,7 +4,7 @@ import { createFailedLogins } from '../../../api/access/failed-logins.ts'
 import { createSemaphore } from '../../../api/capacity/semaphore.ts'
 import { unavailable } from '../../../api/failures.ts'
 import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
-import { endingBecause } from '../../../api/time-limits.ts'
+import { abortReason } from '../../../api/time-limits.ts'
 
 const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', mayRead: true }
 const never = new AbortController().signal
@@ -21,15 +21,15 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
     fail: () => void
   }[] = []
   const valid = new Set<string>()
-  const keys: Pick<ApiKeyCache, 'lookUp' | 'wasValid'> = {
+  const keys: Pick<ApiKeyCache, 'lookup' | 'wasValid'> = {
     wasValid: key => valid.has(key),
-    lookUp: (key, signal) =>
+    lookup: (key, signal) =>
       new Promise((resolve, reject) => {
         asked.push({ key, signal, answer: resolve, fail: () => reject(unavailable('elasticsearch_connection')) })
       }),
   }
   const lane = (permits: number) => createSemaphore({ permits, queue: 1, waitMax: 1_000 }, noTimer)
-  const lanes = { keyLookUps: lane(options.ordinary ?? 100), keyLookUpsExhausted: lane(options.exhausted ?? 2) }
+  const lanes = { keyLookups: lane(options.ordinary ?? 100), keyLookupsExhausted: lane(options.exhausted ?? 2) }
   const failures = createFailedLogins(() => 0, options.tries ?? 3)
   const admit = createAdmitKey(keys as ApiKeyCache, failures, lanes, noTimer)
   const ask = (key: string, { address = ADDRESS, signal = never } = {}) => admit(key, address, signal)
@@ -47,9 +47,9 @@ describe('a key that is not cached', () => {
     await turn()
     expect([
       asked.length,
-      lanes.keyLookUps.held(),
-      lanes.keyLookUpsExhausted.held(),
-      lanes.keyLookUpsExhausted.waiting(),
+      lanes.keyLookups.held(),
+      lanes.keyLookupsExhausted.held(),
+      lanes.keyLookupsExhausted.waiting(),
     ]).toEqual([5, 3, 2, 1])
     const refused = await Promise.all(answers.slice(6))
     expect(new Set(refused)).toEqual(new Set(['refused']))
@@ -73,17 +73,17 @@ describe('a key that is not cached', () => {
     for (const key of ['a', 'b']) {
       const good = ask(key)
       await turn()
-      expect(lanes.keyLookUps.held()).toBe(1)
+      expect(lanes.keyLookups.held()).toBe(1)
       await answerAll(holder)
       expect(await good).toBe(holder)
     }
     const failed = ask('c')
     await turn()
     asked.pop()?.fail()
-    await expect(failed).rejects.toMatchObject({ because: 'elasticsearch_connection' })
+    await expect(failed).rejects.toMatchObject({ reason: 'elasticsearch_connection' })
     void ask('d')
     await turn()
-    expect([lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([1, 0])
+    expect([lanes.keyLookups.held(), lanes.keyLookupsExhausted.held()]).toEqual([1, 0])
   })
 
   test('that was valid in this process before needs no permit for its look-up', async () => {
@@ -91,7 +91,7 @@ describe('a key that is not cached', () => {
     valid.add('known')
     void ask('known')
     await turn()
-    expect([asked.length, lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([1, 0, 0])
+    expect([asked.length, lanes.keyLookups.held(), lanes.keyLookupsExhausted.held()]).toEqual([1, 0, 0])
   })
 
   test('is looked up once for all requests that carry it at the same time', async () => {
@@ -111,18 +111,18 @@ describe('a key that is not cached', () => {
     const gone = new AbortController()
     const left = ask('wrong', { signal: gone.signal })
     await turn()
-    gone.abort(endingBecause('client_gone'))
-    await expect(left).rejects.toMatchObject({ because: 'client_gone' })
+    gone.abort(abortReason('client_gone'))
+    await expect(left).rejects.toMatchObject({ reason: 'client_gone' })
     expect(asked[0]?.signal.aborted).toBe(false)
     await answerAll('unknown')
     void ask('next')
     await turn()
-    expect([lanes.keyLookUps.held(), lanes.keyLookUpsExhausted.held()]).toEqual([0, 1])
+    expect([lanes.keyLookups.held(), lanes.keyLookupsExhausted.held()]).toEqual([0, 1])
   })
 
   test('gets a 503 and counts for no address if too many clients send new keys', async () => {
     const { ask } = rig({ tries: 100, ordinary: 1 })
     const [, , third] = ['a', 'b', 'c'].map(key => ask(key))
-    await expect(third).rejects.toMatchObject({ code: 'unavailable', because: 'key_look_ups' })
+    await expect(third).rejects.toMatchObject({ code: 'unavailable', reason: 'key_look_ups' })
   })
 })

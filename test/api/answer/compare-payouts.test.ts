@@ -4,7 +4,7 @@ import { differenceParts, readPayout } from '../../../api/answer/compare-payouts
 import type { DocumentSlice } from '../../../api/elasticsearch/slice-documents.ts'
 import { SLICE } from '../../../api/limits.ts'
 import { createPace, joinParts, type Pace } from '../../../api/pace.ts'
-import { endingBecause } from '../../../api/time-limits.ts'
+import { abortReason } from '../../../api/time-limits.ts'
 import { differenceBetween } from '../../support/differences.ts'
 
 const never = new AbortController().signal
@@ -12,7 +12,7 @@ type Line = { id: string; category: 'earned'; description: string; amount: strin
 type Payout = { net_amount: string; earned_amount: string; currency: string; supersedes_id: null; line_items: Line[] }
 
 /** A payout as a slice of a response, with other bytes around it. */
-const cutOf = (payout: Payout): DocumentSlice => {
+const sliceOf = (payout: Payout): DocumentSlice => {
   const body = Buffer.from(JSON.stringify({ id: 'payout_1', ...payout }))
   const before = Buffer.from(',"line_items":[')
   const bytes = Buffer.concat([before, body, Buffer.from('},{"id":"line_x"}]}')])
@@ -21,7 +21,11 @@ const cutOf = (payout: Payout): DocumentSlice => {
 }
 const free: Pace = { isDue: () => false, rest: async () => undefined }
 const compared = async (before: Payout, after: Payout, pace = free): Promise<string> => {
-  const parts = await differenceParts(await readPayout(cutOf(before), pace), await readPayout(cutOf(after), pace), pace)
+  const parts = await differenceParts(
+    await readPayout(sliceOf(before), pace),
+    await readPayout(sliceOf(after), pace),
+    pace,
+  )
   return (await joinParts(parts, pace)).toString()
 }
 
@@ -105,7 +109,7 @@ describe('two payouts compared as bytes', () => {
 
   test('are compared no further once their request has ended', async () => {
     const over = new AbortController()
-    const pace = createPace({ items: 1, bytes: 1 }, async () => over.abort(endingBecause('client_gone')))(over.signal)
+    const pace = createPace({ items: 1, bytes: 1 }, async () => over.abort(abortReason('client_gone')))(over.signal)
     const one: Payout = {
       net_amount: '1',
       earned_amount: '1',
@@ -113,7 +117,7 @@ describe('two payouts compared as bytes', () => {
       supersedes_id: null,
       line_items: [{ id: 'line_1', category: 'earned', description: '', amount: '1', deal_id: null }],
     }
-    await expect(compared(one, one, pace)).rejects.toMatchObject({ code: 'unavailable', because: 'client_gone' })
+    await expect(compared(one, one, pace)).rejects.toMatchObject({ code: 'unavailable', reason: 'client_gone' })
   })
 
   test.each([
@@ -123,7 +127,7 @@ describe('two payouts compared as bytes', () => {
     '{"id":1,,"line_items":[]}',
   ])('are unavailable if one is stored in another form: %s', async text => {
     const bytes = Buffer.from(text)
-    const cut = { bytes, start: 0, headerEnd: 0, bodyStart: 0, bodyEnd: bytes.length, end: bytes.length }
-    await expect(readPayout(cut, free)).rejects.toMatchObject({ because: 'elasticsearch_malformed_record' })
+    const slice = { bytes, start: 0, headerEnd: 0, bodyStart: 0, bodyEnd: bytes.length, end: bytes.length }
+    await expect(readPayout(slice, free)).rejects.toMatchObject({ reason: 'elasticsearch_malformed_record' })
   })
 })

@@ -33,9 +33,9 @@ const request = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\
 const LARGE = 32 * 1024 * 1024
 
 const serving = async (scope: Scope, body: () => Buffer) => {
-  const budget = createAnswerBudget({ refused: () => undefined })
+  const budget = createAnswerBudget({ onRefused: () => undefined })
   const timers: { readonly milliseconds: number; readonly run: () => void; cancelled: boolean }[] = []
-  let cutOff = 0
+  let timeouts = 0
   const later = (milliseconds: number, run: () => void) => {
     const timer = { milliseconds, run, cancelled: false }
     timers.push(timer)
@@ -49,12 +49,12 @@ const serving = async (scope: Scope, body: () => Buffer) => {
     if (ctx.get('X-Last')) ctx.set('Connection', 'close')
     await next()
   })
-  app.use(deliverAnswer(budget, later, () => cutOff++))
+  app.use(deliverAnswer(budget, later, () => timeouts++))
   app.use(async ctx => {
     ctx.body = body()
   })
   const port = await listening(scope, app.callback())
-  return { port, budget, timers, cutOff: () => cutOff }
+  return { port, budget, timers, timeouts: () => timeouts }
 }
 
 describe('an answer', () => {
@@ -78,13 +78,13 @@ describe('an answer', () => {
   })
 
   test('is cut off, and releases its bytes, if the client reads too slowly', async scope => {
-    const { port, budget, timers, cutOff } = await serving(scope, () => Buffer.alloc(LARGE))
+    const { port, budget, timers, timeouts } = await serving(scope, () => Buffer.alloc(LARGE))
     const socket = connected(scope, port, request('/'))
     socket.pause()
     await eventually(() => expect(timers.map(({ milliseconds }) => milliseconds)).toEqual([deliveryTime(LARGE)]))
     timers[0]?.run()
     await eventually(() => expect(budget.held()).toBe(0))
-    expect(cutOff()).toBe(1)
+    expect(timeouts()).toBe(1)
   })
 
   test('that is a small part of a large buffer is copied, and holds only its own bytes', async scope => {

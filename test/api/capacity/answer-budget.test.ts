@@ -13,7 +13,7 @@ import { createRandom, seedOfRun } from '../../support/random.ts'
 const given = () => {
   const refused: string[] = []
   const much: boolean[] = []
-  const budget = createAnswerBudget({ refused: by => refused.push(by), holdsMuch: holds => much.push(holds) })
+  const budget = createAnswerBudget({ onRefused: by => refused.push(by), onMuchHeld: holds => much.push(holds) })
   return { budget, refused, much }
 }
 const keyOf = (org: number, id = 1) => ({ org: `org_${org}`, id: `key_${id}` })
@@ -36,7 +36,7 @@ describe('the budget of answer bytes', () => {
     expect(() => making.add(1)).toThrow('cannot be read')
     expect(refused).toEqual(['organization'])
     refused.length = 0
-    making.settle(ANSWERS_HELD_OF_KEY / 2)
+    making.resize(ANSWERS_HELD_OF_KEY / 2)
     expect(() => budget.open(keyOf(1), () => true).add(ANSWERS_HELD_OF_KEY / 2 + 1)).toThrow('cannot be read')
     expect(refused).toEqual(['key'])
   })
@@ -76,19 +76,19 @@ describe('the budget of answer bytes', () => {
     const { budget } = given()
     const answer = budget.open(keyOf(1))
     answer.add(5_000)
-    answer.settle(1_000)
+    answer.resize(1_000)
     expect(budget.held()).toBe(1_000)
     answer.close()
     answer.close()
     answer.add(70)
-    answer.settle(70)
+    answer.resize(70)
     expect(budget.held()).toBe(0)
   })
 
   test('tells when the process starts and stops holding many bytes', () => {
     const { budget, much } = given()
     const answer = budget.open(keyOf(1))
-    for (const bytes of [MUCH_IS_HELD, MUCH_IS_HELD + 1, MUCH_IS_HELD + 9, MUCH_IS_HELD]) answer.settle(bytes)
+    for (const bytes of [MUCH_IS_HELD, MUCH_IS_HELD + 1, MUCH_IS_HELD + 9, MUCH_IS_HELD]) answer.resize(bytes)
     expect(much).toEqual([true, false])
   })
 
@@ -103,7 +103,7 @@ describe('the budget of answer bytes', () => {
       open.add(answer)
       try {
         if (random.chance(0.3)) answer.close()
-        else answer.settle(random.below(random.pick([1_000, SMALL_ANSWER_BYTES, 20 * 1024 * 1024])))
+        else answer.resize(random.below(random.pick([1_000, SMALL_ANSWER_BYTES, 20 * 1024 * 1024])))
       } catch {
         // Refused: nothing has changed.
       }

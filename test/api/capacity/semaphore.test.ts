@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createSemaphore, createSemaphores, type Release, within } from '../../../api/capacity/semaphore.ts'
-import { endingBecause } from '../../../api/time-limits.ts'
+import { abortReason } from '../../../api/time-limits.ts'
 
 const never = new AbortController().signal
 const turn = () => new Promise(resolve => setImmediate(resolve))
@@ -50,12 +50,12 @@ describe('a semaphore', () => {
     const release = await acquire(never)
     const gone = new AbortController()
     const waits = [acquire(never), acquire(gone.signal)]
-    gone.abort(endingBecause('client_gone'))
-    await expect(waits[1]).rejects.toMatchObject({ code: 'unavailable', because: 'client_gone' })
+    gone.abort(abortReason('client_gone'))
+    await expect(waits[1]).rejects.toMatchObject({ code: 'unavailable', reason: 'client_gone' })
     ring()
     expect(await waits[0]).toBeUndefined()
     expect([waiting(), timers.size]).toEqual([0, 0])
-    await expect(acquire(gone.signal)).rejects.toMatchObject({ because: 'client_gone' })
+    await expect(acquire(gone.signal)).rejects.toMatchObject({ reason: 'client_gone' })
     release?.()
     expect(tryAcquire()).toBeTypeOf('function')
   })
@@ -77,7 +77,7 @@ describe('a semaphore', () => {
               () => undefined,
             )
           } else if (step === 'release') permits.shift()?.()
-          else if (step === 'leave') asking.shift()?.abort(endingBecause('client_gone'))
+          else if (step === 'leave') asking.shift()?.abort(abortReason('client_gone'))
           else ring()
           await turn()
           expect(held()).toBeLessThanOrEqual(limits.permits)
@@ -156,8 +156,8 @@ describe('permits by name within a limit for all names', () => {
     const gone = new AbortController()
     const waits = [acquire('b', never), acquire('c', gone.signal)]
     await turn()
-    gone.abort(endingBecause('client_gone'))
-    await expect(waits[1]).rejects.toMatchObject({ because: 'client_gone' })
+    gone.abort(abortReason('client_gone'))
+    await expect(waits[1]).rejects.toMatchObject({ reason: 'client_gone' })
     ring()
     expect(await waits[0]).toBeUndefined()
     expect([all.held(), all.waiting(), held()]).toEqual([1, 0, 1])

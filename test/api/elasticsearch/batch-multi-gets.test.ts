@@ -3,7 +3,7 @@ import { batchMultiGets } from '../../../api/elasticsearch/batch-multi-gets.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../../api/failures.ts'
 import { BATCHED_DOCUMENTS, RECORDS_SURE } from '../../../api/limits.ts'
-import { endingBecause } from '../../../api/time-limits.ts'
+import { abortReason } from '../../../api/time-limits.ts'
 import { multiGetAnswer } from '../answers.ts'
 
 const named = (id: string): DocumentName => ({ index: 'c', id, form: 'small' })
@@ -133,24 +133,24 @@ describe('multi-gets of several requests', () => {
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)
     try {
-      for (const because of ['elasticsearch_partial', 'elasticsearch_malformed_document', 'elasticsearch_overloaded']) {
+      for (const reason of ['elasticsearch_partial', 'elasticsearch_malformed_document', 'elasticsearch_overloaded']) {
         const { asked, ask, ids } = rig()
         const gone = new AbortController()
         const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c'), ask('d', gone.signal)])
         asked[0]?.answer()
         await turn()
         expect(ids()).toEqual(['a', 'bcd'])
-        gone.abort(endingBecause('client_gone'))
-        asked[1]?.fail(unavailable(because))
+        gone.abort(abortReason('client_gone'))
+        asked[1]?.fail(unavailable(reason))
         await turn()
         expect(ids().slice(2).join('')).not.toMatch(/[bd]/)
-        for (const { fail } of asked.slice(2)) fail(unavailable(because))
+        for (const { fail } of asked.slice(2)) fail(unavailable(reason))
         const settled = await answers
         expect(settled).toMatchObject([{ value: 'a' }, {}, {}, {}])
-        expect(settled.map(one => (one.status === 'rejected' ? one.reason.because : ''))).toEqual([
+        expect(settled.map(one => (one.status === 'rejected' ? one.reason.reason : ''))).toEqual([
           '',
           'client_gone',
-          because,
+          reason,
           'client_gone',
         ])
         await turn()
@@ -163,14 +163,14 @@ describe('multi-gets of several requests', () => {
 
   test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'])(
     'are sent again in halves, one after the other, until the one that fails with %s is alone',
-    async because => {
+    async reason => {
       const { asked, ask, ids } = rig()
       const answers = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(one => ask(one)))
       asked[0]?.answer()
       for (const fails of [true, false, true, true, false]) {
         await turn()
         const last = asked.at(-1)
-        if (fails) last?.fail(unavailable(because))
+        if (fails) last?.fail(unavailable(reason))
         else last?.answer()
       }
       expect(ids()).toEqual(['a', 'bcde', 'bc', 'de', 'd', 'e'])
@@ -178,7 +178,7 @@ describe('multi-gets of several requests', () => {
         { value: 'a' },
         { value: 'b' },
         { value: 'c' },
-        { reason: { code: 'unavailable', because } },
+        { reason: { code: 'unavailable', reason } },
         { value: 'e' },
       ])
     },
@@ -208,7 +208,7 @@ describe('multi-gets of several requests', () => {
     expect(await Promise.allSettled(answers)).toMatchObject([
       { value: 'a' },
       { value: 'b' },
-      { reason: { code: 'unavailable', because: 'elasticsearch_partial' } },
+      { reason: { code: 'unavailable', reason: 'elasticsearch_partial' } },
       { value: 'd' },
     ])
     expect(ids()).toEqual(['a', 'bcd'])
@@ -247,11 +247,11 @@ describe('multi-gets of several requests', () => {
     asked[0]?.answer()
     expect(await first).toBe('a')
     await turn()
-    one.abort(endingBecause('client_gone'))
-    await expect(answers[0]).rejects.toMatchObject({ code: 'unavailable', because: 'client_gone' })
+    one.abort(abortReason('client_gone'))
+    await expect(answers[0]).rejects.toMatchObject({ code: 'unavailable', reason: 'client_gone' })
     expect(asked[1]?.signal.aborted).toBe(false)
-    other.abort(endingBecause('time_is_up'))
-    await expect(answers[1]).rejects.toMatchObject({ code: 'unavailable', because: 'time_is_up' })
+    other.abort(abortReason('time_is_up'))
+    await expect(answers[1]).rejects.toMatchObject({ code: 'unavailable', reason: 'time_is_up' })
     expect(asked[1]?.signal.aborted).toBe(true)
   })
 
@@ -259,7 +259,7 @@ describe('multi-gets of several requests', () => {
     const { asked, ask, ids } = rig()
     const gone = new AbortController()
     const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c')])
-    gone.abort(endingBecause('client_gone'))
+    gone.abort(abortReason('client_gone'))
     asked[0]?.answer()
     await turn()
     expect(ids()).toEqual(['a', 'c'])

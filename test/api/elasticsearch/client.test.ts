@@ -7,7 +7,7 @@ const answering = (text: string) => {
   const outcomes: string[] = []
   const elasticsearch = createSearchClient({
     transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]), meta: { connection: {} } }),
-    answered: () => undefined,
+    onAnswered: () => undefined,
     otherNodes: 0,
     observe: (_, outcome) => outcomes.push(outcome),
     now: () => 0,
@@ -21,7 +21,7 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
     const { indexIds } = answering(text)
     await expect(indexIds()).rejects.toMatchObject({
       code: 'unavailable',
-      because: 'elasticsearch_malformed_index_ids',
+      reason: 'elasticsearch_malformed_index_ids',
     })
   },
 )
@@ -29,7 +29,7 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
 const searching = (parts: readonly Buffer[]) => {
   const elasticsearch = createSearchClient({
     transport: async () => ({ statusCode: 200, body: Readable.from(parts), meta: { connection: {} } }),
-    answered: () => undefined,
+    onAnswered: () => undefined,
     otherNodes: 0,
     observe: () => undefined,
     now: () => 0,
@@ -68,12 +68,12 @@ test('index ids are requested from another node if a node fails, once for each o
       body: Readable.from([Buffer.from('{}')]),
       meta: { connection: {} },
     }),
-    answered: () => undefined,
+    onAnswered: () => undefined,
     otherNodes: 1,
     observe: () => undefined,
     now: () => 0,
   })
   const ask = () => elasticsearch.indexIds(['a'], new AbortController().signal)
   expect([...(await ask())]).toEqual([])
-  await expect(ask()).rejects.toMatchObject({ because: 'elasticsearch_status_500' })
+  await expect(ask()).rejects.toMatchObject({ reason: 'elasticsearch_status_500' })
 })

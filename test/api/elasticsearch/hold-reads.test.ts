@@ -15,7 +15,7 @@ import {
 } from '../../../api/limits.ts'
 
 const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), parts = 1) => {
-  const budget = createAnswerBudget({ refused: () => undefined })
+  const budget = createAnswerBudget({ onRefused: () => undefined })
   const holdings = createHoldings()
   const turns = createSemaphores({ ...LARGE_ANSWERS_OF_ORGANIZATION, queue: 1 }, () => () => undefined)
   const heldWhenAsked: number[] = []
@@ -105,7 +105,7 @@ test('a second large read waits for its turn before it asks Elasticsearch; a thi
   await reads.search('payouts', '', first.signal, expected)
   const waits = reads.search('payouts', '', second.signal, expected)
   await expect(reads.search('payouts', '', third.signal, expected)).rejects.toMatchObject({
-    because: 'large_answers',
+    reason: 'large_answers',
   })
   expect(heldWhenAsked).toHaveLength(1)
   for (const { reservation, turn } of [first, third]) {
@@ -151,7 +151,7 @@ test('bytes beyond the expected ones count against the key as they arrive', asyn
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(LARGE_READ_BYTES), 8)
   request().reservation.add(ANSWERS_HELD_OF_KEY - 2_000_000)
   await expect(reads.search('payouts', '', request().signal, 10)).rejects.toMatchObject({
-    because: 'answer_bytes_of_key',
+    reason: 'answer_bytes_of_key',
   })
   expect(cameInAll.bytes).toBe(4 * (LARGE_READ_BYTES / 8))
   expect(budget.held()).toBe(ANSWERS_HELD_OF_KEY - 2_000_000)

@@ -11,11 +11,11 @@ import {
 import { Refusal } from '../../../api/failures.ts'
 import { liveText, multiGetAnswer, recordText, searchAnswer } from '../answers.ts'
 
-const becauseOf = (act: () => unknown): string | undefined => {
+const reasonOf = (act: () => unknown): string | undefined => {
   try {
     act()
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'unavailable') return error.because
+    if (error instanceof Refusal && error.code === 'unavailable') return error.reason
     throw error
   }
   return undefined
@@ -31,7 +31,7 @@ const two = () => [
 describe('the hits of a search', () => {
   test('are cut at the right bytes, whatever their bodies contain', () => {
     const hits = sliceSearch(searchAnswer('i', two()), ['i'], 'org_a')
-    expect(hits.map(hit => [idOf(hit), hit.place])).toEqual([
+    expect(hits.map(hit => [idOf(hit), hit.sortValue])).toEqual([
       ['payout_1', 3],
       ['payout_2', 5],
     ])
@@ -51,15 +51,15 @@ describe('the hits of a search', () => {
     ['did not ask a shard', { _shards: { total: 2, successful: 1, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
     ['asked no shard', { _shards: { total: 0, successful: 0, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
     ['does not report its shards', { _shards: undefined }, 'elasticsearch_partial'],
-  ])('of a search that %s are refused', (_, more, because) => {
-    expect(becauseOf(() => sliceSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(because)
+  ])('of a search that %s are refused', (_, more, reason) => {
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(reason)
   })
 
   test('of another organization or another index are refused, even one among many', () => {
-    expect(becauseOf(() => sliceSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
-    expect(becauseOf(() => sliceSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
     const foreign = [...two(), { id: 'org_ab:payout_3', text: recordText(6, {}), place: 6 }]
-    expect(becauseOf(() => sliceSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
   })
 
   test('whose places do not strictly increase are refused', () => {
@@ -68,7 +68,7 @@ describe('the hits of a search', () => {
       [5, 3],
     ]) {
       const hits = two().map((hit, at) => ({ ...hit, place: places[at] ?? 0 }))
-      expect(becauseOf(() => sliceSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+      expect(reasonOf(() => sliceSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
     }
   })
 
@@ -76,7 +76,7 @@ describe('the hits of a search', () => {
     const whole = searchAnswer('i', two())
     for (let length = 0; length < whole.length; length++) {
       expect(
-        becauseOf(() => sliceSearch(whole.subarray(0, length), ['i'], 'org_a')),
+        reasonOf(() => sliceSearch(whole.subarray(0, length), ['i'], 'org_a')),
         `${length} bytes`,
       ).toMatch(/malformed/)
     }
@@ -84,7 +84,7 @@ describe('the hits of a search', () => {
 
   test('are refused if anything follows the response', () => {
     const whole = searchAnswer('i', two())
-    expect(becauseOf(() => sliceSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
+    expect(reasonOf(() => sliceSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
       'elasticsearch_malformed_end',
     )
   })
@@ -103,7 +103,7 @@ describe('the hits of a search', () => {
       expect(text).toContain(from)
       const changed = Buffer.from(text.replace(from, to))
       expect(
-        becauseOf(() => sliceSearch(changed, ['i'], 'org_a')),
+        reasonOf(() => sliceSearch(changed, ['i'], 'org_a')),
         to,
       ).toMatch(/malformed/)
     }
@@ -134,13 +134,13 @@ describe('the documents of a multi-get', () => {
     const text = multiGetAnswer(names, stored)
       .toString()
       .replace('"found":false', '"error":{"type":"no_shard_available_action_exception","reason":"\\"found\\":false"}')
-    expect(becauseOf(() => sliceMultiGet(Buffer.from(text), names))).toBe('elasticsearch_partial')
+    expect(reasonOf(() => sliceMultiGet(Buffer.from(text), names))).toBe('elasticsearch_partial')
   })
 
   test('are refused if they are not the requested ones', () => {
     const bytes = multiGetAnswer(names, stored)
     for (const asked of [names.slice(0, 2), names.toReversed(), [...names, ...names]]) {
-      expect(becauseOf(() => sliceMultiGet(bytes, asked))).toMatch(/malformed|partial/)
+      expect(reasonOf(() => sliceMultiGet(bytes, asked))).toMatch(/malformed|partial/)
     }
   })
 
@@ -148,7 +148,7 @@ describe('the documents of a multi-get', () => {
     const whole = multiGetAnswer(names, stored)
     for (let length = 0; length < whole.length; length++) {
       expect(
-        becauseOf(() => sliceMultiGet(whole.subarray(0, length), names)),
+        reasonOf(() => sliceMultiGet(whole.subarray(0, length), names)),
         `${length}`,
       ).toMatch(/malformed|partial/)
     }

@@ -14,19 +14,19 @@ const serve = async (
   listener: RequestListener = (_, res) => void res.end('answer'),
   { connectionsMax = 1_000, tls }: { readonly connectionsMax?: number; readonly tls?: Tls } = {},
 ) => {
-  let refused = 0
-  let turnedAway = 0
+  let refusals = 0
+  let drops = 0
   const server = createApiServer({
     listener,
     tls,
     newRequestId: () => 'id',
-    refused: () => refused++,
+    onRefused: () => refusals++,
     connectionsMax,
-    turnedAway: () => turnedAway++,
+    onDrop: () => drops++,
   })
   const port = await listen(server, '127.0.0.1', 0)
   scope.onTestFinished(() => stop(server, 0))
-  return { server, port, refused: () => refused, turnedAway: () => turnedAway }
+  return { server, port, refusals: () => refusals, drops: () => drops }
 }
 const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, '..', '..', 'support', 'tls', `${name}.pem`), 'utf8')
@@ -70,13 +70,13 @@ test.each([
 
 test('a CONNECT after a request is refused after the answer to that request', async scope => {
   const answered = Promise.withResolvers<void>()
-  const { port, refused } = await serve(scope, (_, res) => void answered.promise.then(() => res.end('the answer')))
+  const { port, refusals } = await serve(scope, (_, res) => void answered.promise.then(() => res.end('the answer')))
   const received = sendBytes(port, `${GET}${CONNECT}`)
   setImmediate(() => answered.resolve())
   const text = await received
   expect(text.indexOf('the answer')).toBeGreaterThan(0)
   expect(text.indexOf('HTTP/1.1 400')).toBeGreaterThan(text.indexOf('the answer'))
-  expect(refused()).toBe(1)
+  expect(refusals()).toBe(1)
 })
 
 /** A client that sends requests and keeps its connection open. */
@@ -93,7 +93,7 @@ test('many idle connections do not keep new clients out: the server closes the l
   const slow = Promise.withResolvers<void>()
   const answer: RequestListener = (req, res) =>
     void (req.url === '/slow' ? slow.promise.then(() => res.end('late answer')) : res.end('answer'))
-  const { port, turnedAway } = await serve(scope, answer, { connectionsMax: 10 })
+  const { port, drops } = await serve(scope, answer, { connectionsMax: 10 })
   const busy = connected(scope, port, GET.replace('/', '/slow'))
   const clients: ReturnType<typeof connected>[] = []
   for (let n = 0; n < 30; n++) {
@@ -105,7 +105,7 @@ test('many idle connections do not keep new clients out: the server closes the l
     clients[0]?.send(GET)
     await eventually(() => expect(clients[0]?.text.match(/answer/g)).toHaveLength(2), { every: 1 })
   }
-  expect(turnedAway()).toBe(0)
+  expect(drops()).toBe(0)
   await eventually(() => expect(clients.filter(({ closed }) => !closed)).toEqual(clients.slice(-8)))
   expect(busy.closed).toBe(false)
   slow.resolve()
@@ -113,10 +113,10 @@ test('many idle connections do not keep new clients out: the server closes the l
 })
 
 test('a connection beyond the limit is closed and counted if all others have a request under way', async scope => {
-  const { port, turnedAway } = await serve(scope, () => undefined, { connectionsMax: 3 })
+  const { port, drops } = await serve(scope, () => undefined, { connectionsMax: 3 })
   const clients = Array.from({ length: 4 }, () => connected(scope, port, GET))
   await eventually(() => expect(clients.filter(({ closed }) => closed)).toHaveLength(1))
-  expect(turnedAway()).toBe(1)
+  expect(drops()).toBe(1)
 })
 
 test('a stop also closes connections that Node does not track: after CONNECT, or before the TLS handshake', async scope => {
@@ -131,9 +131,9 @@ test('a stop also closes connections that Node does not track: after CONNECT, or
 })
 
 test('a connection that does not complete its TLS handshake is closed', async scope => {
-  const { server, port, refused } = await serve(scope, undefined, { tls })
+  const { server, port, refusals } = await serve(scope, undefined, { tls })
   for (const bytes of ['', '\x16\x03\x01']) await reading(scope, port, bytes)
   const open = () => new Promise(resolve => server.getConnections((_, count) => resolve(count)))
   await eventually(async () => expect(await open()).toBe(0), { within: 15_000 })
-  expect(refused()).toBe(0)
+  expect(refusals()).toBe(0)
 }, 20_000)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type DocumentName, sliceMultiGet } from '../../../api/elasticsearch/slice-documents.ts'
 import { Refusal } from '../../../api/failures.ts'
-import { AS_OF_SETTLED } from '../../../api/limits.ts'
+import { AS_OF_MARGIN } from '../../../api/limits.ts'
 import { createPositionAt } from '../../../api/read/as-of.ts'
 import { createCursorResolver } from '../../../api/read/cursors.ts'
 import type { RecordName } from '../../../api/read/read-parameters.ts'
@@ -66,8 +66,8 @@ describe('the position at an instant', () => {
 
   test('is refused without a later event until the instant is surely over; the message gives the last sure instant', async () => {
     const { at } = moments(undefined)
-    expect((await at(NOW - AS_OF_SETTLED)).publishedTo).toBe(100)
-    const refusal = await at(NOW - AS_OF_SETTLED + 1).catch((error: unknown) => error as Refusal)
+    expect((await at(NOW - AS_OF_MARGIN)).publishedTo).toBe(100)
+    const refusal = await at(NOW - AS_OF_MARGIN + 1).catch((error: unknown) => error as Refusal)
     expect(refusal).toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('1970-01-01T00:16:10.000Z'),
@@ -76,8 +76,8 @@ describe('the position at an instant', () => {
 
   test('is refused while the instant is not over by the clock of the API, whatever time is published', async () => {
     const { at } = moments(undefined, NOW - 3_600_000)
-    expect((await at(NOW - 3_600_000 - AS_OF_SETTLED)).publishedTo).toBe(100)
-    await expect(at(NOW - AS_OF_SETTLED)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await at(NOW - 3_600_000 - AS_OF_MARGIN)).publishedTo).toBe(100)
+    await expect(at(NOW - AS_OF_MARGIN)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   test('is looked up again after a published time was taken back', async () => {
@@ -103,13 +103,13 @@ describe('the position at an instant', () => {
 
 describe('the position just after a change', () => {
   const name = { kind: 'payouts', id: 'payout_1' } as const
-  const justAfter = (place: number | undefined) =>
+  const justAfter = (changeOffset: number | undefined) =>
     createPositionAt(
       'p',
       async () => answerOf(1),
       async () => NOW,
       () => NOW,
-    )('org_a', position, { kind: 'change', name }, place, signal)
+    )('org_a', position, { kind: 'change', name }, changeOffset, signal)
 
   test('is the next offset', async () => {
     expect((await justAfter(7)).publishedTo).toBe(8)
@@ -117,11 +117,12 @@ describe('the position just after a change', () => {
   })
 
   test('does not exist for a change that is missing or not yet published', async () => {
-    for (const place of [undefined, 100, 101]) await expect(justAfter(place)).rejects.toBeInstanceOf(Refusal)
+    for (const changeOffset of [undefined, 100, 101])
+      await expect(justAfter(changeOffset)).rejects.toBeInstanceOf(Refusal)
   })
 })
 
-describe('the place of a record that a client names', () => {
+describe('the sort value of a record that a client names', () => {
   const versions = [
     { seq: 3, hash: 'a' },
     { seq: 8, hash: 'b' },
@@ -130,33 +131,39 @@ describe('the place of a record that a client names', () => {
     'org_a:rep_1': documentText({ org_id: 'org_a' }, JSON.stringify({ versions })),
     'org_a:payout_1': documentText({ org_id: 'org_a', seq: 5 }, '{}'),
   }
-  const placesOf = (places: ReturnType<typeof createCursorResolver>, names: (RecordName | undefined)[]) => {
-    const finding = places.find('org_a', names)
-    const documents = finding.documents(generation)
+  const sortValuesOf = (cursors: ReturnType<typeof createCursorResolver>, names: (RecordName | undefined)[]) => {
+    const lookup = cursors.find('org_a', names)
+    const documents = lookup.documents(generation)
     return {
       asked: documents.map(({ id }) => id),
-      places: finding.places(sliceMultiGet(multiGetAnswer(documents, stored), documents as DocumentName[]), generation),
+      sortValues: lookup.sortValues(
+        sliceMultiGet(multiGetAnswer(documents, stored), documents as DocumentName[]),
+        generation,
+      ),
     }
   }
 
   test('is that of the first version in a list, and that of the named version in the feed of changes', () => {
     const rep = { kind: 'reps', id: 'rep_1' } as const
-    const { places } = placesOf(createCursorResolver('p'), [
+    const { sortValues } = sortValuesOf(createCursorResolver('p'), [
       rep,
       { ...rep, ordinal: 1 },
       { ...rep, ordinal: 2 },
       { ...rep, ordinal: 3 },
     ])
-    expect(places).toEqual([3, 3, 8, undefined])
+    expect(sortValues).toEqual([3, 3, 8, undefined])
   })
 
   test('is looked up once; a missing record is looked up again', () => {
-    const places = createCursorResolver('p')
+    const cursors = createCursorResolver('p')
     const names = [{ kind: 'payouts', id: 'payout_1' }, undefined, { kind: 'payouts', id: 'payout_9' }] as const
-    expect(placesOf(places, [...names])).toEqual({
+    expect(sortValuesOf(cursors, [...names])).toEqual({
       asked: ['org_a:payout_1', 'org_a:payout_9'],
-      places: [5, undefined, undefined],
+      sortValues: [5, undefined, undefined],
     })
-    expect(placesOf(places, [...names])).toEqual({ asked: ['org_a:payout_9'], places: [5, undefined, undefined] })
+    expect(sortValuesOf(cursors, [...names])).toEqual({
+      asked: ['org_a:payout_9'],
+      sortValues: [5, undefined, undefined],
+    })
   })
 })

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../../api/failures.ts'
-import { INDICES_CACHE_TIME, INDICES_LOOK_INTERVAL } from '../../../api/limits.ts'
+import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../api/limits.ts'
 import type { ApiKeyCache } from '../../../api/read/api-keys.ts'
 import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
 import { scheduleTimer } from '../../../api/time-limits.ts'
@@ -15,7 +15,7 @@ const setUp = () => {
     indices: idsOf([...read, 'p-g1-chains', 'p-api-keys']),
   }
   const there = new Map(Object.entries(idsOf([...read, 'p-api-keys'])))
-  const state = { time: 0, looks: 0, failing: false }
+  const state = { time: 0, checks: 0, failing: false }
   const check = createCheckIndices(
     'p',
     async ([name]) => {
@@ -25,7 +25,7 @@ const setUp = () => {
       )
     },
     async () => {
-      state.looks++
+      state.checks++
       if (state.failing) throw unavailable('elasticsearch_connection')
       return there
     },
@@ -34,27 +34,27 @@ const setUp = () => {
   )
   return { check, recorded, there, state }
 }
-const because = (reason: string) => expect.objectContaining({ code: 'unavailable', because: reason })
+const unavailableWith = (reason: string) => expect.objectContaining({ code: 'unavailable', reason })
 
 describe('the indices of a generation', () => {
   test('are checked before the first request, then in the background, and before the next request after a pause', async () => {
     const { check, state } = setUp()
     await check('g1')
-    expect(state.looks).toBe(1)
-    state.time = INDICES_LOOK_INTERVAL - 1
+    expect(state.checks).toBe(1)
+    state.time = INDICES_CHECK_INTERVAL - 1
     expect(check('g1')).toBeUndefined()
-    expect(state.looks).toBe(1)
-    state.time = INDICES_LOOK_INTERVAL
+    expect(state.checks).toBe(1)
+    state.time = INDICES_CHECK_INTERVAL
     expect(check('g1')).toBeUndefined()
     expect(check('g1')).toBeUndefined()
-    expect(state.looks).toBe(2)
+    expect(state.checks).toBe(2)
     await new Promise(setImmediate)
     state.time += INDICES_CACHE_TIME
-    const looking = check('g1')
-    expect(looking).toBeInstanceOf(Promise)
-    expect(check('g1')).toBe(looking)
-    await looking
-    expect(state.looks).toBe(3)
+    const running = check('g1')
+    expect(running).toBeInstanceOf(Promise)
+    expect(check('g1')).toBe(running)
+    await running
+    expect(state.checks).toBe(3)
   })
 
   test.each(read)('are refused if %s was replaced or deleted', async name => {
@@ -62,25 +62,25 @@ describe('the indices of a generation', () => {
       const { check, there } = setUp()
       if (id === undefined) there.delete(name)
       else there.set(name, id)
-      await expect(check('g1')).rejects.toThrow(because('indices_replaced'))
+      await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
     }
   })
 
   test('are refused until a projector has recorded their ids', async () => {
     const { check, recorded } = setUp()
     recorded.indices = undefined
-    await expect(check('g1')).rejects.toThrow(because('indices_not_recorded'))
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_not_recorded'))
   })
 
   test('that are replaced while requests are served are trusted for a bounded time only, then refused', async () => {
     const { check, there, state } = setUp()
     await check('g1')
     there.set('p-control', 'another')
-    state.time = INDICES_LOOK_INTERVAL
+    state.time = INDICES_CHECK_INTERVAL
     expect(check('g1')).toBeUndefined()
     await new Promise(setImmediate)
-    await expect(check('g1')).rejects.toThrow(because('indices_replaced'))
-    await expect(check('g1')).rejects.toThrow(because('indices_replaced'))
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
     there.set('p-control', 'id of p-control')
     await check('g1')
   })
@@ -90,7 +90,7 @@ describe('the indices of a generation', () => {
     await check('g1')
     state.failing = true
     state.time = INDICES_CACHE_TIME
-    await expect(check('g1')).rejects.toThrow(because('elasticsearch_connection'))
+    await expect(check('g1')).rejects.toThrow(unavailableWith('elasticsearch_connection'))
     state.failing = false
     await check('g1')
   })
@@ -101,8 +101,8 @@ describe('the indices of a generation', () => {
     await check('api-keys')
     there.set('p-api-keys', 'another')
     expect(check('api-keys')).toBeUndefined()
-    await expect(setUpKeys(there).lookUp('k', new AbortController().signal)).rejects.toThrow(
-      because('indices_replaced'),
+    await expect(setUpKeys(there).lookup('k', new AbortController().signal)).rejects.toThrow(
+      unavailableWith('indices_replaced'),
     )
   })
 })
@@ -113,9 +113,9 @@ const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
   for (const [name, id] of replaced ?? []) there.set(name, id)
   const keys: ApiKeyCache = {
     remembered: () => holder,
-    lookUp: async () => holder,
+    lookup: async () => holder,
     wasValid: () => true,
-    look: async () => undefined,
+    checkServed: async () => undefined,
   }
   return keysChecked(keys, check)
 }
@@ -126,14 +126,14 @@ describe('keys', () => {
   test('are taken from the cache only if their index was checked recently; otherwise they are looked up', async () => {
     const keys = setUpKeys()
     expect(keys.remembered('k')).toBeUndefined()
-    expect(await keys.lookUp('k', signal)).toBe(holder)
+    expect(await keys.lookup('k', signal)).toBe(holder)
     expect(keys.remembered('k')).toBe(holder)
   })
 
   test('in a replaced index are neither valid nor unknown', async () => {
     const keys = setUpKeys(new Map([['p-api-keys', 'another']]))
     expect(keys.remembered('k')).toBeUndefined()
-    await expect(keys.lookUp('k', signal)).rejects.toThrow(because('indices_replaced'))
-    await expect(keys.look(signal)).rejects.toThrow(because('indices_replaced'))
+    await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('indices_replaced'))
+    await expect(keys.checkServed(signal)).rejects.toThrow(unavailableWith('indices_replaced'))
   })
 })

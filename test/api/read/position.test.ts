@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type DocumentName, numberOf } from '../../../api/elasticsearch/slice-documents.ts'
 import { Refusal } from '../../../api/failures.ts'
 import { createPositionReader, isReplaced, isVisible } from '../../../api/read/position.ts'
-import { endingBecause, scheduleTimer } from '../../../api/time-limits.ts'
+import { abortReason, scheduleTimer } from '../../../api/time-limits.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../answers.ts'
 
 const signal = new AbortController().signal
@@ -24,10 +24,10 @@ const control = (stored: Record<string, string>) => {
   return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, scheduleTimer) }
 }
 
-const becauseOf = async (act: Promise<unknown>): Promise<string | undefined> =>
+const reasonOf = async (act: Promise<unknown>): Promise<string | undefined> =>
   act.then(
     () => undefined,
-    (error: unknown) => (error instanceof Refusal && error.code === 'unavailable' ? error.because : String(error)),
+    (error: unknown) => (error instanceof Refusal && error.code === 'unavailable' ? error.reason : String(error)),
   )
 
 describe('what is visible', () => {
@@ -96,7 +96,7 @@ describe('the position of a request', () => {
   test('is unknown while a restored copy is read again from the first record', async () => {
     const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }
     const { documents, reader } = control({ 'position:g1:0': JSON.stringify({ kind: 'position', body }) })
-    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('not_read_again_yet')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('not_read_again_yet')
     documents['position:g1:0'] = JSON.stringify({ kind: 'position', body: { ...body, position: 10 } })
     expect((await reader.readAt('org_a', () => [], 'known-before', signal)).position.publishedTo).toBe(10)
   })
@@ -138,22 +138,22 @@ describe('the position of a request', () => {
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(9, 900)
-    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
   })
 
   test.each(['time_is_up', 'client_gone'] as const)(
     'is unavailable with %s if the request ends while it waits for the new live generation',
-    async because => {
+    async reason => {
       const { documents, asked, reader } = control({})
       await reader.readAt('org_a', () => [], 'known-before', signal)
       documents.live = liveText('g2')
       documents['generation:g2'] = generationText('g2')
       documents['position:g2:0'] = positionText(9, 900)
       const ending = new AbortController()
-      const reading = becauseOf(reader.readAt('org_a', () => [], 'known-before', ending.signal))
+      const reading = reasonOf(reader.readAt('org_a', () => [], 'known-before', ending.signal))
       await expect.poll(() => asked.length).toBeGreaterThan(3)
-      ending.abort(endingBecause(because))
-      expect(await reading).toBe(because)
+      ending.abort(abortReason(reason))
+      expect(await reading).toBe(reason)
     },
   )
 
@@ -166,15 +166,15 @@ describe('the position of a request', () => {
       'position:g2:0': positionText(9, 900),
     })
     const reading = reader.readAt('org_a', () => [], 'known-before', signal)
-    const looks = () => asked.filter(ids => ids.includes('position:g2:0')).length
-    await expect.poll(looks).toBeGreaterThan(2)
+    const polls = () => asked.filter(ids => ids.includes('position:g2:0')).length
+    await expect.poll(polls).toBeGreaterThan(2)
     documents.live = live([10])
-    const before = looks()
-    await expect.poll(looks).toBeGreaterThan(before + 2)
+    const before = polls()
+    await expect.poll(polls).toBeGreaterThan(before + 2)
     documents['position:g2:0'] = positionText(10, 900)
     expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10 })
     documents.live = live([11])
-    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
   })
 
   test('reads a document again if the position is that of another generation', async () => {
@@ -191,16 +191,16 @@ describe('the position of a request', () => {
   test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable if %s is missing', async id => {
     const { documents, reader } = control({})
     delete documents[id]
-    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toMatch(/^no_/)
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toMatch(/^no_/)
   })
 
   test('is unavailable if a later request would get an earlier position', async () => {
     const { documents, reader } = control({})
     await reader.readAt('org_a', () => [], 'known-before', signal)
     documents['position:g1:0'] = positionText(9, 3_000)
-    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
     documents['position:g1:0'] = positionText(10, 3_000)
-    expect(await becauseOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBeUndefined()
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBeUndefined()
   })
 
   test('does not seem to go back if an earlier request is answered later', async () => {

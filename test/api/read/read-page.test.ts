@@ -35,7 +35,7 @@ const listOf = (lengths: readonly number[], most = Number.POSITIVE_INFINITY) => 
       const { hits, hasMore } = await readPage({ ...asked, after }, signal)
       pages.push(hits.map(idOf))
       if (!hasMore) return pages
-      after = hits.at(-1)?.place ?? after
+      after = hits.at(-1)?.sortValue ?? after
     }
   }
   return { sizes, readPage, walk }
@@ -80,6 +80,6 @@ describe('a page', () => {
 
   test('is unavailable if the response is too large even for a few records', async () => {
     const { walk } = listOf([5_000, 5_000], 100)
-    await expect(walk()).rejects.toMatchObject({ code: 'unavailable', because: 'elasticsearch_too_large' })
+    await expect(walk()).rejects.toMatchObject({ code: 'unavailable', reason: 'elasticsearch_too_large' })
   })
 })

@@ -35,7 +35,7 @@ const totalsOver = (
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
     positionAt: async () => position,
-    places: { find: () => ({ documents: () => [], places: () => [] }), remember: () => undefined },
+    cursors: { find: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
   const read = createReadTotals(parts, async (index, text) => {
@@ -136,7 +136,7 @@ test('a request over the limit waits until another sum is done, or until its own
   const over = new AbortController()
   const [impatient, patient] = [read('org_impatient', over.signal), read('org_patient')]
   over.abort(new DOMException('time_is_up', 'AbortError'))
-  await expect(impatient).rejects.toMatchObject({ code: 'unavailable', because: 'time_is_up' })
+  await expect(impatient).rejects.toMatchObject({ code: 'unavailable', reason: 'time_is_up' })
   gate.resolve()
   await Promise.all([...running, patient])
 })

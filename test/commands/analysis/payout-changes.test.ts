@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { explanationText } from '../../../commands/analysis/explanation.ts'
 import { balancesOf, type ChainPayout, stepOf } from '../../../commands/analysis/payout-changes.ts'
-import type { LineSays } from '../../../commands/documents/comparable-content.ts'
+import type { LineContent } from '../../../commands/documents/comparable-content.ts'
 
-const line = (id: string, category: string, amount: string): LineSays => ({
+const line = (id: string, category: string, amount: string): LineContent => ({
   id,
   category,
   description: 'Commission',
@@ -13,7 +13,7 @@ const line = (id: string, category: string, amount: string): LineSays => ({
 const payout = (
   id: string,
   net_amount: string,
-  line_items: LineSays[],
+  line_items: LineContent[],
   trace: [strategy: string, version: string][],
   more: Partial<ChainPayout['payout']> = {},
 ): ChainPayout => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { AS_OF_SETTLED } from '../../../api/limits.ts'
-import { assertOver, boundsOf, untilAsked } from '../../../commands/analysis/replay-bounds.ts'
-import { instant, untilOffsets } from '../../../commands/arguments.ts'
+import { AS_OF_MARGIN } from '../../../api/limits.ts'
+import { assertOver, boundsOf, requestedUntil } from '../../../commands/analysis/replay-bounds.ts'
+import { addUntilOffset, parseInstant } from '../../../commands/arguments.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 
 /** Not in the order of the partitions, as from Kafka. */
@@ -16,12 +16,12 @@ const ours = partitionOf(org, 3)
 const onlyOurs = (bound: number): number[] => [0, 1, 2].map(partition => (partition === ours ? bound : 0))
 
 test('without a bound a replay goes to the current end of every partition', () => {
-  expect(untilAsked(undefined, undefined, 3)).toBeNull()
+  expect(requestedUntil(undefined, undefined, 3)).toBeNull()
   expect(boundsOf(null, undefined, ends, none)).toEqual([10, 20, 30])
 })
 
 test('an offset is the first one left out; partitions without an offset go to their ends', () => {
-  const asked = untilAsked({ offsets: [...untilOffsets('2:30'), ...untilOffsets('0:0')] }, undefined, 3)
+  const asked = requestedUntil({ offsets: [...addUntilOffset('2:30'), ...addUntilOffset('0:0')] }, undefined, 3)
   expect(asked).toEqual({
     offsets: [
       [0, 0],
@@ -33,13 +33,13 @@ test('an offset is the first one left out; partitions without an offset go to th
 
 test('an offset beyond the end, or in a partition that does not exist, is refused', () => {
   expect(() => boundsOf({ offsets: [[1, 21]] }, undefined, ends, none)).toThrow('partition 1 ends at 20')
-  expect(() => untilAsked({ offsets: [{ partition: 3, offset: 0 }] }, undefined, 3)).toThrow('no partition 3')
+  expect(() => requestedUntil({ offsets: [{ partition: 3, offset: 0 }] }, undefined, 3)).toThrow('no partition 3')
 })
 
 test('an offset of an organization belongs to its partition, and to no other', () => {
   const offset = 7
-  expect(untilAsked({ offsets: [{ partition: undefined, offset }] }, org, 3)).toEqual({ offsets: [[ours, offset]] })
-  expect(() => untilAsked({ offsets: [{ partition: (ours + 1) % 3, offset }] }, org, 3)).toThrow(
+  expect(requestedUntil({ offsets: [{ partition: undefined, offset }] }, org, 3)).toEqual({ offsets: [[ours, offset]] })
+  expect(() => requestedUntil({ offsets: [{ partition: (ours + 1) % 3, offset }] }, org, 3)).toThrow(
     `in partition ${ours}, not in`,
   )
   expect(boundsOf({ offsets: [[ours, offset]] }, org, ends, none)).toEqual(onlyOurs(offset))
@@ -55,15 +55,15 @@ test('a time goes up to the first later record, or to the end of the partition',
 })
 
 test('a time is truncated to the millisecond, like the times of records', () => {
-  expect(instant('2026-02-01T00:00:00.1239Z')).toBe(Date.UTC(2026, 1, 1, 0, 0, 0, 123))
-  expect(instant('2026-02-01T01:00:00+01:00')).toBe(Date.UTC(2026, 1, 1))
-  expect(instant('1969-12-31T23:59:59.9999Z')).toBe(-1)
-  expect(untilAsked({ time: instant('2026-02-01T01:00:00.1239+01:00') }, undefined, 3)).toEqual({
+  expect(parseInstant('2026-02-01T00:00:00.1239Z')).toBe(Date.UTC(2026, 1, 1, 0, 0, 0, 123))
+  expect(parseInstant('2026-02-01T01:00:00+01:00')).toBe(Date.UTC(2026, 1, 1))
+  expect(parseInstant('1969-12-31T23:59:59.9999Z')).toBe(-1)
+  expect(requestedUntil({ time: parseInstant('2026-02-01T01:00:00.1239+01:00') }, undefined, 3)).toEqual({
     time: '2026-02-01T00:00:00.123Z',
   })
 })
 
-test('an instant is over if each replayed partition has a later record, or after AS_OF_SETTLED', () => {
+test('an instant is over if each replayed partition has a later record, or after AS_OF_MARGIN', () => {
   const now = 1_800_000_000_000
   const later = new Map([
     [0, 9],
@@ -80,11 +80,11 @@ test('an instant is over if each replayed partition has a later record, or after
   ] as const) {
     // Kafka returns the end, or an offset past it, if no record is later.
     const without = new Map([...later, [partition, end]])
-    const last = new Date(now - AS_OF_SETTLED).toISOString()
-    expect(isOver(now - AS_OF_SETTLED + 1, without)).toThrow(
+    const last = new Date(now - AS_OF_MARGIN).toISOString()
+    expect(isOver(now - AS_OF_MARGIN + 1, without)).toThrow(
       `not over in partition ${partition}; the latest time that surely is: ${last}`,
     )
-    expect(isOver(now - AS_OF_SETTLED, without)).not.toThrow()
+    expect(isOver(now - AS_OF_MARGIN, without)).not.toThrow()
     if (partition === ours) expect(isOver(now - 1, without, org)).toThrow('not over')
     else expect(isOver(now - 1, without, org)).not.toThrow()
   }

@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
-import { type LineSays, type RecordKind, sayingOf } from '../../../commands/documents/comparable-content.ts'
+import {
+  comparableRecordOf,
+  type LineContent,
+  type RecordKind,
+} from '../../../commands/documents/comparable-content.ts'
 import { moneyRows, recordRow } from '../../../commands/documents/compare.ts'
 import { linesChanged } from '../../../commands/documents/lines.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 
-const line = (id: string, amount: string, more: Partial<LineSays> = {}): LineSays => ({
+const line = (id: string, amount: string, more: Partial<LineContent> = {}): LineContent => ({
   id,
   category: 'earned',
   description: 'Commission',
@@ -12,7 +16,7 @@ const line = (id: string, amount: string, more: Partial<LineSays> = {}): LineSay
   deal_id: null,
   ...more,
 })
-const lines = (currency: string, ...line_items: LineSays[]) => ({ currency, line_items })
+const lines = (currency: string, ...line_items: LineContent[]) => ({ currency, line_items })
 const changed = (...[a, b]: Parameters<typeof linesChanged>) =>
   linesChanged(a, b).map(({ id, change, currency, a, b, difference, field }) =>
     [change, id, currency, a, b, difference, field].join(' '),
@@ -62,9 +66,9 @@ test('money differs by amount, not by notation; a missing amount is 0', () => {
 })
 
 test('a record is added, removed, or changed with the first field that differs', () => {
-  const saying = (says: object) => ({ id: 'payout_1', rep: 'rep_1', period: 'period_1', says: { ...says } })
+  const record = (content: object) => ({ id: 'payout_1', rep: 'rep_1', period: 'period_1', content: { ...content } })
   const rowOf = (a: object | undefined, b: object | undefined) => {
-    const row = recordRow('org_1', 'payouts', 'payout_1', a && saying(a), b && saying(b))
+    const row = recordRow('org_1', 'payouts', 'payout_1', a && record(a), b && record(b))
     return [row.change, row.rep, row.field, row.a, row.b]
   }
   expect(rowOf(undefined, {})).toEqual(['added', 'rep_1', null, null, null])
@@ -80,7 +84,8 @@ test('a record is added, removed, or changed with the first field that differs',
 })
 
 test('a record is compared without its offsets, and of a rep only the current version counts', () => {
-  const says = (kind: RecordKind, id: string, source: Record<string, unknown>) => sayingOf(kind, { id, source })
+  const recordOf = (kind: RecordKind, id: string, source: Record<string, unknown>) =>
+    comparableRecordOf(kind, { id, source })
   const version = {
     first_seq: 1,
     seq: 5,
@@ -89,18 +94,18 @@ test('a record is compared without its offsets, and of a rep only the current ve
     hash: 'x',
     body: { id: 'rep_1', name: 'Ada' },
   }
-  expect(says('reps', 'org_1:rep_1:5', version)).toMatchObject({ id: 'rep_1', says: version.body })
-  expect(says('reps', 'org_1:rep_1:5', { ...version, until_seq: 9 })).toBeUndefined()
-  expect(says('reps', 'org_1:rep_1', { body: { versions: [] } })).toBeUndefined()
+  expect(recordOf('reps', 'org_1:rep_1:5', version)).toMatchObject({ id: 'rep_1', content: version.body })
+  expect(recordOf('reps', 'org_1:rep_1:5', { ...version, until_seq: 9 })).toBeUndefined()
+  expect(recordOf('reps', 'org_1:rep_1', { body: { versions: [] } })).toBeUndefined()
   const body = { id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1', net_amount: '1' }
-  expect(says('payouts', 'org_1:payout_1', { seq: 3, until_seq: 4, superseded_by_id: 'payout_2', body })).toEqual({
+  expect(recordOf('payouts', 'org_1:payout_1', { seq: 3, until_seq: 4, superseded_by_id: 'payout_2', body })).toEqual({
     id: 'payout_1',
     rep: 'rep_1',
     period: 'period_1',
-    says: { ...body, superseded_by_id: 'payout_2' },
+    content: { ...body, superseded_by_id: 'payout_2' },
   })
   expect(
-    says('parked', 't:0:3', { offset: 3, at: 9, code: 'rep_unknown', type: 'x', body: { key: null } })?.says,
+    recordOf('parked', 't:0:3', { offset: 3, at: 9, code: 'rep_unknown', type: 'x', body: { key: null } })?.content,
   ).toEqual({
     code: 'rep_unknown',
     type: 'x',

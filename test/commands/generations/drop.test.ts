@@ -3,7 +3,7 @@ import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { drop } from '../../../commands/generations/drop.ts'
 import { listGenerations } from '../../../commands/generations/generations.ts'
-import { DROP_WAIT_MS, LET_GO_MS, QUIET_MS } from '../../../commands/limits.ts'
+import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS } from '../../../commands/limits.ts'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 
@@ -106,7 +106,7 @@ test('a drop deletes all indices in one request, and the document of the generat
 test('a drop gives projectors time to stop writing, also those of another group', async () => {
   const { drop, deleted } = both()
   await drop('g2')
-  expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(LET_GO_MS)
+  expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(PROJECTOR_STOP_MS)
 })
 
 test('a drop waits until the group is empty and no position has changed for a while', async () => {

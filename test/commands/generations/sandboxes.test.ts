@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { assertMadeWith, sandboxIn, untilInWords, written } from '../../../commands/generations/sandboxes.ts'
+import { assertMadeWith, describeUntil, sandboxIn, sandboxLabel } from '../../../commands/generations/sandboxes.ts'
 import { RULES_VERSION } from '../../../projector/rules/rules.ts'
 import type { SandboxBody } from '../../../schemas/stored/sandboxes.ts'
 
@@ -34,11 +34,11 @@ test('a rules module is identified by its text, not by its path', () => {
 })
 
 test('the name tells a sandbox from a generation', () => {
-  expect([sandboxIn(written('s1')), sandboxIn('g1')]).toEqual(['s1', undefined])
+  expect([sandboxIn(sandboxLabel('s1')), sandboxIn('g1')]).toEqual(['s1', undefined])
 })
 
 test('the bound of a sandbox is shown as it was requested', () => {
-  expect(untilInWords(made)).toBe('2:7')
-  expect(untilInWords({ until: { time: '2026-01-01T00:00:00.000Z' }, bounds: [] })).toBe('2026-01-01T00:00:00.000Z')
-  expect(untilInWords({ until: null, bounds: [1, 2] })).toBe('the end of the topic then: 1, 2')
+  expect(describeUntil(made)).toBe('2:7')
+  expect(describeUntil({ until: { time: '2026-01-01T00:00:00.000Z' }, bounds: [] })).toBe('2026-01-01T00:00:00.000Z')
+  expect(describeUntil({ until: null, bounds: [1, 2] })).toBe('the end of the topic then: 1, 2')
 })

@@ -41,7 +41,7 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
       })
       return { status: 200, body: { docs: found } }
     }
-    if (operation === '_refresh') return { status: 200, body: {} }
+    if (operation === '_refresh') return { status: 200, body: { _shards: { failed: 0 } } }
     if (operation === '_search') {
       const ids = parked[index.includes('-g2-') ? 'g2' : 'g1']
       const { should } = (body as { query: { bool: { should: Ranges } } }).query.bool
@@ -50,7 +50,10 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
         const range = should[partition ?? 0]?.bool.filter[1].range.offset
         return range !== undefined && (offset ?? 0) >= range.gte && (offset ?? 0) < range.lt
       })
-      return { status: 200, body: { timed_out: false, hits: { hits: hits.map(_id => ({ _id, sort: [] })) } } }
+      return {
+        status: 200,
+        body: { timed_out: false, _shards: { failed: 0 }, hits: { hits: hits.map(_id => ({ _id, sort: [] })) } },
+      }
     }
     if (method === 'GET') {
       return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }

@@ -2,7 +2,7 @@ import { Decimal } from 'decimal.js'
 import { describe, expect, test } from 'vitest'
 import type { DemoRecord } from '../../../demo/data/demo-record.ts'
 import { makeOrganizations } from '../../../demo/data/organization.ts'
-import { makePulse } from '../../../demo/run/latency-probe.ts'
+import { makeProbeOrganization } from '../../../demo/run/latency-probe.ts'
 import type {
   AnyEvent,
   PayoutCalculatedData,
@@ -34,7 +34,7 @@ test('the same seed makes the same records, and another seed makes other records
   const few = { years: 1, partitions: 6 }
   expect(makeOrganizations(7, few)).toEqual(makeOrganizations(7, few))
   expect(makeOrganizations(8, few)[0]?.id).not.toBe(makeOrganizations(7, few)[0]?.id)
-  expect(makePulse(7, 3)).toEqual(makePulse(7, 3))
+  expect(makeProbeOrganization(7, 3)).toEqual(makeProbeOrganization(7, 3))
 })
 
 describe('the demo data is as large and varied as promised', () => {
@@ -141,6 +141,6 @@ describe('the events to apply follow every rule', () => {
 })
 
 test('every payout of the pulse replaces the one before', () => {
-  const data = makePulse(1, 20).payouts.map(sent => eventOf(sent).data as PayoutCalculatedData)
+  const data = makeProbeOrganization(1, 20).payouts.map(sent => eventOf(sent).data as PayoutCalculatedData)
   expect(data.map(({ supersedes_id }) => supersedes_id)).toEqual([null, ...data.slice(0, -1).map(({ id }) => id)])
 })

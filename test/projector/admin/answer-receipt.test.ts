@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { answerReceipt, type ReceiptSteps } from '../../../projector/admin/answer-receipt.ts'
-import type { ReceiptOutcome, RecordPlace } from '../../../projector/admin/receipts.ts'
+import type { ReceiptOutcome, RecordLocation } from '../../../projector/admin/receipts.ts'
 
 const sources = [
   { stream: 'api-keys', topic: 'commission.api-keys', partitions: 1 },
@@ -17,7 +17,7 @@ const ask = async (
     known = sources as ReturnType<ReceiptSteps['sources']>,
   } = {},
 ) => {
-  const asked: [RecordPlace, number][] = []
+  const asked: [RecordLocation, number][] = []
   const answer = await answerReceipt(method, url, new AbortController().signal, {
     sources: () => known,
     ask: async (place, milliseconds) => {

@@ -1,14 +1,14 @@
-/** How receipts wait. `receipts-look.test.ts` tests what a look-up sees. */
+/** How receipts wait. `receipt-reader.test.ts` tests what one poll reads. */
 import { expect, test } from 'vitest'
 import {
   createReceipts,
   type Receipt,
   type ReceiptOutcome,
-  type RecordPlace,
+  type RecordLocation,
 } from '../../../projector/admin/receipts.ts'
 import { Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
-import { RECEIPTS_LOOK_INTERVAL_MS, RECEIPTS_LOOK_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../../../projector/limits.ts'
+import { RECEIPTS_POLL_MS, RECEIPTS_POLL_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../../../projector/limits.ts'
 import { Clock } from '../clock.ts'
 import { everythingRuns, Held } from '../held.ts'
 
@@ -16,7 +16,7 @@ const SECOND = 1_000
 const NOT_YET = { state: 'not_yet' } as const
 const PUBLISHED = { state: 'published' } as const
 
-const at = (offset: number, partition = 0): RecordPlace => ({
+const at = (offset: number, partition = 0): RecordLocation => ({
   stream: 'events',
   topic: 'commission.events',
   partition,
@@ -25,14 +25,14 @@ const at = (offset: number, partition = 0): RecordPlace => ({
 
 const setUp = () => {
   const clock = new Clock()
-  const looks = new Held<readonly RecordPlace[], Receipt[]>()
+  const looks = new Held<readonly RecordLocation[], Receipt[]>()
   const signals: AbortSignal[] = []
   const receipts = createReceipts((places, signal) => {
     signals.push(signal)
     return looks.call(places)
   }, clock.sleep)
   /** Asks for a receipt. Its answer is set when it arrives. */
-  const ask = (place: RecordPlace, milliseconds: number, gone = new AbortController().signal) => {
+  const ask = (place: RecordLocation, milliseconds: number, gone = new AbortController().signal) => {
     const asked: { answer: ReceiptOutcome | undefined; error: unknown } = { answer: undefined, error: undefined }
     receipts.ask(place, milliseconds, gone).then(
       answer => (asked.answer = answer),
@@ -41,7 +41,7 @@ const setUp = () => {
     return asked
   }
   const offsets = () => looks.at(0).argument.map(({ offset }) => offset)
-  const nextLook = () => clock.move(RECEIPTS_LOOK_INTERVAL_MS)
+  const nextLook = () => clock.move(RECEIPTS_POLL_MS)
   return { clock, looks, signals, receipts, ask, offsets, nextLook }
 }
 
@@ -74,7 +74,7 @@ test('when the time is over the latest look-up is the answer, at once', async ()
   await looks.at(0).letGo([NOT_YET])
   await nextLook()
   expect(looks.calls).toHaveLength(1)
-  await clock.move(SECOND - RECEIPTS_LOOK_INTERVAL_MS - 1)
+  await clock.move(SECOND - RECEIPTS_POLL_MS - 1)
   expect(asked.answer).toBeUndefined()
   // The look-up in flight does not delay the answer.
   await clock.move(1)
@@ -106,7 +106,7 @@ test('look-ups keep a minimum interval, however quickly requests arrive', async 
   ask(at(1), 0)
   await looks.at(0).letGo([PUBLISHED])
   const second = ask(at(2), 0)
-  await clock.move(RECEIPTS_LOOK_INTERVAL_MS - 1)
+  await clock.move(RECEIPTS_POLL_MS - 1)
   expect([looks.count, second.answer]).toEqual([1, undefined])
   await clock.move(1)
   await looks.at(0).letGo([PUBLISHED])
@@ -117,7 +117,7 @@ test('after an idle time the next request is looked up at once', async () => {
   const { clock, looks, ask } = setUp()
   ask(at(1), 0)
   await looks.at(0).letGo([PUBLISHED])
-  await clock.move(RECEIPTS_LOOK_INTERVAL_MS)
+  await clock.move(RECEIPTS_POLL_MS)
   ask(at(2), 0)
   expect(looks.count).toBe(2)
 })
@@ -148,7 +148,7 @@ test('if the time is over before the first look-up ends, that look-up is the ans
 test('a look-up without an answer is aborted', async () => {
   const { clock, looks, signals, ask } = setUp()
   const asked = ask(at(1), 0)
-  await clock.move(RECEIPTS_LOOK_TIMEOUT_MS - 1)
+  await clock.move(RECEIPTS_POLL_TIMEOUT_MS - 1)
   expect(signals[0]?.aborted).toBe(false)
   await clock.move(1)
   expect(signals[0]?.aborted).toBe(true)

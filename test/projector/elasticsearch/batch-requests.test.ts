@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   type BatchableKind,
   bulks,
-  createGather,
+  createBatcher,
   multiGets,
   replacements,
 } from '../../../projector/elasticsearch/batch-requests.ts'
@@ -16,7 +16,7 @@ type Sent = { readonly request: Request; readonly signal: AbortSignal | undefine
 /** Batches requests. The test holds each one on its way to Elasticsearch. */
 const setUp = (kind: BatchableKind) => {
   const sent = new Held<Sent, Answer>()
-  const send = createGather(kind, (request, signal) => sent.call({ request, signal }))
+  const send = createBatcher(kind, (request, signal) => sent.call({ request, signal }))
   const outcomes: Record<string, unknown> = {}
   const ask = async (name: string, request: Request, signal?: AbortSignal): Promise<void> => {
     send(request, signal).then(
@@ -150,7 +150,7 @@ describe('requests of several partitions', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 })
     await fc.assert(
       fc.asyncProperty(sizes, async sizes => {
-        const send = createGather(multiGets, async ({ body }) => {
+        const send = createBatcher(multiGets, async ({ body }) => {
           await everythingRuns()
           return docs(...(body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id))
         })

@@ -16,7 +16,7 @@ const written = answer(item('p-g1-payouts', 'org_a:payout_1', 201), item('p-g1-c
 const says = (text: string): boolean => {
   const body = read(text)
   expect(body).toBeInstanceOf(BulkAnswer)
-  return (body as BulkAnswer).saysWritten(sent)
+  return (body as BulkAnswer).confirmsWrites(sent)
 }
 
 test('a response that says all is written is recognized from its text', () => expect(says(written)).toBe(true))
@@ -49,7 +49,7 @@ test('no text is recognized unless parsing it gives the same result', () => {
   fc.assert(
     fc.property(edited, text => {
       const body = new BulkAnswer(text)
-      if (!body.saysWritten(sent)) return
+      if (!body.confirmsWrites(sent)) return
       expect(body.items).toEqual(sent.map(({ index, id }) => item(index, id, expect.toBeOneOf([200, 201]))))
     }),
     { numRuns: 20_000 },

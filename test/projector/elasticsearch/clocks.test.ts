@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Answer, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { createClocks } from '../../../projector/elasticsearch/clocks.ts'
 import { StopError } from '../../../projector/failures.ts'
-import { CLOCK_LOOK_MS, CLOCKS_APART_MS } from '../../../projector/limits.ts'
+import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../../../projector/limits.ts'
 import { everythingRuns } from '../held.ts'
 
 const START = 1_770_000_000_000
@@ -56,7 +56,7 @@ describe('the time that may be published', () => {
   test('advances between two requests, and requests are rare', async () => {
     const { machine, pass, read } = setUp()
     await read()
-    for (let passed = 0; passed < 3 * CLOCK_LOOK_MS; passed += 400) {
+    for (let passed = 0; passed < 3 * CLOCK_INTERVAL_MS; passed += 400) {
       pass(400)
       expect((await read())?.reached).toBe(machine.ours)
     }
@@ -83,7 +83,7 @@ describe('the time that may be published', () => {
     async jump => {
       const { machine, pass, read } = setUp()
       await read()
-      pass(CLOCK_LOOK_MS)
+      pass(CLOCK_INTERVAL_MS)
       machine.theirs += jump
       const { ours } = machine
       expect(await read()).toEqual({ reached: Math.min(ours, ours + jump), latest: Math.max(ours, ours + jump) })
@@ -99,7 +99,7 @@ describe('the time that may be published', () => {
     machine.roundTrip = 300
     expect(await lateBy()).toBe(300)
     machine.roundTrip = CLOCKS_APART_MS + 1
-    pass(CLOCK_LOOK_MS)
+    pass(CLOCK_INTERVAL_MS)
     expect(await lateBy()).toBe(300)
   })
 
@@ -108,7 +108,7 @@ describe('the time that may be published', () => {
     await read()
     machine.failure = new Unavailable(0)
     machine.ours += HOUR
-    pass(10 * CLOCK_LOOK_MS)
+    pass(10 * CLOCK_INTERVAL_MS)
     expect((await read())?.reached).toBe(machine.ours - HOUR)
   })
 
@@ -121,7 +121,7 @@ describe('the time that may be published', () => {
     if (answer instanceof Error) machine.failure = answer
     else machine.answer = answer
     machine.ours += HOUR
-    pass(CLOCK_LOOK_MS)
+    pass(CLOCK_INTERVAL_MS)
     expect((await read())?.reached).toBe(machine.ours - HOUR)
     expect(changes).toEqual(['clocks_disagree'])
   })
@@ -130,7 +130,7 @@ describe('the time that may be published', () => {
     const { machine, changes, clocks, pass, read } = setUp()
     machine.failure = new StopError('access_refused', 'Elasticsearch answers 403')
     expect(await read()).toEqual({ reached: START, latest: START })
-    pass(CLOCK_LOOK_MS)
+    pass(CLOCK_INTERVAL_MS)
     await read()
     expect(changes).toEqual(['clock_unknown'])
     expect(clocks.state()).toEqual({ elasticsearch_ahead_ms: null, agree: true })

@@ -43,7 +43,7 @@ test.each([1, 2, 3])('returns the latest decision, and never lacks a pending one
       const batch = Array.from({ length: 1 + random.below(8) }, () => changeAt(seq, random))
       // A batch has each document once.
       const documents = [...new Map(batch.map(document => [document.key, document])).values()]
-      pending.push({ keys: new Set(documents.map(({ key }) => key)), acknowledged: cache.decided(documents) })
+      pending.push({ keys: new Set(documents.map(({ key }) => key)), acknowledged: cache.addDecided(documents) })
       for (const { key, draft } of documents) latest.set(key, draft)
     } else if (random.below(2) === 0) {
       for (const { acknowledged } of pending.splice(random.below(pending.length), 1)) acknowledged()

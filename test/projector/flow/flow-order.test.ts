@@ -52,7 +52,7 @@ test('for any order of completion, positions increase strictly and the documents
       running.release(...steps)
 
       await Promise.all(steps.flatMap(step => running[step].calls.map(call => call.letGo())))
-      await running.flow.settled()
+      await running.flow.waitUntilIdle()
       expect(running.failures).toEqual([])
       expect(published).toEqual(ends.filter(position => published.includes(position)))
 

@@ -198,7 +198,7 @@ describe('pressure', () => {
 
 describe('settled', () => {
   test('resolves at once if there is nothing to do', async () => {
-    await startFlow().flow.settled()
+    await startFlow().flow.waitUntilIdle()
   })
 
   test('resolves when every batch taken is published', async () => {
@@ -207,7 +207,7 @@ describe('settled', () => {
     let settledAt: number | undefined
     await take(repsOf(0, 1))
     await take(repsOf(1, 1))
-    const settled = flow.settled().then(() => {
+    const settled = flow.waitUntilIdle().then(() => {
       settledAt = published().position
     })
     for (const step of [writes, refreshes, writes, refreshes]) {

@@ -241,7 +241,7 @@ describe('the flow of a generation that follows one at a position in the middle 
     expect(published()).toMatchObject({ position: 3, last: { offset: 0 } })
     await take(batchOf(5, [rep({ id: 'rep_2' })]))
     resolve()
-    await flow.settled()
+    await flow.waitUntilIdle()
     expect(published()).toMatchObject({ position: 6, last: { offset: 5 } })
     expect(story.filter(step => step.startsWith('publish'))).toEqual([
       'publish 1',
@@ -259,7 +259,7 @@ describe('the flow of a generation that follows one at a position in the middle 
       load: (events: Parameters<typeof load>[0], cache: Parameters<typeof load>[1]) => load(events.slice(0, 2), cache),
     })
     await take(repsOf(0, 5))
-    await flow.settled()
+    await flow.waitUntilIdle()
     expect(story.filter(step => step.startsWith('write'))).toEqual(['write 0-1', 'write 2-2', 'write 3-4'])
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { JsonText, withLists } from '../../../projector/event/raw-json.ts'
 import { Cache } from '../../../projector/flow/cache.ts'
-import { load, type PlacedEvent, type ReadDocuments } from '../../../projector/flow/load.ts'
+import { load, type PendingEvent, type ReadDocuments } from '../../../projector/flow/load.ts'
 import { type Rendered, render } from '../../../projector/flow/serialize.ts'
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION, MGET_IDS } from '../../../projector/limits.ts'
 import {
@@ -28,7 +28,7 @@ describe('the cache', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
     const batches = [[first], [second]]
-    const pending = batches.map(batch => cache.decided(batch))
+    const pending = batches.map(batch => cache.addDecided(batch))
     expect(cache.get('reps/a')).toBe(second.draft)
     for (const acknowledged of pending.toReversed()) acknowledged()
     expect(cache.get('reps/a')).toBe(second.draft)
@@ -36,7 +36,7 @@ describe('the cache', () => {
 
   test('knows which documents do not exist if everything stored was decided here', () => {
     const [all, some] = [new Cache(true), new Cache(false)]
-    for (const cache of [all, some]) cache.decided([change('a', 1)])
+    for (const cache of [all, some]) cache.addDecided([change('a', 1)])
     expect(all.get('reps/a')).toEqual(head(1))
     expect(all.get('reps/b')).toBeNull()
     expect(some.get('reps/b')).toBeUndefined()
@@ -51,8 +51,8 @@ describe('the cache', () => {
   test('applies an acknowledgement only to its own batch, and only once', () => {
     const cache = new Cache(false)
     const [first, second] = [change('a', 1), change('a', 2)]
-    const acknowledged = cache.decided([first])
-    cache.decided([second])
+    const acknowledged = cache.addDecided([first])
+    cache.addDecided([second])
     for (let times = 0; times < 2; times++) acknowledged()
     readMuch(cache)
     expect(cache.get('reps/a')).toBe(second.draft)
@@ -61,7 +61,7 @@ describe('the cache', () => {
   test('keeps the latest decision while an earlier one is pending', () => {
     const cache = new Cache(false)
     const [first, second] = [[change('a', 1)], [change('a', 2)]]
-    const [firstAcknowledged, secondAcknowledged] = [cache.decided(first), cache.decided(second)]
+    const [firstAcknowledged, secondAcknowledged] = [cache.addDecided(first), cache.addDecided(second)]
     secondAcknowledged()
     readMuch(cache)
     expect(cache.get('reps/a')).toBe(second[0]?.draft)
@@ -73,7 +73,7 @@ describe('the cache', () => {
   test('prefers its own decision to a document that was read', () => {
     const cache = new Cache(false)
     const decided = change('a', 2)
-    const acknowledged = cache.decided([decided])
+    const acknowledged = cache.addDecided([decided])
     cache.keep('reps/a', head(1))
     expect(cache.get('reps/a')).toBe(decided.draft)
     acknowledged()
@@ -84,7 +84,7 @@ describe('the cache', () => {
   test('never drops a pending document, however many there are', () => {
     const cache = new Cache(false)
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
-    cache.decided(many)
+    cache.addDecided(many)
     readMuch(cache)
     for (const { id, draft } of many) expect(cache.get(`reps/${id}`)).toBe(draft)
   })
@@ -93,7 +93,7 @@ describe('the cache', () => {
     const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const filled = (): Cache => {
       const cache = new Cache(false)
-      for (const one of many) cache.decided([one])()
+      for (const one of many) cache.addDecided([one])()
       return cache
     }
     // Each document is looked up in a new cache: a lookup keeps a document longer.
@@ -106,7 +106,7 @@ describe('the cache', () => {
   test('drops documents that were pending, after they are acknowledged and as many others came', () => {
     const cache = new Cache(false)
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
-    cache.decided(many)()
+    cache.addDecided(many)()
     readMuch(cache)
     expect(many.filter(({ key }) => cache.get(key) !== undefined)).toEqual([])
   })
@@ -115,7 +115,7 @@ describe('the cache', () => {
     const many = Array.from({ length: 200 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const acknowledged = (): Cache => {
       const cache = new Cache(false)
-      cache.decided(many)()
+      cache.addDecided(many)()
       return cache
     }
     const kept = many.filter(({ key }) => acknowledged().get(key) !== undefined)
@@ -125,7 +125,7 @@ describe('the cache', () => {
   test('keeps a document that is looked up again and again', () => {
     const cache = new Cache(false)
     const asked = change('asked', 0)
-    cache.decided([asked])()
+    cache.addDecided([asked])()
     for (let at = 0; at < 1_000; at++) {
       cache.keep(`reps/x${at}`, head(at, 1_000))
       expect(cache.get('reps/asked')).toBe(asked.draft)
@@ -137,7 +137,7 @@ describe('the cache', () => {
     const small = [change('a', 1)]
     const large = [change('a', 2, head(2, CACHE_HEAD_BYTES_PER_PARTITION / 150))]
     for (const batch of [small, large]) {
-      const acknowledged = cache.decided(batch)
+      const acknowledged = cache.addDecided(batch)
       expect(cache.get('reps/a')).toBe(batch[0]?.draft)
       acknowledged()
     }
@@ -146,7 +146,7 @@ describe('the cache', () => {
 
   test('does not keep documents that no rule reads', () => {
     const cache = new Cache(false)
-    cache.decided([
+    cache.addDecided([
       { ...change('a', 1), kind: 'statements' },
       { ...change('b', 1), kind: 'parked' },
     ])
@@ -155,12 +155,12 @@ describe('the cache', () => {
 
   test('keeps reps and periods while payouts come and go', () => {
     const cache = new Cache(false)
-    cache.decided([change('a', 1)])()
+    cache.addDecided([change('a', 1)])()
     const long = {
       org_id: 'org_1',
       body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) },
     }
-    for (let at = 0; at < 10; at++) cache.decided([render(documentChangeOf(refOf('chains', `${at}`), at, long))])()
+    for (let at = 0; at < 10; at++) cache.addDecided([render(documentChangeOf(refOf('chains', `${at}`), at, long))])()
     expect([cache.get('chains/0'), cache.get('reps/a')]).toEqual([undefined, head(1)])
   })
 
@@ -173,19 +173,19 @@ describe('the cache', () => {
       documentChangeOf(refOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
       documentChangeOf(refOf('chains', 'a'), 1, chain),
     ]
-    cache.decided(changes.map(render))()
+    cache.addDecided(changes.map(render))()
     expect(cache.get('payouts/a')).toEqual({ ...payout, body: JSON.parse(body.text) })
     expect(cache.get('chains/a')).toEqual(chain)
 
     const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_BYTES_PER_PARTITION / 4) } }
     for (const id of ['b', 'c', 'd', 'e', 'f'])
-      cache.decided([render(documentChangeOf(refOf('chains', id), 2, long))])()
+      cache.addDecided([render(documentChangeOf(refOf('chains', id), 2, long))])()
     expect(['a', 'b', 'e', 'f'].map(id => cache.get(`chains/${id}`) !== undefined)).toEqual([false, false, true, true])
   })
 })
 
 describe('loading', () => {
-  const placed = (events: readonly Event[], from = 100): PlacedEvent[] =>
+  const placed = (events: readonly Event[], from = 100): PendingEvent[] =>
     events.flatMap((event, at) => {
       const { record, verdict, reads, rules } = assess(eventRecord(event, from + at), {
         stream: 'events',
@@ -283,7 +283,7 @@ describe('loading', () => {
     const cache = new Cache(false)
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
-    cache.decided(
+    cache.addDecided(
       pending.map(key => render(documentChangeOf(refOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))),
     )
     const { asked, read } = reading(new Documents())

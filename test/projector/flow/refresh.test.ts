@@ -17,7 +17,7 @@ const setUp = () => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const { refresh, hurry, hurryOn } = createRefresh({
+  const { refresh, endDelay, endDelays } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -40,7 +40,7 @@ const setUp = () => {
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths, hurry, hurryOn }
+  return { clock, requests, done, ask, paths, endDelay, endDelays }
 }
 
 describe('a refresh', () => {
@@ -199,15 +199,15 @@ describe('far behind', () => {
   })
 
   test('ends for the waiting refresh when a partition catches up, and not for the next refresh', async () => {
-    const { ask, requests, done, paths, hurry } = setUp()
+    const { ask, requests, done, paths, endDelay } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
     await ask('second', ['reps'], true)
-    hurry()
+    endDelay()
     await everythingRuns()
     await requests.at(0).letGo(fine)
     expect(done).toEqual(['first', 'second'])
-    hurry()
+    endDelay()
     await ask('third', ['payouts'], true)
     expect(paths()).toEqual([])
   })
@@ -224,12 +224,12 @@ describe('far behind', () => {
   })
 
   test('ends when the stream stops: waiting and new requests are refreshed at once', async () => {
-    const { ask, requests, done, paths, hurryOn } = setUp()
+    const { ask, requests, done, paths, endDelays } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
     await ask('second', ['reps'], true)
     expect(paths()).toEqual([])
-    hurryOn()
+    endDelays()
     await everythingRuns()
     await requests.at(0).letGo(fine)
     await ask('third', ['payouts'], true)

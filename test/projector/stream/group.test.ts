@@ -1,13 +1,13 @@
 import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { createHealth } from '../../../projector/health.ts'
-import { OWNERS_GRACE_MS, OWNERS_LOOK_MS } from '../../../projector/limits.ts'
+import { OWNERS_GRACE_MS, OWNERS_INTERVAL_MS } from '../../../projector/limits.ts'
 import {
   assignerOf,
+  describeGroup,
   enterGroup,
   type GroupAdmin,
   type InstallationIdentity,
-  lookAtGroup,
 } from '../../../projector/stream/group.ts'
 import { watchOwners } from '../../../projector/stream/watch-owners.ts'
 
@@ -51,7 +51,7 @@ const groupOf = (members: Given, state = 'Stable'): GroupAdmin => ({
 })
 
 describe('a group', () => {
-  const look = (members: Given) => lookAtGroup(groupOf(members), 'g', topic, ours)
+  const look = (members: Given) => describeGroup(groupOf(members), 'g', topic, ours)
 
   test('with only our members has our owners, including members of older versions', async () => {
     expect(
@@ -125,7 +125,7 @@ describe('partitions without an owner', () => {
       { groupId: 'g', generation: 'g1', topic, partitions: 2, installation: ours },
       {
         admin: { describeGroups: async groups => (looks[at] as GroupAdmin).describeGroups(groups) },
-        elapsed: () => at * OWNERS_LOOK_MS,
+        elapsed: () => at * OWNERS_INTERVAL_MS,
         retryOptions: {
           sleep: async () => {
             if (++at === looks.length) stopping.abort()
@@ -138,7 +138,7 @@ describe('partitions without an owner', () => {
     )
     return said
   }
-  const grace = OWNERS_GRACE_MS / OWNERS_LOOK_MS
+  const grace = OWNERS_GRACE_MS / OWNERS_INTERVAL_MS
   const half = groupOf([[ours, [0]]])
   const whole = groupOf([[ours, [0, 1]]])
 

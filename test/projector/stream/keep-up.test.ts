@@ -31,7 +31,7 @@ const setUp = () => {
       }
     },
     fail: error => failures.push(error),
-    lookAtLive: async () => control.live(),
+    readLiveGeneration: async () => control.live(),
     health: { forget: generation => story.push(`forget ${generation}`) },
     log: { info: () => undefined, error: log },
     now: () => time,

@@ -10,7 +10,7 @@ const setUp = () => {
   const watchdog = new Watchdog(STUCK)
   let time = 1_700_000_000_000
   const look = (partitions: readonly StandingPartition[], inGroup = true) =>
-    watchdog.look(time, { inGroup, partitions })
+    watchdog.check(time, { inGroup, partitions })
   const pass = (
     milliseconds: number,
     standing: (elapsed: number) => readonly StandingPartition[],
@@ -84,7 +84,7 @@ describe('a partition', () => {
   test('with a large batch in many slow requests is not stuck', () => {
     const { watchdog, pass } = setUp()
     const meanwhile = (elapsed: number): void => {
-      if (elapsed % 50_000 === 0) watchdog.moved(3, 1)
+      if (elapsed % 50_000 === 0) watchdog.onProgress(3, 1)
     }
     expect(pass(20 * STUCK, still, { meanwhile })).toBeUndefined()
   })
@@ -110,11 +110,11 @@ describe('time does not count', () => {
     expect(pass(STUCK - SECOND, still)).toBeUndefined()
     // The pauses between attempts grow to five seconds, and an attempt may take thirty.
     const meanwhile = (elapsed: number): void => {
-      if (elapsed % 35_000 === 0) watchdog.disturbed()
+      if (elapsed % 35_000 === 0) watchdog.onDisturbed()
     }
-    watchdog.disturbed()
+    watchdog.onDisturbed()
     expect(pass(20 * STUCK, still, { meanwhile })).toBeUndefined()
-    watchdog.disturbed()
+    watchdog.onDisturbed()
     expect(pass(STUCK, still)).toBeUndefined()
     expect(pass(SECOND, still)).toMatchObject({ partition: 3 })
   })
@@ -157,9 +157,9 @@ describe('a client', () => {
     for (let time = 0; time < 20 && stuck === undefined; time++) {
       pass(2 * SECOND, () => [], { inGroup: false })
       // It reads and writes the same records each time.
-      watchdog.began(3)
+      watchdog.onStarted(3)
       stuck = pass(10 * SECOND, elapsed => [at(10, { readTo: 10 + Math.min(5, elapsed / SECOND) })], {
-        meanwhile: () => watchdog.moved(3, 2),
+        meanwhile: () => watchdog.onProgress(3, 2),
       })
     }
     expect(stuck).toMatchObject({ partition: 3, searchableTo: 10 })

@@ -36,21 +36,21 @@ type World = {
   readonly rate: Rate
   readonly fail: (reason: string) => void
   /** Called for each answer that its client did not read in time. */
-  readonly cutOff: () => void
+  readonly onDeliveryTimeout: () => void
 }
 
-export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, cutOff }: World): ApiProcess => {
+export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, onDeliveryTimeout }: World): ApiProcess => {
   const now = (): number => clock.elapsed
   const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
   const wire = createTransport(clock, faults, elasticsearch)
   let requests = 0
   const newRequestId = (): string => `request-${++requests}`
-  const budget = createAnswerBudget({ refused: () => undefined })
+  const budget = createAnswerBudget({ onRefused: () => undefined })
   const api = createApi({
     elasticsearch: createSearchClient({
       transport: wire.transport,
       budget,
-      answered: () => undefined,
+      onAnswered: () => undefined,
       otherNodes: 0,
       observe: () => undefined,
       now,
@@ -59,23 +59,23 @@ export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, cutO
     rate,
     counter: countInVirtualTime(rate, now),
     log: {
-      answered: () => undefined,
-      failed: (_, error) => fail(`a request failed: ${error instanceof Error ? error.stack : String(error)}`),
-      unhandled: () => undefined,
+      answer: () => undefined,
+      failure: (_, error) => fail(`a request failed: ${error instanceof Error ? error.stack : String(error)}`),
+      unhandledError: () => undefined,
       refusedBytes: () => undefined,
       say: () => undefined,
     },
     budget,
-    cutOff,
+    onDeliveryTimeout,
     random: faults.random.next,
     observe: () => undefined,
-    rateLimited: () => undefined,
+    onRateLimited: () => undefined,
     now,
     time: clock.now,
     newRequestId,
     later,
   })
-  const server = createApiServer({ listener: api.listener, newRequestId, refused: () => undefined })
+  const server = createApiServer({ listener: api.listener, newRequestId, onRefused: () => undefined })
   const open = new Set<Wire>()
   return {
     connect: options => {

@@ -47,7 +47,7 @@ export const runAttack = async (seed: number): Promise<Verdict> => {
       elasticsearch: store,
       rate: RATE,
       fail,
-      cutOff: () => coverage.count('answers that were cut off'),
+      onDeliveryTimeout: () => coverage.count('answers that were cut off'),
     })
     const world: World = { api, clock, random, store, coverage, faults, fail, isCalm: knobs === CALM }
     await attack(world)

@@ -1,12 +1,12 @@
-/** What one look-up in Elasticsearch says about records. */
+/** Reading the receipts of records from Elasticsearch. */
 import { expect, test } from 'vitest'
-import { lookInto, type RecordPlace } from '../../../projector/admin/receipts.ts'
+import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
 import { AnswerTooLong, type Elasticsearch, type Request } from '../../../projector/elasticsearch/client.ts'
 
 const NOT_YET = { state: 'not_yet' } as const
 const PUBLISHED = { state: 'published' } as const
 
-const at = (offset: number, partition = 0): RecordPlace => ({
+const at = (offset: number, partition = 0): RecordLocation => ({
   stream: 'events',
   topic: 'commission.events',
   partition,
@@ -32,11 +32,11 @@ const setUp = (documents: Documents, before = (_asked: string[]): void => undefi
     })
     return { status: 200, body: { docs: found } }
   }
-  const look = (...places: RecordPlace[]) => lookInto(send, 'c')(places, new AbortController().signal)
+  const look = (...places: RecordLocation[]) => createReceiptReader(send, 'c')(places, new AbortController().signal)
   return { look, requests }
 }
 
-const key: RecordPlace = { stream: 'api-keys', topic: 'commission.api-keys', partition: 0, offset: 3 }
+const key: RecordLocation = { stream: 'api-keys', topic: 'commission.api-keys', partition: 0, offset: 3 }
 
 test('one look-up tells published, parked and pending records apart, with three requests for all of them', async () => {
   const { look, requests } = setUp({
@@ -119,7 +119,7 @@ test('records left out of an incomplete response wait for the next look-up', asy
     return send(request, signal)
   }
   const { signal } = new AbortController()
-  expect(await lookInto(halved, 'c')([at(1), at(2), at(3), at(4)], signal)).toEqual([
+  expect(await createReceiptReader(halved, 'c')([at(1), at(2), at(3), at(4)], signal)).toEqual([
     PUBLISHED,
     PUBLISHED,
     NOT_YET,

@@ -19,6 +19,6 @@ export const retryUntilAborted = <Result>(
 ): Promise<Result> =>
   health.during(
     `elasticsearch ${operation}`,
-    tell => keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => tell(trouble?.message) }),
+    report => keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => report(trouble?.message) }),
     ELASTICSEARCH_SLOW_MS,
   )

@@ -6,19 +6,19 @@
 /** Exit code after an error that nothing handled: EX_SOFTWARE of sysexits.h. */
 export const UNHANDLED_EXIT_CODE = 70
 
-export type ErrorPlace = { readonly error: string; readonly at: readonly string[] }
+export type ErrorLocation = { readonly error: string; readonly at: readonly string[] }
 
 const FRAMES_MAX = 8
 
 const FRAME = /^\s+at .*:\d+:\d+\)?$/
 
-export const errorPlace = (error: unknown): ErrorPlace => {
+export const errorLocation = (error: unknown): ErrorLocation => {
   if (!(error instanceof Error)) return { error: typeof error, at: [] }
   const { stack = '', message } = error
   // The stack begins with the message. Skip the message, because one of several lines could look like a frame.
-  const behind = stack.includes(message) ? stack.indexOf(message) + message.length : 0
+  const framesFrom = stack.includes(message) ? stack.indexOf(message) + message.length : 0
   const frames = stack
-    .slice(behind)
+    .slice(framesFrom)
     .split('\n')
     .filter(line => FRAME.test(line))
   return { error: error.name, at: frames.slice(0, FRAMES_MAX).map(withoutFolder) }

@@ -2,7 +2,7 @@
  * In: an authenticated and counted request. Out: the same request, if its key and its organization have permits left.
  * Promises: a request holds its permits until its answer is delivered or its connection is closed. Nothing returns them
  *   earlier or keeps them longer. So a client cannot request more than it reads.
- * Can go wrong: too many requests are under way → `rate_limited` at once. The refused request counts, too.
+ * Can go wrong: too many requests are in flight → `rate_limited` at once. The refused request counts, too.
  */
 
 import type { Shares } from '../capacity/shares.ts'
@@ -10,20 +10,20 @@ import { Refusal } from '../failures.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
 import type { RequestStep } from '../http/request.ts'
 
-/** @param limited called for every request over the limit */
-export const limitUnderWay = (
-  { underWayOfKey, underWayOfOrganization }: Pick<Shares, 'underWayOfKey' | 'underWayOfOrganization'>,
-  limited: () => void,
+/** @param onLimited called for every request over the limit */
+export const limitInFlight = (
+  { inFlightOfKey, inFlightOfOrganization }: Pick<Shares, 'inFlightOfKey' | 'inFlightOfOrganization'>,
+  onLimited: () => void,
 ): RequestStep => {
   return async (ctx, next) => {
     const { key } = ctx.state
-    if (!key) throw new Error('limitUnderWay needs an authenticated request')
-    const ofKey = underWayOfKey.tryAcquire(`${key.org}:${key.id}`)
-    const ofOrganization = ofKey && underWayOfOrganization.tryAcquire(key.org)
+    if (!key) throw new Error('limitInFlight needs an authenticated request')
+    const ofKey = inFlightOfKey.tryAcquire(`${key.org}:${key.id}`)
+    const ofOrganization = ofKey && inFlightOfOrganization.tryAcquire(key.org)
     if (!ofOrganization) {
       ofKey?.()
-      limited()
-      throw new Refusal('rate_limited', { because: ofKey ? 'under_way_of_organization' : 'under_way_of_key' })
+      onLimited()
+      throw new Refusal('rate_limited', { reason: ofKey ? 'under_way_of_organization' : 'under_way_of_key' })
     }
     onceDelivered(ctx.req, ctx.res, () => {
       ofKey()

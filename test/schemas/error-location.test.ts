@@ -1,30 +1,30 @@
 import { expect, test } from 'vitest'
-import { errorPlace } from '../../schemas/error-place.ts'
+import { errorLocation } from '../../schemas/error-location.ts'
 
 test('the place of an error has its class and stack frames, and nothing of its message', () => {
   const error = new RangeError('first\n    at second (payout_1)\nthird')
-  const { error: name, at } = errorPlace(error)
+  const { error: name, at } = errorLocation(error)
   expect(name).toBe('RangeError')
   expect(at.length).toBeGreaterThan(0)
-  expect(at.join()).toContain('error-place.test.ts')
+  expect(at.join()).toContain('error-location.test.ts')
   expect(at.join()).not.toMatch(/second|payout_1/)
 })
 
 test.each([undefined, null, 'payout_1', { message: 'payout_1' }])(
   'for %j, which is not an error, only the type is given',
   thrown => {
-    expect(errorPlace(thrown)).toEqual({ error: typeof thrown, at: [] })
+    expect(errorLocation(thrown)).toEqual({ error: typeof thrown, at: [] })
   },
 )
 
 test('an error without a stack has no frames', () => {
   const error = new Error('payout_1')
   delete error.stack
-  expect(errorPlace(error)).toEqual({ error: 'Error', at: [] })
+  expect(errorLocation(error)).toEqual({ error: 'Error', at: [] })
 })
 
 test('an error whose message was changed later has no stack frame from its old message', () => {
   const error = new Error('payout_1\n    at payout_2')
   error.message = 'other'
-  expect(errorPlace(error).at.join()).not.toMatch(/payout/)
+  expect(errorLocation(error).at.join()).not.toMatch(/payout/)
 })

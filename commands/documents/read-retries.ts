@@ -1,20 +1,22 @@
 /** Retries while Elasticsearch does not answer. For reads only: a write whose answer was lost may have been applied. */
 import { Unavailable } from '../../projector/elasticsearch/client.ts'
 import type { CommandContext } from '../context.ts'
-import { READ_AGAIN_MS, READ_ATTEMPTS } from '../limits.ts'
+import { READ_ATTEMPTS, READ_RETRY_MS } from '../limits.ts'
 
 export type RetryContext = Pick<CommandContext, 'send' | 'sleep'>
 
+/** @throws the error of the last attempt, or at once an error that is not retryable */
 export const withRetries = async <Answer>(
   { sleep }: Pick<RetryContext, 'sleep'>,
-  ask: () => Promise<Answer>,
+  read: () => Promise<Answer>,
+  isRetryable = (error: unknown): boolean => error instanceof Unavailable,
 ): Promise<Answer> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await ask()
+      return await read()
     } catch (error) {
-      if (!(error instanceof Unavailable) || attempt === READ_ATTEMPTS) throw error
-      await sleep(READ_AGAIN_MS)
+      if (!isRetryable(error) || attempt === READ_ATTEMPTS) throw error
+      await sleep(READ_RETRY_MS)
     }
   }
 }
