@@ -16,11 +16,14 @@ const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcur
 // Tests that kill, freeze and starve processes: each file uses both cores, or waits for minutes.
 const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
 
+const simulation = { environment: 'node', maxWorkers: 2, testTimeout: 600_000 }
+
 // Projects run one after the other, in this order: tests that measure seconds need the cores for themselves.
 const options = {
   unit: { environment: 'node', maxWorkers: '100%', testTimeout: 30_000 },
-  simulation: { environment: 'node', maxWorkers: 2, testTimeout: 600_000 },
+  simulation,
   flow,
+  'simulation-long': simulation,
   'flow-long': flow,
   'faults-first': { ...oneFileAtATime, ...sharedServices },
   processes: { ...oneFileAtATime, ...sharedServices },

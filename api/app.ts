@@ -13,7 +13,7 @@ import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
 import { deliverAnswer, reserveReads } from './answer/deliver-answer.ts'
 import { createRefusalLog } from './answer/log-refusals.ts'
-import { describe } from './answer/serve-openapi.ts'
+import { serveOpenapi } from './answer/serve-openapi.ts'
 import type { AnswerBudget } from './capacity/answer-budget.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
 import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
@@ -93,7 +93,7 @@ export const createApi = (parts: ApiParts): Api => {
     deliverAnswer(parts.budget, later, parts.onDeliveryTimeout),
     refuseEarly,
     findRoute(router),
-    describe(JSON.stringify(openapi)),
+    serveOpenapi(JSON.stringify(openapi)),
     authenticate({ keys, admitKey, addressOf, onLimited: () => parts.onRateLimited('address') }),
     limitRate({
       rate: parts.rate,

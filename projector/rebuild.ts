@@ -40,7 +40,7 @@ export type RebuildProgress = { readonly done: number; readonly total: number }
  * @param maxRate records a second, over all partitions
  * @throws StopError, or another error that ends the stream
  */
-export const rebuildCommand = async (
+export const rebuildGeneration = async (
   options: StreamOptions,
   maxRate: number,
   context: RebuildContext,

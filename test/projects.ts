@@ -7,6 +7,7 @@ export type Project = { readonly command: string; readonly include: string[]; re
 const onServices = ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts']
 const faults = 'test/flow/faults/**'
 const long = 'test/{flow,regression}/**/*.long.test.ts'
+const longSimulation = 'test/simulation/**/*.long.test.ts'
 
 export const projects = {
   unit: {
@@ -14,8 +15,10 @@ export const projects = {
     include: ['test/**/*.test.ts'],
     exclude: ['test/flow/**', 'test/regression/**', 'test/faults/**', 'test/simulation/**'],
   },
-  simulation: { command: 'npm test', include: ['test/simulation/**/*.test.ts'], exclude: [] },
+  simulation: { command: 'npm test', include: ['test/simulation/**/*.test.ts'], exclude: [longSimulation] },
   flow: { command: 'npm test', include: onServices, exclude: [faults, long] },
+  /** More seeds of the simulation. */
+  'simulation-long': { command: 'npm run test:full', include: [longSimulation], exclude: [] },
   /** Tests of the flow that take long; `npm test` has a shorter one of each subject. */
   'flow-long': { command: 'npm run test:full', include: [long], exclude: [faults] },
   /** The named faults that every change must pass before it lands. */

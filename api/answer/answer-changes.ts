@@ -118,7 +118,7 @@ const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
 
 const changeParts = (hit: Hit, name: RecordName): Part[] => {
   const { kind, id, ordinal = 1 } = name
-  const superseded = kind === 'payouts' ? supersededBy(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
+  const superseded = kind === 'payouts' ? supersededIdOf(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
   const reversed = kind === 'payroll_files' ? JSON.stringify(textOfSlice(hit, 'reverses_id')) : 'null'
   const at = instantOf(numberOf(hit, 'at'))
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
@@ -129,8 +129,8 @@ const changeParts = (hit: Hit, name: RecordName): Part[] => {
 const NOT_REPLACED = partOf(',"superseded_by_id":null}')
 const SUPERSEDES = Buffer.from('"supersedes_id":')
 
-/** Returns what a payout replaced, as JSON. The first match is the field: only ids and amounts stand before it. */
-const supersededBy = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): string => {
+/** Returns what a payout replaced, as JSON. The first match is the field: no free text stands before it. */
+const supersededIdOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): string => {
   const from = bytes.indexOf(SUPERSEDES, bodyStart) + SUPERSEDES.length
   const [value] =
     /^(?:null|"payout_[0-9A-Za-z]{1,64}")(?=,)/.exec(bytes.toString('latin1', from, Math.min(from + 80, bodyEnd))) ?? []

@@ -11,7 +11,7 @@ import { answerNotModified, isNotModified } from './answer-page.ts'
 export const DESCRIPTION_PATH = `${BASE_PATH}/openapi.json`
 
 /** @param description the document as JSON text */
-export const describe = (description: string): RequestStep => {
+export const serveOpenapi = (description: string): RequestStep => {
   const body = Buffer.from(description)
   const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`
   return async (ctx, next) => {

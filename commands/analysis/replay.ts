@@ -7,7 +7,7 @@ import type { Admin } from 'kafkajs'
 import { StopError } from '../../projector/failures.ts'
 import { prepareControl, prepareGeneration, readGeneration } from '../../projector/generations/prepare.ts'
 import { describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
-import { rebuildCommand } from '../../projector/rebuild.ts'
+import { rebuildGeneration } from '../../projector/rebuild.ts'
 import { eventsOptions } from '../../projector/start.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, recordsBefore } from '../generations/generations.ts'
@@ -67,7 +67,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
     throw error
   }
-  const ended = await rebuildCommand(stream, options.maxRate, {
+  const ended = await rebuildGeneration(stream, options.maxRate, {
     kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },

@@ -2,7 +2,7 @@
 import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
 import { prepareGeneration } from '../../projector/generations/prepare.ts'
 import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
-import { rebuildCommand as makeGeneration, type RebuildContext } from '../../projector/rebuild.ts'
+import { type RebuildContext, rebuildGeneration } from '../../projector/rebuild.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { eventsOptions } from '../../projector/start.ts'
 import type { KafkaContext } from '../context.ts'
@@ -64,7 +64,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   }
   say(isNew ? `making ${generation}` : `continuing with ${generation}`)
 
-  const ended = await makeGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
+  const ended = await rebuildGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
     kafkaWithConnectHook: context.kafkaWithConnectHook,
     admin,
     elasticsearch: { send },

@@ -68,7 +68,7 @@ const makeLive = async (
   context: Waiting,
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
-  const [identity, other] = [await identityOf(generation, context), await identityOf(before, context)]
+  const [identity, liveIdentity] = [await identityOf(generation, context), await identityOf(before, context)]
   const { independentFrom } = await readAll(context)
   const isFollowing = identity.follows !== undefined && independentFrom[generation] === undefined
   if (isFollowing && identity.follows !== before) {
@@ -78,18 +78,18 @@ const makeLive = async (
   const refuseUnequal = async (): Promise<(now: Generations) => void> => {
     if (!mustBeEqual) return () => undefined
     const reached = await positionsOf(identity, context)
-    return now => assertComparedEqual(now, identity, other, reached)
+    return now => assertComparedEqual(now, identity, liveIdentity, reached)
   }
   // Checked before the waits, and again in the change: another comparison may end meanwhile.
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
   await finishSwap(steps)
-  const checkedTo = await refuseUnparked(identity, other, undefined, force, context)
+  const checkedTo = await refuseUnparked(identity, liveIdentity, undefined, force, context)
   const near = isFollowing ? SWAP_NEAR_MS : 0
-  await waitUntilReached(identity, other, near, context)
-  await refuseUnparked(identity, other, checkedTo, force, context)
+  await waitUntilReached(identity, liveIdentity, near, context)
+  await refuseUnparked(identity, liveIdentity, checkedTo, force, context)
   // That check took time: the live generation has published more.
-  await waitUntilReached(identity, other, near, context)
+  await waitUntilReached(identity, liveIdentity, near, context)
   const refuseThen = await refuseUnequal()
   await changeGenerations(steps, now => {
     if (now.live === generation) return now

@@ -1,6 +1,7 @@
 /**
- * Documents of one partition that this process decided or read. Decided documents stay until acknowledged; others up to
- * a bound. Valid only while this process projects every record in order, so it is dropped with the assignment.
+ * Documents of one partition that this process decided or read. A decided document stays until Elasticsearch confirmed
+ * its write. Others are evicted at a bound. Valid only while this process projects every record in order, so it is
+ * dropped with the assignment.
  */
 
 import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../limits.ts'
@@ -105,13 +106,13 @@ class Shelf {
 
   acknowledge(keys: readonly DocumentKey[]): void {
     this.#pending.delete(keys)
-    // Pending documents may have exceeded the bound: evict now.
+    // Pending documents may have exceeded the bound. The first turn makes the young half old, the second drops it.
     for (let times = 0; times < 2; times++) {
       if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMax) this.#grow()
     }
   }
 
-  /** Makes the young half the old one. Drops the old half, but not pending documents: these count once acknowledged. */
+  /** Makes the young half the old one. Drops the old half; its pending documents become young again. */
   #grow(): void {
     const dropped = this.#old
     this.#old = this.#young

@@ -1,15 +1,15 @@
 /**
- * Makes assigned partitions flow. For each: read our published position, identify the source, read the last known
+ * Starts each assigned partition: read our published position, identify the source, read the last known
  * record again and compare it, then continue at the position.
  *
- *   positioned ──(nothing read before)──────────────► reading
+ *   positioning ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
  *
  * After each new connection to Kafka, and periodically, this is repeated without reading the position: the log may be
  * another one.
  *
- * Promises: no record is projected before its source is identified. We start at our own position, never at Kafka's
- * committed offset.
+ * Promises: no record is projected before its source is identified. kafkajs starts at the
+ * committed offset; this file seeks to our own position before it resumes the partition.
  */
 
 import { StopError } from '../failures.ts'
@@ -25,7 +25,7 @@ import type { Standing } from './watchdog.ts'
 export type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
-  /** Returns the published position, once the source is identified and holds it. */
+  /** Returns the published position, once the source is identified and still has that offset. */
   readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
   /** Resolves once the source is identified. */
   readonly identify: (signal: AbortSignal) => Promise<void>
@@ -40,10 +40,10 @@ type Assigned = {
   phase: 'positioning' | 'verifying' | 'reading'
   last: { readonly offset: number; readonly sha256: string } | null
   flow: PartitionFlow | undefined
-  /** Whether it ever reached `reading`: then it counts as flowing, also while it is verified again. */
-  verified: boolean
-  /** Whether the last record is yet to be found over a new connection. */
-  suspect: boolean
+  /** True after the first `reading`, and stays true while the partition is verified again. */
+  hasRead: boolean
+  /** True after a new connection, until the last record was found again. */
+  mustFindLastRecord: boolean
   /** When the present verification began. */
   verifyingSince: number
   /** New connections since the assignment. */
@@ -62,7 +62,7 @@ export class Assignment {
 
   /** The partitions that flow now. */
   flows(): [partition: number, flow: PartitionFlow][] {
-    return [...this.#partitions].flatMap(([partition, { flow, verified }]) =>
+    return [...this.#partitions].flatMap(([partition, { flow, hasRead: verified }]) =>
       flow && verified ? [[partition, flow]] : [],
     )
   }
@@ -70,7 +70,7 @@ export class Assignment {
   /** Whether the source counts as the right one. A periodic verification leaves it trusted for VERIFYING_TRUSTED_MS. */
   isTrusted(partition: number): boolean {
     const assigned = this.#partitions.get(partition)
-    if (!assigned?.verified || assigned.suspect) return false
+    if (!assigned?.hasRead || assigned.mustFindLastRecord) return false
     return assigned.phase === 'reading' || Math.abs(this.#steps.now() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
   }
 
@@ -104,8 +104,8 @@ export class Assignment {
         phase: 'positioning',
         last: null,
         flow: undefined,
-        verified: false,
-        suspect: false,
+        hasRead: false,
+        mustFindLastRecord: false,
         verifyingSince: 0,
         reconnects: 0,
       }
@@ -117,7 +117,7 @@ export class Assignment {
   /** The client has a new connection, maybe to another log. */
   onReconnected(): void {
     for (const assigned of this.#partitions.values()) {
-      assigned.suspect = true
+      assigned.mustFindLastRecord = true
       assigned.reconnects++
     }
     this.verifyAgain()
@@ -198,8 +198,8 @@ export class Assignment {
 
   #startReading(assigned: Assigned): void {
     assigned.phase = 'reading'
-    assigned.verified = true
-    assigned.suspect = false
+    assigned.hasRead = true
+    assigned.mustFindLastRecord = false
   }
 
   #carryOut({ abort }: Assigned, step: () => Promise<void>): void {

@@ -1,6 +1,6 @@
 /**
  * The projector refuses a source other than the one that it has projected: with one clear log line and exit code 1, and
- * without any write. Both at a start and while it reads. (test/flow/start-again.test.ts covers changes between two
+ * without any write. Both at a start and while it reads. (test/flow/start-again.long.test.ts covers changes between two
  * starts.)
  */
 import kafkajs from 'kafkajs'

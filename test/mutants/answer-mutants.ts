@@ -91,7 +91,7 @@ export const answerMutants: readonly Mutant[] = [
     file: 'api/main.ts',
     find: '    await sleep(drain)\n',
     replace: '',
-    flow: 'test/flow/rolling-restart.test.ts',
+    flow: 'test/flow/rolling-restart.long.test.ts',
   },
   {
     name: 'a log that nobody reads grows in memory without a limit',

@@ -2,9 +2,9 @@
 /** Bugs in the API: see `mutants.ts`. */
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
-const MOMENTS = 'test/flow/promises/moments.test.ts'
+const MOMENTS = 'test/flow/promises/moments.long.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
-const SHARDS = 'test/flow/promises/shards.test.ts'
+const SHARDS = 'test/flow/promises/shards.long.test.ts'
 
 export const apiMutants: readonly Mutant[] = [
   {

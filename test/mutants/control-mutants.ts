@@ -39,7 +39,7 @@ export const controlMutants: readonly Mutant[] = [
     file: 'projector/start.ts',
     find: 'if (generation === generations.live || !(error instanceof StopError)) throw error',
     replace: 'if (generation !== undefined || !(error instanceof StopError)) throw error',
-    flow: 'test/flow/damaged-spare.test.ts',
+    flow: 'test/flow/damaged-spare.long.test.ts',
   },
   {
     name: 'a failed spare generation is started again without a pause',

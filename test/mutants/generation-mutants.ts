@@ -3,7 +3,7 @@
 import type { Mutant } from './mutant.ts'
 
 const GENERATIONS = 'test/flow/projection.test.ts'
-const CHANGE = 'test/flow/change-of-rules.test.ts'
+const CHANGE = 'test/flow/change-of-rules.long.test.ts'
 
 export const generationMutants: readonly Mutant[] = [
   {
