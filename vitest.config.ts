@@ -16,9 +16,11 @@ const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcur
 // Tests that kill, freeze and starve processes: each file uses both cores, or waits for minutes.
 const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
 
-const simulation = { environment: 'node', maxWorkers: 2, testTimeout: 600_000 }
+const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 600_000 }
 
-// Projects run one after the other, in this order: tests that measure seconds need the cores for themselves.
+// Projects run one after the other, in this order: tests that measure seconds need the cores for themselves. Projects
+// that start no services run together.
+const withoutServices = new Set(['unit', 'simulation'])
 const options = {
   unit: { environment: 'node', maxWorkers: '100%', testTimeout: 30_000 },
   simulation,
@@ -34,7 +36,8 @@ export default defineConfig({
   test: {
     projects: Object.entries(options).map(([name, settings], order) => {
       const { include, exclude } = projects[name as ProjectName]
-      return { test: { name, sequence: { groupOrder: order }, include, exclude: [...exclude], ...settings } }
+      const groupOrder = withoutServices.has(name) ? 0 : order
+      return { test: { name, sequence: { groupOrder }, include, exclude: [...exclude], ...settings } }
     }),
   },
 })

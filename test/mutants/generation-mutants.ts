@@ -2,7 +2,7 @@
 /** Bugs in rebuild, comparison and swap of generations: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
-const GENERATIONS = 'test/flow/projection.test.ts'
+const GENERATIONS = 'test/flow/projection.long.test.ts'
 const CHANGE = 'test/flow/change-of-rules.long.test.ts'
 
 export const generationMutants: readonly Mutant[] = [
