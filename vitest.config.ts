@@ -20,7 +20,7 @@ const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 600_0
 
 // Projects run one after the other, in this order: tests that measure seconds need the cores for themselves. Projects
 // that start no services run together.
-const withoutServices = new Set(['unit', 'simulation'])
+const withoutServices = new Set(['unit', 'simulation', 'simulation-long'])
 const options = {
   unit: { environment: 'node', maxWorkers: '100%', testTimeout: 30_000 },
   simulation,
@@ -37,7 +37,7 @@ export default defineConfig({
     projects: Object.entries(options).map(([name, settings], order) => {
       const { include, exclude } = projects[name as ProjectName]
       const groupOrder = withoutServices.has(name) ? 0 : order
-      return { test: { name, sequence: { groupOrder }, include, exclude: [...exclude], ...settings } }
+      return { test: { name, sequence: { groupOrder }, include, exclude, ...settings } }
     }),
   },
 })

@@ -33,5 +33,5 @@ export const projects = {
   processes: { command: 'npm run faults:named', include: [`${faults}/*.test.ts`], exclude: [] },
   /** Each file has services of its own, which it may kill. */
   faults: { command: 'npm run faults:named', include: ['test/faults/**/*.test.ts'], exclude: [] },
-} as const satisfies Record<string, { command: string; include: string[]; exclude: string[] }>
+} satisfies Record<string, Project>
 export type ProjectName = keyof typeof projects

@@ -80,7 +80,7 @@ const makeLive = async (
     const reached = await positionsOf(identity, context)
     return now => assertComparedEqual(now, identity, liveIdentity, reached)
   }
-  // Checked before the waits, and again in the change: another comparison may end meanwhile.
+  // Check before the long waits, and again inside the change: `verify` may store another result meanwhile.
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
   await finishSwap(steps)
@@ -103,13 +103,18 @@ const makeLive = async (
 }
 
 /**
- * Waits until every position of a generation has reached the other's: all at one moment or, for a follower, within
- * `near` milliseconds.
+ * Waits until a generation has reached every position of the live one. The live positions are at most `near`
+ * milliseconds old: 0 reads them before each comparison. A follower always lags a little, so it needs some.
  */
-const waitUntilReached = async (identity: Identity, other: Identity, near: number, context: Waiting): Promise<void> => {
+const waitUntilReached = async (
+  identity: Identity,
+  liveIdentity: Identity,
+  near: number,
+  context: Waiting,
+): Promise<void> => {
   const { generation } = identity
-  const before = other.generation
-  let wanted = await positionsOf(other, context)
+  const before = liveIdentity.generation
+  let wanted = await positionsOf(liveIdentity, context)
   let since = context.now()
   for (const until = since + SWAP_WAIT_MS; ; ) {
     const reached = await positionsOf(identity, context)
@@ -119,10 +124,10 @@ const waitUntilReached = async (identity: Identity, other: Identity, near: numbe
       throw new CommandError(`${generation} is ${lag} records behind ${before}: is a projector running?`)
     }
     await context.sleep(near === 0 ? POLL_MS : NEAR_POLL_MS)
-    // Reads the live generation first: the other may have what it publishes between the two reads.
+    // Read the live positions first: the generation may pass them between the two reads, never fall behind them.
     if (context.now() - since >= near) {
       since = context.now()
-      wanted = await positionsOf(other, context)
+      wanted = await positionsOf(liveIdentity, context)
     }
   }
 }

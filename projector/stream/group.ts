@@ -1,6 +1,7 @@
 /**
- * Who shares our consumer group. In: the group as Kafka describes it. Out: members of other installations, and the
- * partitions that no member of ours owns.
+ * Checks the members of our consumer group.
+ * In: the group as Kafka describes it. Out: members of other installations, and the partitions that no member of ours
+ * owns.
  * Promises: each of our members names its installation (index prefix and Elasticsearch cluster) in its member metadata.
  * Can go wrong: two installations with one group id would take partitions from each other, and both would look ready. A
  * member of a version that names no installation counts as ours: a rolling upgrade has such members.

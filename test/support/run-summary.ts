@@ -10,8 +10,8 @@ import { leftOut } from './programs.ts'
 
 const SLOWEST_FILES = 5
 
-const countFiles = ({ include, exclude }: Project): number =>
-  globSync(include).filter(path => !exclude.some(pattern => matchesGlob(path, pattern))).length
+const filesOf = ({ include, exclude }: Project): string[] =>
+  globSync(include).filter(path => !exclude.some(pattern => matchesGlob(path, pattern)))
 
 const seconds = (milliseconds: number): string => `${Math.round(milliseconds / 1_000)} s`
 const durationOf = (module: TestModule): number => module.diagnostic().duration
@@ -28,8 +28,11 @@ const summarize = (modules: readonly TestModule[]): string[] => {
   lines.push(
     `slowest files: ${slowest.map(each => `${each.relativeModuleId} ${seconds(durationOf(each))}`).join(', ')}`,
   )
+  // A file can belong to two projects.
+  const ranFiles = new Set(modules.map(({ relativeModuleId }) => relativeModuleId))
   for (const [name, project] of Object.entries(projects)) {
-    if (!ran.has(name)) lines.push(`left out: ${name}, ${countFiles(project)} files; \`${project.command}\` runs it`)
+    const left = filesOf(project).filter(path => !ranFiles.has(path)).length
+    if (left > 0) lines.push(`left out: ${name}, ${left} files; \`${project.command}\` runs them`)
   }
   lines.push('left out: planted bugs and more seeds; `npm run mutants` and `npm run simulate` run them')
   const missing = leftOut()
