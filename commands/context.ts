@@ -1,6 +1,6 @@
 /** The inputs of a command, after its options and settings are read. */
 import type { Kafka } from 'kafkajs'
-import type { Elasticsearch } from '../projector/elasticsearch/client.ts'
+import type { Send } from '../projector/elasticsearch/client.ts'
 import type { Stream } from '../schemas/events.ts'
 
 export type CommandContext = {
@@ -8,7 +8,7 @@ export type CommandContext = {
   readonly out: (text: string | Buffer) => void
   /** Standard error: progress and errors. */
   readonly say: (line: string) => void
-  readonly send: Elasticsearch['send']
+  readonly send: Send
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Milliseconds since 1970. */

@@ -1,6 +1,6 @@
 /** The live projection, from the control index: generation, source of each stream, indices, positions. */
 import type { Admin } from 'kafkajs'
-import { type Elasticsearch, multiGet } from '../projector/elasticsearch/client.ts'
+import { multiGet, type Send } from '../projector/elasticsearch/client.ts'
 import { StopError } from '../projector/failures.ts'
 import { assertSameSource, describeSource, type Identity } from '../projector/kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../projector/rules/rules.ts'
@@ -31,14 +31,14 @@ export type LiveStream = {
 export type Live = Readonly<Record<Stream, LiveStream>>
 
 /** @throws CommandError if nothing was projected under this prefix */
-export const readLive = async (send: Elasticsearch['send'], prefix: string): Promise<Live> => {
+export const readLive = async (send: Send, prefix: string): Promise<Live> => {
   const control = controlIndexOf(prefix)
   const bodyOf = async <Document extends { body: unknown }>(id: string): Promise<Document['body']> => {
-    const [found] = await multiGet(send, [{ _index: control, _id: id }]).catch((error: unknown) => {
+    const [found] = await multiGet<Document>(send, [{ _index: control, _id: id }]).catch((error: unknown) => {
       if (error instanceof StopError && error.code === 'index_missing') return []
       throw error
     })
-    if (found?.found) return (found._source as Document).body
+    if (found?.found) return found._source.body
     throw new CommandError(
       `nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}: ${control} has no document "${id}"`,
     )
@@ -93,7 +93,7 @@ export const assertStillDecides = async (
 }
 
 type Waiting = {
-  readonly send: Elasticsearch['send']
+  readonly send: Send
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly now: () => number
@@ -116,8 +116,8 @@ export const waitUntilPublished = async (
   const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
   if (docs.length === 0) return
   for (const until = now() + waitSeconds * 1000; ; ) {
-    const positions = (await multiGet(send, docs)).map(found => {
-      if (found.found) return (found._source as PositionDocument).body.position
+    const positions = (await multiGet<PositionDocument>(send, docs)).map(found => {
+      if (found.found) return found._source.body.position
       throw new CommandError(`generation ${generation} was dropped meanwhile: run the same command again`)
     })
     const lag = lagOf([...wanted.values()], positions)

@@ -1,7 +1,7 @@
 /**
  * Startup checks: topics, indices, live generation. They pass before the first record is read.
  */
-import type { Kafka } from 'kafkajs'
+import kafkajs, { type Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { projectorSettings, Read } from '../schemas/settings.ts'
 import {
@@ -14,7 +14,7 @@ import {
   listKinds,
 } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
-import { type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from './elasticsearch/client.ts'
+import { type Ask, type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from './elasticsearch/client.ts'
 import { StopError } from './failures.ts'
 import { readPosition } from './flow/publish.ts'
 import { finishSwap, readGenerations } from './generations/generations.ts'
@@ -62,14 +62,14 @@ export const prepare = async (
 ): Promise<(failed: readonly { readonly generation: string }[]) => Promise<Wanted>> => {
   const { elasticsearch, retryOptions, signal, log } = context
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
-  const ask: PrepareSteps['request'] = request =>
-    keepTrying(() => elasticsearch.send(request, signal), signal, {
+  const request: Ask = asked =>
+    keepTrying(() => elasticsearch.send(asked, signal), signal, {
       ...retryOptions,
       onTrouble: trouble => health.set('elasticsearch', trouble?.message),
     })
   const { rulesVersion = RULES_VERSION } = context
   const { ELASTICSEARCH_SHARDS: shards, ELASTICSEARCH_REPLICAS: replicas } = settings
-  const steps: PrepareSteps = { request: ask, prefix, shards, replicas, rulesVersion }
+  const steps: PrepareSteps = { request, prefix, shards, replicas, rulesVersion }
   const retry = <Result>(attempt: () => Promise<Result>): Promise<Result> => retryKafka(attempt, health, context)
 
   await retry(() => admin.connect())
@@ -134,7 +134,12 @@ export const prepare = async (
 
   const controlIndex = controlIndexOf(prefix)
   // Serve keys only after the present end of the topic is reached: some may have been revoked while no projector ran.
-  const keysPosition = await readPosition(0, { index: controlIndex, generation: API_KEYS_GENERATION, request: ask })
+  const keysPosition = await readPosition(0, {
+    index: controlIndex,
+    generation: API_KEYS_GENERATION,
+    request,
+    replace: request,
+  })
   await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
 
   const keys: StreamOptions = {
@@ -196,7 +201,7 @@ export const retryKafka = <Result>(
 
 const asUnavailable = (error: unknown): never => {
   if (error instanceof StopError) throw error
-  if (error instanceof Error && /SASL|Authentication|Authorization/i.test(error.name)) {
+  if (error instanceof kafkajs.KafkaJSSASLAuthenticationError) {
     throw new StopError('access_refused', `Kafka: ${error.name}`)
   }
   throw new Unavailable(0)

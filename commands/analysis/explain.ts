@@ -1,7 +1,17 @@
 /** `npm run projection -- explain`: the history of a payout: its chain, step by step, and what was paid. Read-only. */
 import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { type ChainBody, chainId, indexOf, type Kind, recordId } from '../../schemas/stored/documents.ts'
+import {
+  type ChainBody,
+  type ChainDocument,
+  chainId,
+  indexOf,
+  type Kind,
+  type PayoutDocument,
+  type PayrollDocument,
+  recordId,
+  type StatementDocument,
+} from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { asOf } from '../documents/as-of.ts'
 import type { PayrollContent } from '../documents/comparable-content.ts'
@@ -41,10 +51,10 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
 
   const [asked] = await read('payouts', [recordId(org, payout)])
   if (asked === undefined) throw new CommandError(`there is no ${payout} of ${org} in ${name}`)
-  const { rep_id, period_id } = asked as { rep_id: string; period_id: string }
+  const { rep_id, period_id } = asked
   const [chain] = await read('chains', [chainId(org, rep_id, period_id)])
   if (chain === undefined) throw new Error('a payout without its chain')
-  const { payouts, payroll } = chain.body as ChainBody
+  const { payouts, payroll } = chain.body
 
   const steps: PayoutChange[] = []
   let before: ChainPayout | undefined
@@ -60,7 +70,7 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
       'payroll_files',
       items.map(({ id }) => recordId(org, id)),
     )
-    for (const { seq, at, body } of found as { seq: number; at: number; body: PayrollContent }[]) {
+    for (const { seq, at, body } of found) {
       const { rep_id: _, period_id: __, ...record } = body
       paid.push({ ...record, at: timeOf(at), position: positionOf(seq) })
     }
@@ -81,24 +91,37 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   return exitCodes.done
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** The documents of a history. */
+type Documents = {
+  readonly chains: ChainDocument
+  readonly payouts: PayoutDocument & { readonly body: Omit<ChainPayout['payout'], 'superseded_by_id'> }
+  readonly statements: StatementDocument & { readonly body: StatementBody }
+  readonly payroll_files: PayrollDocument & { readonly body: PayrollContent }
+}
 /** Reads documents as of the position: as many of the first ids as one answer holds; undefined for a missing one. */
-type Read = (kind: Kind, ids: readonly string[]) => Promise<(Fields | undefined)[]>
+type Read = <Kind extends keyof Documents>(
+  kind: Kind,
+  ids: readonly string[],
+) => Promise<(Documents[Kind] | undefined)[]>
 
 const readerOf =
   (generation: string, position: number, { send, prefix, sleep }: CommandContext): Read =>
-  async (kind, ids) => {
+  async <Kind extends keyof Documents>(kind: Kind, ids: readonly string[]) => {
     const _index = indexOf(prefix, generation, kind)
     const docs = ids.map(_id => ({ _index, _id }))
-    const found = await withRetries({ sleep }, () => multiGet(send, docs))
-    return found.map(({ _id: id, found, _source }) =>
-      found ? asOf(kind, { id, source: _source as Fields }, position)?.source : undefined,
+    const found = await withRetries({ sleep }, () => multiGet<Documents[Kind]>(send, docs))
+    return found.map(one =>
+      one.found ? asOf(kind, { id: one._id, source: one._source }, position)?.source : undefined,
     )
   }
 
 /** @throws Error if a document is missing: everything that a chain names must exist */
-const readAllOf = async (read: Read, kind: Kind, ids: readonly string[]): Promise<Fields[]> => {
-  const all: Fields[] = []
+const readAllOf = async <Kind extends keyof Documents>(
+  read: Read,
+  kind: Kind,
+  ids: readonly string[],
+): Promise<Documents[Kind][]> => {
+  const all: Documents[Kind][] = []
   while (all.length < ids.length) {
     for (const document of await read(kind, ids.slice(all.length))) {
       if (document === undefined) throw new Error('a record that its chain names is missing')
@@ -118,9 +141,10 @@ async function* chainOf(
   for await (const ids of portionsOfChain(org, items, sizesIn)) {
     const payouts = await readAllOf(read, 'payouts', ids)
     const statements = await readAllOf(read, 'statements', ids)
-    for (const [index, statement] of statements.entries()) {
-      const { seq, at, superseded_by_id, body } = payouts[index] as PayoutFields
-      const { calculation_trace, calculation_trace_recorded } = statement.body as StatementBody
+    for (const [index, { seq, at, superseded_by_id, body }] of payouts.entries()) {
+      const statement = statements[index]
+      if (statement === undefined) throw new Error('a payout without its statement')
+      const { calculation_trace, calculation_trace_recorded } = statement.body
       const payout = { ...body, superseded_by_id }
       yield { payout, traceRecorded: calculation_trace_recorded, trace: calculation_trace, seq, at }
     }
@@ -143,12 +167,6 @@ async function* portionsOfChain(
 }
 type Sizes = (kind: Kind, ids: readonly string[]) => Promise<number[]>
 
-type PayoutFields = {
-  readonly seq: number
-  readonly at: number
-  readonly superseded_by_id: string | null
-  readonly body: ChainPayout['payout']
-}
 type StatementBody = {
   readonly calculation_trace_recorded: boolean
   readonly calculation_trace: ChainPayout['trace']

@@ -3,14 +3,20 @@
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Kind } from '../../schemas/stored/documents.ts'
 
-export type Document = { readonly id: string; readonly source: Readonly<Record<string, unknown>> }
+/** The fields of a stored document of any kind. */
+export type Fields = Readonly<Record<string, unknown>> & { readonly body?: Readonly<Record<string, unknown>> }
+export type Document<Source extends Fields = Fields> = { readonly id: string; readonly source: Source }
 
 /**
  * Undefined if the document did not exist at `position`, which is the next offset: excludes events from it on.
  * `body_bytes` of a body that never changes is returned as stored. For a list it is reduced by the size of the removed
  * items; an error in the stored value remains.
  */
-export const asOf = (kind: Kind, { id, source: fields }: Document, position: number): Document | undefined => {
+export const asOf = <Source extends Fields>(
+  kind: Kind,
+  { id, source: fields }: Document<Source>,
+  position: number,
+): Document<Source> | undefined => {
   if (kind === 'parked') return Number(fields.offset) < position ? { id, source: fields } : undefined
   // Chains, and version lists of reps and periods.
   if (fields.seq === undefined) {

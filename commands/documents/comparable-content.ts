@@ -5,7 +5,7 @@
 
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { Kind } from '../../schemas/stored/documents.ts'
-import type { Document } from './as-of.ts'
+import type { Document, Fields } from './as-of.ts'
 
 /** Without chains: they only list the other records. */
 export const recordKinds = [
@@ -22,13 +22,12 @@ export type ComparableRecord = {
   readonly id: string
   readonly rep: string | null
   readonly period: string | null
-  readonly content: Readonly<Record<string, unknown>>
+  readonly content: Fields
 }
 
 /** The content of a record as of a position; of a rep or period its current version. Undefined for other documents. */
 export const comparableRecordOf = (kind: RecordKind, { id, source }: Document): ComparableRecord | undefined => {
-  const { body, until_seq, superseded_by_id, code, type = null, event_id = null } = source
-  const fields = body as Readonly<Record<string, unknown>>
+  const { body: fields = {}, until_seq, superseded_by_id, code, type = null, event_id = null } = source
   if (kind === 'parked') return { id, rep: null, period: null, content: { code, type, event_id, ...fields } }
   // A version list.
   if (source.seq === undefined) return undefined

@@ -7,12 +7,11 @@ import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
-import { asOf } from './as-of.ts'
+import { asOf, type Fields } from './as-of.ts'
 import {
   type ComparableRecord,
   comparableRecordOf,
   type PayoutContent,
-  type PayrollContent,
   type RecordKind,
   recordKinds,
 } from './comparable-content.ts'
@@ -102,11 +101,11 @@ type Amount = { readonly currency: string; readonly amount: string }
 
 /** The amount that a record adds: a current payout to what is owed, a payroll record to what was paid. */
 const moneyOf = (kind: RecordKind, { content }: ComparableRecord): [what: 'owed' | 'paid', of: Amount][] => {
+  const currency = String(content.currency)
   if (kind === 'payouts') {
-    const { superseded_by_id, currency, net_amount: amount } = content as PayoutContent
-    return superseded_by_id === null ? [['owed', { currency, amount }]] : []
+    return content.superseded_by_id === null ? [['owed', { currency, amount: String(content.net_amount) }]] : []
   }
-  return kind === 'payroll_files' ? [['paid', content as PayrollContent]] : []
+  return kind === 'payroll_files' ? [['paid', { currency, amount: String(content.amount) }]] : []
 }
 
 const addAmount = (sums: Map<string, string>, key: string, amount: string): void => {
@@ -144,6 +143,8 @@ export function* moneyRows(
   }
 }
 
+const payoutIn = (record: ComparableRecord | undefined) => record?.content as PayoutContent | undefined
+
 type SideRecords = readonly [side: Side, records: OrganizationRecords]
 
 async function* lineRows(
@@ -165,11 +166,8 @@ async function* lineRows(
     const [ours, theirs] = [await read(a, left), await read(b, right)]
     for (const [index, pair] of pairs.entries()) {
       const [rep = null, period = null] = pair.split(' ')
-      const payouts = [ours[index]?.content, theirs[index]?.content] as [
-        PayoutContent | undefined,
-        PayoutContent | undefined,
-      ]
-      for (const { id, change, field, category, currency, a, b, difference } of linesChanged(...payouts)) {
+      const changes = linesChanged(payoutIn(ours[index]), payoutIn(theirs[index]))
+      for (const { id, change, field, category, currency, a, b, difference } of changes) {
         const line = { id, change, field, category, currency, a, b, difference }
         yield rowOf({ row: 'line', organization, rep, period, kind: 'payouts', ...line })
       }
@@ -231,15 +229,16 @@ const readRecords = async (
   const recordsById = new Map<string, ComparableRecord>()
   for (let rest = ids; rest.length > 0; ) {
     // `multiGet` returns as many documents as one answer holds.
-    const found = await multiGet(
+    const found = await multiGet<Fields>(
       send,
       rest.map(_id => ({ _index, _id })),
     )
-    for (const { _id: id, _source } of found) {
-      const document = { id, source: _source as Record<string, unknown> }
+    for (const one of found) {
+      if (!one.found) throw new Error('a record vanished while it was compared')
+      const document = { id: one._id, source: one._source }
       const then = asOf(kind, document, positionFor(kind, organization, document, positions))
       const record = then && comparableRecordOf(kind, then)
-      if (record) recordsById.set(id, record)
+      if (record) recordsById.set(one._id, record)
     }
     rest = rest.slice(found.length)
   }

@@ -8,7 +8,7 @@ import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
-import { asOf, type Document } from './as-of.ts'
+import { asOf, type Document, type Fields } from './as-of.ts'
 import { addToDigest, documentHash } from './digest.ts'
 import { withRetries } from './read-retries.ts'
 import { documentsOf, positionFor, type Summary } from './summarize.ts'
@@ -112,11 +112,11 @@ const readOne = async (
   id: string,
   positions: readonly number[],
   { send, prefix, sleep }: CommandContext,
-): Promise<Document['source'] | undefined> => {
+): Promise<Fields | undefined> => {
   const docs = [{ _index: indexOf(prefix, generation, kind), _id: id }]
-  const [found] = await withRetries({ sleep }, () => multiGet(send, docs))
+  const [found] = await withRetries({ sleep }, () => multiGet<Fields>(send, docs))
   if (!found?.found) return undefined
-  const document = { id, source: found._source as Document['source'] }
+  const document = { id, source: found._source }
   return asOf(kind, document, positionFor(kind, organization, document, positions))?.source
 }
 

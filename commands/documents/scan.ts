@@ -8,6 +8,7 @@
  * Can go wrong: Elasticsearch is away or too slow for a page (requests fewer documents and retries); a shard does not
  * answer (the command ends: missing documents must not look like an empty shard).
  */
+import type { Coverage, SearchAnswer } from '../../projector/elasticsearch/answers.ts'
 import { AnswerTooLong, Unavailable } from '../../projector/elasticsearch/client.ts'
 import { CommandError } from '../failures.ts'
 import {
@@ -18,7 +19,7 @@ import {
   SCAN_SIZES,
   SCAN_SIZES_FIRST,
 } from '../limits.ts'
-import type { Document } from './as-of.ts'
+import type { Document, Fields } from './as-of.ts'
 import { type RetryContext, withRetries } from './read-retries.ts'
 import { hasFailedShards, isComplete } from './shards.ts'
 import { countFitting } from './sizes.ts'
@@ -26,11 +27,8 @@ import { countFitting } from './sizes.ts'
 /** Longer than the retries of a page. */
 const KEEP_ALIVE = '15m'
 
-type Hit = { readonly _id: string; readonly _source?: Document['source']; readonly sort: readonly unknown[] }
-type Page = {
-  readonly pit_id: string
-  readonly hits: { readonly hits: readonly Hit[] }
-}
+type Hit = { readonly _id: string; readonly _source?: Fields; readonly sort: readonly unknown[] }
+type Page = SearchAnswer<Hit> & { readonly pit_id: string }
 type Sized = { readonly id: string; readonly bytes: number; readonly sort: readonly unknown[] }
 
 /** @throws CommandError if a shard does not answer */
@@ -38,18 +36,18 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
   const { send } = reading
   // Elasticsearch stops the periodic refresh of an index that nobody searches.
   await withRetries(reading, async () => {
-    const refreshed = await send({ method: 'POST', path: `/${index}/_refresh` })
+    const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
     // A shard that is not refreshed lacks its last documents. Two generations that both lack them would look equal.
     if (hasFailedShards(refreshed)) throw new Unavailable(503)
   })
   const opened = await withRetries(reading, () =>
-    send({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
+    send<{ readonly id: string }>({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
   )
   if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
-  let pit = (opened.body as { id: string }).id
+  let pit = opened.body.id
 
   const search: Search = async (size, after, sizesOnly) => {
-    const answer = await send({
+    const answer = await send<Page>({
       method: 'POST',
       path: '/_search',
       ...(size > 1 && { answerBytesMax: SCAN_ANSWER_BYTES }),
@@ -64,9 +62,8 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
       },
     })
     if (!isComplete(answer)) throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
-    const page = answer.body as Page
-    pit = page.pit_id
-    return page.hits.hits
+    pit = answer.body.pit_id
+    return answer.body.hits.hits
   }
 
   try {

@@ -15,13 +15,12 @@ export const sizesOf = async (
   while (sizes.length < docs.length) {
     const asked = docs.slice(sizes.length, sizes.length + SIZES_AT_ONCE)
     const found = await withRetries(reading, () =>
-      multiGet(
+      multiGet<{ readonly body_bytes?: number }>(
         reading.send,
         asked.map(doc => ({ ...doc, _source: ['body_bytes'] })),
       ),
     )
-    for (const { _source } of found)
-      sizes.push(Number((_source as { body_bytes?: number } | undefined)?.body_bytes ?? 0))
+    for (const document of found) sizes.push(Number(document.found ? (document._source.body_bytes ?? 0) : 0))
   }
   return sizes
 }

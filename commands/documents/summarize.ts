@@ -48,10 +48,9 @@ export const summarize = async (
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
       summary.digest = addToDigest(summary.digest, documentHash(kind, document.id, document.source))
-      const { body, superseded_by_id } = document.source as { body?: Money; superseded_by_id?: string | null }
-      if (kind === 'payouts' && superseded_by_id === null)
-        addTo(summary.owed, body?.currency ?? '', body?.net_amount ?? '0')
-      if (kind === 'payroll_files') addTo(summary.left, body?.currency ?? '', body?.amount ?? '0')
+      const { body: { currency = '', net_amount = '0', amount = '0' } = {}, superseded_by_id } = document.source
+      if (kind === 'payouts' && superseded_by_id === null) addTo(summary.owed, String(currency), String(net_amount))
+      if (kind === 'payroll_files') addTo(summary.left, String(currency), String(amount))
       read++
       showProgress(`${read} documents of ${generation} read`)
     }
@@ -63,8 +62,6 @@ export const summarize = async (
     ]),
   )
 }
-
-type Money = { readonly currency?: string; readonly net_amount?: string; readonly amount?: string }
 
 export async function* documentsOf(
   index: string,

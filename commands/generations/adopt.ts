@@ -6,6 +6,7 @@
  * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now. `adopt`
  * can be interrupted and repeated: it writes the ids of the indices last.
  */
+import type { DocumentAnswer } from '../../projector/elasticsearch/answers.ts'
 import { StopError } from '../../projector/failures.ts'
 import { readIndexIds } from '../../projector/generations/indices.ts'
 import { readGeneration } from '../../projector/generations/prepare.ts'
@@ -90,8 +91,8 @@ const readAgain = async (
 ): Promise<void> => {
   const id = positionId(generation, partition)
   const path = `/${controlIndexOf(context.prefix)}/_doc/${encodeURIComponent(id)}`
-  const { status, body } = await context.send({ method: 'GET', path })
-  const before = status === 200 ? (body as { _source: PositionDocument })._source.body : undefined
+  const { status, body } = await context.send<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
+  const before = status === 200 ? body._source.body : undefined
   const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)
   // A higher count makes API processes discard the times that they read before.
   const taken_back = (before?.taken_back ?? 0) + 1

@@ -3,6 +3,7 @@
  * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
  * it is forced. Two generations that decide alike have no such records.
  */
+import type { Coverage, SearchAnswer } from '../../projector/elasticsearch/answers.ts'
 import { type Answer, multiGet } from '../../projector/elasticsearch/client.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
@@ -72,14 +73,14 @@ async function* parkedOf(
 ): AsyncGenerator<string[]> {
   const path = `/${indexOf(prefix, generation, 'parked')}`
   // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
-  const refreshed = await send({ method: 'POST', path: `${path}/_refresh` })
+  const refreshed = await send<Coverage>({ method: 'POST', path: `${path}/_refresh` })
   if (!isComplete(refreshed)) throw notWhole(generation, refreshed)
   const should = to.map((lt, partition) => {
     return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte: from[partition] ?? 0, lt } } }] } }
   })
   let after: readonly unknown[] | undefined
   for (;;) {
-    const answer = await send({
+    const answer = await send<SearchAnswer<Hit>>({
       method: 'POST',
       path: `${path}/_search`,
       query: { allow_partial_search_results: false },
@@ -93,16 +94,14 @@ async function* parkedOf(
       },
     })
     if (!isComplete(answer)) throw notWhole(generation, answer)
-    const { hits } = answer.body as Page
-    yield hits.hits.map(({ _id }) => _id)
-    after = hits.hits.at(-1)?.sort
-    if (hits.hits.length < SEARCH_HITS) return
+    const { hits } = answer.body.hits
+    yield hits.map(({ _id }) => _id)
+    after = hits.at(-1)?.sort
+    if (hits.length < SEARCH_HITS) return
   }
 }
 
 const notWhole = (generation: string, { status }: Answer): CommandError =>
   new CommandError(`what ${generation} parked cannot be read whole: ${status}`)
 
-type Page = {
-  readonly hits: { readonly hits: readonly { readonly _id: string; readonly sort: readonly unknown[] }[] }
-}
+type Hit = { readonly _id: string; readonly sort: readonly unknown[] }

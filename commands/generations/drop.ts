@@ -104,7 +104,7 @@ const waitUntilNobodyWrites = async (
     _id: positionId(generation, partition),
   }))
   const readPositions = async (): Promise<string> =>
-    JSON.stringify((await multiGet(send, docs)).map(({ _source }) => _source ?? null))
+    JSON.stringify((await multiGet(send, docs)).map(document => (document.found ? document._source : null)))
   const began = now()
   let seen = await readPositions()
   let quietSince = began

@@ -43,8 +43,8 @@ export const positionDocumentsOf = async (
     _index,
     _id: positionId(generation, partition),
   }))
-  return (await multiGet(send, docs)).map((found, partition) => {
-    if (found.found) return (found._source as PositionDocument).body
+  return (await multiGet<PositionDocument>(send, docs)).map((found, partition) => {
+    if (found.found) return found._source.body
     throw new CommandError(`generation ${generation} has no position for partition ${partition}`)
   })
 }
@@ -141,6 +141,6 @@ export const recordsOf = async (
   if (partitions.length === 0) return 0
   const _index = controlIndexOf(prefix)
   const docs = partitions.map(partition => ({ _index, _id: positionId(generation, partition) }))
-  const found = await multiGet(send, docs)
-  return found.reduce((sum, { found, _source }) => sum + (found ? (_source as PositionDocument).body.position : 0), 0)
+  const found = await multiGet<PositionDocument>(send, docs)
+  return found.reduce((sum, document) => sum + (document.found ? document._source.body.position : 0), 0)
 }

@@ -2,7 +2,8 @@
  * Everything that exists of each generation. An interrupted command can leave a name without documents, documents
  * without indices, or indices without a name. All of it is found, so that it can be listed and dropped.
  */
-import { controlIndexOf, generationId, indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
+import type { SearchAnswer } from '../../projector/elasticsearch/answers.ts'
+import { controlIndexOf, generationId, indexOf, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
@@ -45,16 +46,15 @@ const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<Docu
   const index = controlIndexOf(prefix)
   const { status: refreshed } = await send({ method: 'POST', path: `/${index}/_refresh` })
   if (refreshed === 404) return []
-  const { status, body } = await send({
+  const { status, body } = await send<SearchAnswer<{ readonly _id: string }>>({
     method: 'POST',
     path: `/${index}/_search`,
     query: { allow_partial_search_results: false },
     body: { size: REMAINS_MAX, _source: false, query: { terms: { kind: ['generation', 'position'] } } },
   })
   if (refreshed !== 200 || status !== 200) throw new CommandError(`${index} cannot be read whole: ${status}`)
-  const { hits } = (body as { hits: { hits: { _id: string }[] } }).hits
   const id = new RegExp(`^(?:${generationId(`(${NAME})`)}|position:(${NAME}):(\\d+))$`)
-  return hits.flatMap(({ _id }): DocumentName[] => {
+  return body.hits.hits.flatMap(({ _id }): DocumentName[] => {
     const [, generation, positioned, partition] = id.exec(_id) ?? []
     if (generation !== undefined) return [{ name: generation, partition: undefined }]
     return positioned === undefined ? [] : [{ name: positioned, partition: Number(partition) }]
@@ -62,14 +62,16 @@ const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<Docu
 }
 
 type IndexName = { readonly name: string; readonly index: string }
+type Resolved = { readonly indices: readonly { readonly name: string }[] }
 
 const readIndexNames = async ({ send, prefix }: CommandContext): Promise<IndexName[]> => {
-  const { status, body } = await send({ method: 'GET', path: `/_resolve/index/${prefix}-*` })
+  const { status, body } = await send<Resolved>({ method: 'GET', path: `/_resolve/index/${prefix}-*` })
   if (status === 404) return []
   if (status !== 200) throw new CommandError(`the indices of ${prefix} cannot be listed: ${status}`)
-  return (body as { indices: { name: string }[] }).indices.flatMap(({ name: index }) => {
+  return body.indices.flatMap(({ name: index }) => {
     const [name = '', kind, ...more] = index.slice(prefix.length + 1).split('-')
-    const isOurs = more.length === 0 && new RegExp(`^${NAME}$`).test(name) && kinds.some(known => known === kind)
-    return isOurs && index === indexOf(prefix, name, kind as Kind) ? [{ name, index }] : []
+    const ours = new RegExp(`^${NAME}$`).test(name) ? kinds.find(known => known === kind) : undefined
+    const isOurs = more.length === 0 && ours !== undefined && index === indexOf(prefix, name, ours)
+    return isOurs ? [{ name, index }] : []
   })
 }

@@ -1,5 +1,6 @@
 /** `npm run projection -- status`: positions of a generation, and parked records; of one organization on request. */
-import type { Answer } from '../../projector/elasticsearch/client.ts'
+import type { CountAnswer, Coverage, TermsAnswer } from '../../projector/elasticsearch/answers.ts'
+import type { Answer, Send } from '../../projector/elasticsearch/client.ts'
 import { assertSameSource, describeSource, fetchEnds } from '../../projector/kafka/source.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
@@ -70,26 +71,25 @@ const countParked = async (
   await send({ method: 'POST', path: `/${index}/_refresh` })
   const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
   const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
-  const answer = whole(index, await send({ method: 'POST', path: `/${index}/_search`, body }))
-  const { buckets } = (answer as { aggregations: { codes: { buckets: Bucket[] } } }).aggregations.codes
-  return Object.fromEntries(buckets.map(({ key, doc_count }) => [key, doc_count]))
+  const path = `/${index}/_search`
+  const { aggregations } = whole(index, await send<TermsAnswer<'codes', string>>({ method: 'POST', path, body }))
+  return Object.fromEntries(aggregations.codes.buckets.map(({ key, doc_count }) => [key, doc_count]))
 }
-type Bucket = { readonly key: string; readonly doc_count: number }
 
 /** Counts documents, replaced ones included. */
-const countRecords = async (org: string, generation: string, send: KafkaContext['send'], prefix: string) => {
+const countRecords = async (org: string, generation: string, send: Send, prefix: string) => {
   const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
   const counts: Record<string, number> = {}
   for (const kind of listKinds) {
     const index = indexOf(prefix, generation, kind)
-    const answer = whole(index, await send({ method: 'POST', path: `/${index}/_count`, body: { query } }))
-    counts[kind] = (answer as { count: number }).count
+    const answer = await send<CountAnswer>({ method: 'POST', path: `/${index}/_count`, body: { query } })
+    counts[kind] = whole(index, answer).count
   }
   return counts
 }
 
 /** @throws CommandError if a shard does not answer: the count would be too low */
-const whole = (index: string, answer: Answer): unknown => {
+const whole = <Body extends Coverage>(index: string, answer: Answer<Body>): Body => {
   if (isComplete(answer)) return answer.body
   throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
 }

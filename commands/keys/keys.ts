@@ -4,6 +4,7 @@
  * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
  */
 import { randomUUID } from 'node:crypto'
+import type { Coverage, SearchAnswer, Total } from '../../projector/elasticsearch/answers.ts'
 import { type Answer, multiGet } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
@@ -96,29 +97,23 @@ type Listed = {
 const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<{ keys: Listed[]; total: number }> => {
   const path = `/${apiKeysIndexOf(prefix)}`
   // Only operators search this index, so the command refreshes it.
-  whole(await send({ method: 'POST', path: `${path}/_refresh` }))
+  whole(await send<Coverage>({ method: 'POST', path: `${path}/_refresh` }))
   const query = { allow_partial_search_results: false }
-  const { hits } = whole(await send({ method: 'POST', path: `${path}/_search`, query, body: searchOf(org) }))
-  const keys = (hits?.hits ?? []).map(({ _source: { key_id, org_id, permissions, revoked } }) => ({
+  const request = { method: 'POST', path: `${path}/_search`, query, body: searchOf(org) } as const
+  const { hits } = whole(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }> & Total>(request))
+  const keys = hits.hits.map(({ _source: { key_id, org_id, permissions, revoked } }) => ({
     id: key_id,
     org_id,
     permissions,
     revoked,
   }))
-  return { keys, total: hits?.total.value ?? 0 }
+  return { keys, total: hits.total.value }
 }
 
 /** @throws StopError for an incomplete answer: keys would be missing from the list */
-const whole = (answer: Answer): Searched => {
-  if (isComplete(answer)) return answer.body as Searched
+const whole = <Body extends Coverage>(answer: Answer<Body>): Body => {
+  if (isComplete(answer)) return answer.body
   throw new StopError('index_missing', `a search of keys failed or is not complete: ${answer.status}`)
-}
-
-type Searched = {
-  readonly hits?: {
-    readonly total: { readonly value: number }
-    readonly hits: readonly { readonly _source: ApiKeyDocument }[]
-  }
 }
 
 const searchOf = (org: string): object => ({
@@ -134,8 +129,9 @@ const headOf = async (
   id: string,
   { send, prefix }: CommandContext,
 ): Promise<ApiKeyHeadDocument | undefined> => {
-  const [found] = await multiGet(send, [{ _index: apiKeysIndexOf(prefix), _id: recordId(org, id) }])
-  return found?.found ? (found._source as ApiKeyHeadDocument) : undefined
+  const address = { _index: apiKeysIndexOf(prefix), _id: recordId(org, id) }
+  const [found] = await multiGet<ApiKeyHeadDocument>(send, [address])
+  return found?.found ? found._source : undefined
 }
 
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>

@@ -1,6 +1,7 @@
 /** Finds parked records by their indexed fields, or one by its position. Reads their bytes only for `readParked`. */
 
-import { type Answer, type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
+import type { Coverage, SearchAnswer, TermsAnswer, Total } from '../../projector/elasticsearch/answers.ts'
+import { type Answer, multiGet, type Send } from '../../projector/elasticsearch/client.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { StopError } from '../../projector/failures.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
@@ -26,8 +27,6 @@ const indexed = ['code', 'org_id', 'type', 'event_id', 'topic', 'partition', 'of
 /** The location of a record in Kafka, by which an operator names it. */
 export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offset'>
 
-type Send = Elasticsearch['send']
-
 export const positionOf = ({ topic, partition, offset }: RecordPosition): string => parkedId(topic, partition, offset)
 
 /** Returns the number of matches and the first `limit` of them, by time in Kafka, within a partition by position. */
@@ -42,9 +41,9 @@ export const findParked = async (
   const direction = order === 'oldest' ? 'asc' : 'desc'
   const records: ParkedFields[] = []
   let total = 0
-  for (let after: unknown[] | undefined; records.length < limit; ) {
+  for (let after: readonly unknown[] | undefined; records.length < limit; ) {
     const size = Math.min(SEARCH_HITS, limit - records.length)
-    const { hits } = await search(send, live, {
+    const { hits } = await search<SearchAnswer<Hit> & Total>(send, live, {
       size,
       query: queryOf(filter),
       sort: ['at', 'topic', 'partition', 'offset'].map(field => ({ [field]: direction })),
@@ -64,12 +63,12 @@ export const findParked = async (
 /** Returns the number of records by code, in the order of `parkCodes`, without codes that have none. */
 export const countParked = async (send: Send, live: Live, filter: Filter): Promise<[ParkCode, number][]> => {
   await refresh(send, live)
-  const { aggregations } = await search(send, live, {
+  const { aggregations } = await search<TermsAnswer<'codes', ParkCode>>(send, live, {
     size: 0,
     query: queryOf(filter),
     aggs: { codes: { terms: { field: 'code', size: parkCodes.length } } },
   })
-  const counts = new Map(aggregations?.codes.buckets.map(({ key, doc_count }) => [key, doc_count]))
+  const counts = new Map(aggregations.codes.buckets.map(({ key, doc_count }) => [key, doc_count]))
   return parkCodes.flatMap((code): [ParkCode, number][] => {
     const count = counts.get(code)
     return count === undefined ? [] : [[code, count]]
@@ -94,8 +93,8 @@ export const readParked = async (
   const found: (Parked | undefined)[] = []
   // `multiGet` returns as many of the first documents as one answer holds.
   while (found.length < docs.length) {
-    for (const document of await multiGet(send, docs.slice(found.length))) {
-      found.push(document.found ? toParked(document._source as ParkedDocument) : undefined)
+    for (const document of await multiGet<ParkedDocument>(send, docs.slice(found.length))) {
+      found.push(document.found ? toParked(document._source) : undefined)
     }
   }
   return found
@@ -135,7 +134,7 @@ const indicesOf = (live: Live): string =>
 
 /** Only operators search these indices, so each command refreshes them. */
 const refresh = async (send: Send, live: Live): Promise<void> => {
-  assertComplete('a refresh', await send({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
+  assertComplete('a refresh', await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
 }
 
 /** Lists of one value each; a field that the record does not have is missing. */
@@ -143,27 +142,21 @@ type Indexed = Readonly<Record<string, readonly unknown[]>>
 const toFields = (fields: Indexed): ParkedFields =>
   Object.fromEntries(indexed.flatMap(name => (fields[name] ? [[name, fields[name][0]]] : []))) as ParkedFields
 
-type Page = {
-  readonly hits: {
-    readonly total: { readonly value: number }
-    readonly hits: readonly { readonly fields: Indexed; readonly sort: unknown[] }[]
-  }
-  readonly aggregations?: { readonly codes: { readonly buckets: readonly { key: ParkCode; doc_count: number }[] } }
-}
+type Hit = { readonly fields: Indexed; readonly sort: readonly unknown[] }
 
-const search = async (send: Send, live: Live, query: object): Promise<Page> => {
-  const answer = await send({
+const search = async <Body extends Coverage>(send: Send, live: Live, query: object): Promise<Body> => {
+  const answer = await send<Body>({
     method: 'POST',
     path: `/${indicesOf(live)}/_search`,
     query: { allow_partial_search_results: false },
     body: query,
   })
   assertComplete('a search', answer)
-  return answer.body as Page
+  return answer.body
 }
 
 /** An incomplete answer would give a wrong count. */
-const assertComplete = (what: string, answer: Answer): void => {
+const assertComplete = (what: string, answer: Answer<Coverage>): void => {
   if (isComplete(answer)) return
   throw new StopError('index_missing', `${what} of parked records failed or is not complete: ${answer.status}`)
 }

@@ -9,8 +9,8 @@
  * nothing. Reads and reports the outcome of a sent record after the projector has passed it. If the outcome was not
  * read, reports the record as `published` or `unknown`. After any interruption the command can be run again.
  */
-import type { Admin, IHeaders, Message, Producer } from 'kafkajs'
-import { type Elasticsearch, multiGet } from '../../projector/elasticsearch/client.ts'
+import type { Admin, Message, Producer } from 'kafkajs'
+import { multiGet, type Send } from '../../projector/elasticsearch/client.ts'
 import { readDocuments } from '../../projector/flow/read-documents.ts'
 import { fetchEnds } from '../../projector/kafka/source.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -65,7 +65,7 @@ export type Result = {
 }
 
 export type PublishAgainSteps = {
-  readonly send: Elasticsearch['send']
+  readonly send: Send
   readonly prefix: string
   readonly live: Live
   readonly admin: Admin
@@ -218,8 +218,7 @@ const messageOf = ({ record: { key, value, headers } }: Parked, partition: numbe
   // No prototype: a header may be named like a member of Object.prototype.
   const named: Record<string, Buffer[]> = Object.create(null)
   for (const [name, header] of headers) named[name] = [...(named[name] ?? []), ...(header === null ? [] : [header])]
-  // kafkajs accepts a list of values for a repeated header; its types do not.
-  return { key, value, partition, headers: named as IHeaders }
+  return { key, value, partition, headers: named }
 }
 
 const nextOffsets = (sent: Sent): Map<number, number> => {

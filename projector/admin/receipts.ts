@@ -21,14 +21,7 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import {
-  type DocumentAddress,
-  type Elasticsearch,
-  type FoundDocument,
-  multiGet,
-  type RetryOptions,
-  Unavailable,
-} from '../elasticsearch/client.ts'
+import { type DocumentAddress, multiGet, type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_POLL_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 
@@ -154,24 +147,27 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
  * position moves past it: a published record that is not found as parked was not parked.
  */
 export const createReceiptReader =
-  (send: Elasticsearch['send'], prefix: string): ReadReceipts =>
+  (send: Send, prefix: string): ReadReceipts =>
   async (locations, signal) => {
     const control = controlIndexOf(prefix)
-    const read = async (docs: readonly DocumentAddress[]): Promise<Map<string, FoundDocument>> =>
-      new Map((docs.length === 0 ? [] : await multiGet(send, docs, signal)).map(found => [found._id, found]))
-    const readControl = async (ids: readonly string[]): Promise<Map<string, unknown>> => {
-      const all = await read(ids.map(_id => ({ _index: control, _id })))
-      for (const { _id, found } of all.values())
-        if (!found) throw new StopError('index_missing', `${_id} in ${control}`)
-      return new Map([...all].map(([id, { _source }]) => [id, _source]))
+    const read = async <Source>(docs: readonly DocumentAddress[]) =>
+      docs.length === 0 ? [] : await multiGet<Source>(send, docs, signal)
+    const readControl = async <Document>(ids: readonly string[]): Promise<Map<string, Document>> => {
+      const documents = new Map<string, Document>()
+      for (const document of await read<Document>(ids.map(_id => ({ _index: control, _id })))) {
+        if (!document.found) throw new StopError('index_missing', `${document._id} in ${control}`)
+        documents.set(document._id, document._source)
+      }
+      return documents
     }
 
-    const live = (await readControl([LIVE_ID])).get(LIVE_ID) as LiveDocument
+    const live = (await readControl<LiveDocument>([LIVE_ID])).get(LIVE_ID)
+    if (live === undefined) throw new Error('a multi-get answers without its only document')
     const positionOf = ({ stream, partition }: RecordLocation): string =>
       positionId(stream === 'events' ? live.body.generation : API_KEYS_GENERATION, partition)
-    const positions = await readControl([...new Set(locations.map(positionOf))])
+    const positions = await readControl<PositionDocument>([...new Set(locations.map(positionOf))])
     const isPublished = (location: RecordLocation): boolean => {
-      const document = positions.get(positionOf(location)) as PositionDocument | undefined
+      const document = positions.get(positionOf(location))
       return document !== undefined && document.body.position > location.offset
     }
 
@@ -180,13 +176,13 @@ export const createReceiptReader =
     const parkedIndex = (stream: Stream): string =>
       stream === 'events' ? indexOf(prefix, live.body.generation, 'parked') : apiKeysParkedIndexOf(prefix)
     // Only the code: the parked bytes may be many.
-    const parked = await read(
+    const found = await read<Pick<ParkedDocument, 'code'>>(
       [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] })),
     )
+    const parked = new Map(found.map(document => [document._id, document]))
     return locations.map(location => {
       const document = parked.get(idOf(location))
       if (document === undefined) return { state: 'not_yet' }
-      if (!document.found) return { state: 'published' }
-      return { state: 'parked', code: (document._source as Pick<ParkedDocument, 'code'>).code }
+      return document.found ? { state: 'parked', code: document._source.code } : { state: 'published' }
     })
   }

@@ -1,6 +1,7 @@
 /** `/status`: the state of every partition, also of other projectors, read from Kafka and Elasticsearch each time. */
 import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
-import { type Elasticsearch, multiGet } from '../elasticsearch/client.ts'
+import type { TermsAnswer } from '../elasticsearch/answers.ts'
+import { type Elasticsearch, multiGet, type Send } from '../elasticsearch/client.ts'
 import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'
 
 /** Next offsets; `searchable_to` and `end` are equal when the partition is caught up. */
@@ -42,14 +43,15 @@ export const readStatus = async (
 ): Promise<PartitionStatus[]> => {
   const ends = await fetchEnds(admin, topic)
   const controlIndex = controlIndexOf(prefix)
-  const positions = await multiGet(
+  const positions = await multiGet<PositionDocument>(
     send,
     ends.map(({ partition }) => ({ _index: controlIndex, _id: positionId(generation, partition) })),
   )
   const parked = await countParked(parkedIndex, topic, ends.length, send)
   return ends
     .map(({ partition, end }, index) => {
-      const searchable_to = (positions[index]?._source as PositionDocument | undefined)?.body.position ?? 0
+      const position = positions[index]
+      const searchable_to = position?.found ? position._source.body.position : 0
       const lag = Math.max(0, end - searchable_to)
       return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
     })
@@ -60,10 +62,10 @@ const countParked = async (
   index: string,
   topic: string,
   partitions: number,
-  send: Elasticsearch['send'],
+  send: Send,
 ): Promise<Map<number, number>> => {
   await send({ method: 'POST', path: `/${index}/_refresh` })
-  const { body } = await send({
+  const { body } = await send<TermsAnswer<'partitions', number>>({
     method: 'POST',
     path: `/${index}/_search`,
     body: {
@@ -72,7 +74,5 @@ const countParked = async (
       aggs: { partitions: { terms: { field: 'partition', size: partitions } } },
     },
   })
-  type Buckets = { aggregations: { partitions: { buckets: { key: number; doc_count: number }[] } } }
-  const { buckets } = (body as Buckets).aggregations.partitions
-  return new Map(buckets.map(({ key, doc_count }) => [key, doc_count]))
+  return new Map(body.aggregations.partitions.buckets.map(({ key, doc_count }) => [key, doc_count]))
 }

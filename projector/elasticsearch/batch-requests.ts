@@ -7,17 +7,23 @@
  */
 
 import { BATCHED_BYTES, BATCHED_IDS } from '../limits.ts'
-import { type Answer, type Elasticsearch, isTransient, type Request, Unavailable } from './client.ts'
+import type { BulkItem } from './answers.ts'
+import { type Answer, isTransient, type Request, type Send, Unavailable } from './client.ts'
 
 /** Requests that can be combined, and how their answer is divided. */
 export type BatchableKind = {
   readonly sizeOf: (request: Request) => number
   /** The largest size of a combined request. */
   readonly maxSize: number
-  readonly combine: (requests: readonly Request[]) => Request
+  readonly combine: (requests: readonly [Request, ...Request[]]) => Request
   /** The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided. */
-  readonly divide: (answer: Answer, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
+  readonly divide: (answer: Combined, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
 }
+
+/** The answer to a combined request: to a bulk request or a multi-get. */
+type Combined = Answer<
+  { readonly items?: readonly (BulkItem | null)[]; readonly docs?: readonly unknown[] } | undefined
+>
 
 type Waiting = {
   readonly request: Request
@@ -26,10 +32,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-export const createBatcher = (
-  { sizeOf, maxSize, combine, divide }: BatchableKind,
-  send: Elasticsearch['send'],
-): Elasticsearch['send'] => {
+export const createBatcher = ({ sizeOf, maxSize, combine, divide }: BatchableKind, send: Send): Send => {
   let waiting: Waiting[] = []
   let isSending = false
 
@@ -50,13 +53,13 @@ export const createBatcher = (
     return waiting.splice(0, count)
   }
   const sendGroup = async (group: readonly Waiting[]): Promise<void> => {
-    const [first] = group
+    const [first, ...others] = group
     if (first === undefined) return
-    if (group.length === 1) return resolveWith(first, send(first.request, first.signal))
-    const requests = group.map(({ request }) => request)
+    if (others.length === 0) return resolveWith(first, send(first.request, first.signal))
+    const requests = [first.request, ...others.map(({ request }) => request)] as const
     using given = allOf(group)
     try {
-      const answers = divide(await send(combine(requests), given.signal), requests)
+      const answers = divide(await send<Combined['body']>(combine(requests), given.signal), requests)
       if (answers === undefined) return sendEach(group)
       for (const [index, { resolve, reject }] of group.entries()) {
         const answer = answers[index]
@@ -72,10 +75,11 @@ export const createBatcher = (
     await Promise.all(group.map(one => resolveWith(one, send(one.request, one.signal))))
   }
 
-  return (request, signal) => {
-    if (sizeOf(request) > maxSize) return send(request, signal)
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    waiting.push({ request, signal, resolve, reject })
+  return <Body>(request: Request, signal?: AbortSignal) => {
+    if (sizeOf(request) > maxSize) return send<Body>(request, signal)
+    const { promise, resolve, reject } = Promise.withResolvers<Answer<Body>>()
+    // The caller knows the form of its own answer, also if it is a part of a combined one.
+    waiting.push({ request, signal, resolve: resolve as Waiting['resolve'], reject })
     if (!isSending) void sendAll()
     return promise
   }
@@ -104,7 +108,7 @@ const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Di
 export const bulks: BatchableKind = {
   sizeOf: ({ bulk }) => bulk?.length ?? 0,
   maxSize: BATCHED_BYTES,
-  combine: requests => ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }) as Request,
+  combine: requests => ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }),
   divide: (answer, requests) => {
     const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
     return split(itemsOf(answer), counts)?.map(items => ({ ...answer, body: { items } }))
@@ -114,9 +118,9 @@ export const bulks: BatchableKind = {
 export const multiGets: BatchableKind = {
   sizeOf: ({ body }) => docsOf(body)?.length ?? 0,
   maxSize: BATCHED_IDS,
-  combine: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }) as Request,
+  combine: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }),
   divide: (answer, requests) => {
-    const docs = answer.status === 200 ? docsOf(answer.body) : undefined
+    const docs = answer.status === 200 ? answer.body?.docs : undefined
     const counts = requests.map(({ body }) => docsOf(body)?.length ?? 0)
     return split(docs, counts)?.map(docs => ({ ...answer, body: { docs } }))
   },
@@ -156,11 +160,10 @@ const addressOf = ({ path }: Request) => {
   return { _index, _id: decodeURIComponent(_id) }
 }
 
-const itemsOf = ({ status, body }: Answer): readonly unknown[] | undefined =>
-  status === 200 ? (body as { items?: readonly unknown[] } | undefined)?.items : undefined
+const itemsOf = ({ status, body }: Combined) => (status === 200 ? body?.items : undefined)
 
-const docsOf = (body: unknown): readonly unknown[] | undefined =>
-  (body as { docs?: readonly unknown[] } | undefined)?.docs
+const docsOf = (body: Request['body']): readonly unknown[] | undefined =>
+  typeof body === 'object' && 'docs' in body && Array.isArray(body.docs) ? body.docs : undefined
 
 /** Divides the results; undefined if there are more or fewer than requested. */
 const split = (all: readonly unknown[] | undefined, counts: readonly number[]): unknown[][] | undefined => {
@@ -171,10 +174,13 @@ const split = (all: readonly unknown[] | undefined, counts: readonly number[]): 
 }
 
 /** Converts an item of a bulk response to the answer of a single request; undefined if it is about another document. */
-const answerOf = (item: unknown, address: ReturnType<typeof addressOf>): Answer | Unavailable | undefined => {
-  const { index } = (item ?? {}) as { readonly index?: Record<string, unknown> }
+const answerOf = (
+  item: BulkItem | null | undefined,
+  { _index, _id }: ReturnType<typeof addressOf>,
+): Answer | Unavailable | undefined => {
+  const index = item?.index
   const status = index?.status
-  if (index?._id !== address._id || index._index !== address._index || typeof status !== 'number') return undefined
+  if (index?._id !== _id || index._index !== _index || typeof status !== 'number') return undefined
   if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
   return isTransient(status, index) ? new Unavailable(status) : undefined
 }

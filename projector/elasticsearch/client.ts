@@ -20,9 +20,10 @@ export class AnswerTooLong extends Error {
   override name = 'AnswerTooLong'
 }
 
-export type Answer = { readonly status: number; readonly body: unknown }
+/** `Body` is the form of a successful answer (`answers.ts`). Another status has a body of another form. */
+export type Answer<Body = unknown> = { readonly status: number; readonly body: Body }
 export type Request = {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
   readonly query?: Record<string, string | number | boolean>
   readonly body?: object | string
@@ -32,20 +33,23 @@ export type Request = {
   readonly answerBytesMax?: number
 }
 
-export type Elasticsearch = {
-  /**
-   * Sends one request, once.
-   * @returns status and body for 2xx, 400, 404, 409 and 413
-   * @throws Unavailable if a retry may succeed; AnswerTooLong; StopError `access_refused`, `write_refused`
-   */
-  readonly send: (request: Request, signal?: AbortSignal) => Promise<Answer>
-}
+/**
+ * Sends one request, once.
+ * @returns status and body for 2xx, 400, 404, 409 and 413
+ * @throws Unavailable if a retry may succeed; AnswerTooLong; StopError `access_refused`, `write_refused`
+ */
+export type Send = <Body = unknown>(request: Request, signal?: AbortSignal) => Promise<Answer<Body>>
+/** Like `Send`, but retries until answered. */
+export type Ask = <Body = unknown>(request: Request) => Promise<Answer<Body>>
 
+export type Elasticsearch = { readonly send: Send }
+
+/** The statuses that a retry may mend, of a request or of an item in a bulk response. 0: no response. */
 const retriable = new Set([0, 408, 429, 502, 503, 504])
 const returnedStatuses = new Set([400, 404, 409, 413])
 
 export const createElasticsearch = (client: Client): Elasticsearch => ({
-  send: async ({ method, path, query, body, bulk, answerBytesMax }, signal) => {
+  send: async <Body>({ method, path, query, body, bulk, answerBytesMax }: Request, signal?: AbortSignal) => {
     const params = {
       method,
       path,
@@ -61,14 +65,14 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       ...(answerBytesMax && { maxResponseSize: answerBytesMax }),
     } as const
     try {
-      const { statusCode, body: answer } = await client.transport.request(params, options)
+      const { statusCode, body: answer } = await client.transport.request<Body>(params, options)
       return { status: statusCode, body: answer }
     } catch (error) {
       if (!(error instanceof errors.ElasticsearchClientError)) throw error
       // Except for our signal, the client aborts only a response that is too long.
       if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
-      const answer: unknown = error instanceof errors.ResponseError ? error.body : undefined
+      const answer = error instanceof errors.ResponseError ? error.body : undefined
       if (isTransient(status, answer)) throw new Unavailable(status)
       if (returnedStatuses.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) throw new StopError('access_refused', `Elasticsearch answers ${status}`)
@@ -97,23 +101,23 @@ export type DocumentAddress = {
   readonly _source?: readonly string[] | false
 }
 /** A document in the response to a realtime multi-get. */
-export type FoundDocument = {
-  readonly _id: string
-  readonly found: boolean
-  readonly _version: number
-  readonly _source: unknown
-}
+export type FoundDocument<Source = unknown> = { readonly _id: string } & (
+  | { readonly found: true; readonly _version: number; readonly _source: Source }
+  | { readonly found: false }
+)
+/** Reads the first documents, as many as one answer holds. Retries until answered. */
+export type GetDocuments = <Source = unknown>(docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>
 
 /**
  * Reads documents by id in realtime: as last written, searchable or not.
  * @returns the first documents, in order: as many as one answer may hold, at least one
  * @throws Unavailable if a shard does not answer; StopError `index_missing`: a missing index must not look empty
  */
-export const multiGet = async (
-  send: Elasticsearch['send'],
+export const multiGet = async <Source = unknown>(
+  send: Send,
   docs: readonly DocumentAddress[],
   signal?: AbortSignal,
-): Promise<FoundDocument[]> => {
+): Promise<FoundDocument<Source>[]> => {
   try {
     return await multiGetAll(send, docs, docs.length > 1 ? MGET_BYTES : undefined, signal)
   } catch (error) {
@@ -122,15 +126,15 @@ export const multiGet = async (
   }
 }
 
-const multiGetAll = async (
-  send: Elasticsearch['send'],
+const multiGetAll = async <Source>(
+  send: Send,
   docs: readonly DocumentAddress[],
   answerBytesMax: number | undefined,
   signal: AbortSignal | undefined,
-): Promise<FoundDocument[]> => {
+): Promise<FoundDocument<Source>[]> => {
   const request = { method: 'POST', path: '/_mget', body: { docs }, ...(answerBytesMax && { answerBytesMax }) } as const
-  const { status, body } = await send(request, signal)
-  const found = status === 200 ? (body as { docs: (FoundDocument & { error?: unknown })[] }).docs : []
+  const { status, body } = await send<{ docs: (FoundDocument<Source> & { error?: unknown })[] }>(request, signal)
+  const found = status === 200 ? body.docs : []
   for (const [index, { _id, _index }] of docs.entries()) {
     const document = found[index]
     if (errorType(document) === 'index_not_found_exception') throw new StopError('index_missing', _index)

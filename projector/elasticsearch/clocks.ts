@@ -6,7 +6,7 @@
  */
 
 import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../limits.ts'
-import { type Elasticsearch, Unavailable } from './client.ts'
+import { type Send, Unavailable } from './client.ts'
 
 /** Milliseconds since 1970. Both clocks have reached `reached`; at least one has reached `latest`. */
 export type ClockReading = {
@@ -36,7 +36,7 @@ export type Clocks = {
 }
 
 export type ClockSteps = {
-  readonly send: Elasticsearch['send']
+  readonly send: Send
   /** This machine's clock. */
   readonly now: () => number
   /** Milliseconds on a monotonic clock. */
@@ -61,7 +61,7 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
     isPolling = true
     polledAt = elapsed()
     try {
-      const { body } = await send({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
+      const { body } = await send<Stats>({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
       const timestamp = timestampIn(body)
       // A slow answer says nothing.
       if (offset !== undefined && elapsed() - polledAt > CLOCKS_APART_MS) return
@@ -104,8 +104,9 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
 
 const PATH = '/_nodes/_local/stats/process'
 
-const timestampIn = (body: unknown): number | undefined => {
-  const { nodes } = (body ?? {}) as { nodes?: Record<string, { timestamp?: unknown }> }
-  const [node] = Object.values(nodes ?? {})
+type Stats = { readonly nodes?: Readonly<Record<string, { readonly timestamp?: unknown }>> } | undefined
+
+const timestampIn = (body: Stats): number | undefined => {
+  const [node] = Object.values(body?.nodes ?? {})
   return typeof node?.timestamp === 'number' ? node.timestamp : undefined
 }

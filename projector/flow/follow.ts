@@ -16,10 +16,12 @@ import {
   indexOf,
   LIVE_ID,
   type LiveDocument,
+  type ParkedDocument,
+  type PositionDocument,
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { Answer, DocumentAddress, FoundDocument, Request } from '../elasticsearch/client.ts'
+import type { Ask, FoundDocument, GetDocuments } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { finishSwap, generationsIn } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
@@ -35,10 +37,8 @@ export type ParkedThere = ReadonlyMap<number, ParkCode>
 export type Followed = { readonly until: number; readonly parked: ParkedThere }
 
 export type FollowSteps = {
-  /** Realtime multi-get. Returns the first documents, as many as one answer holds. Retries until answered. */
-  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<FoundDocument[]>
-  /** Retries until answered. */
-  readonly request: (request: Request) => Promise<Answer>
+  readonly multiGet: GetDocuments
+  readonly request: Ask
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly during: Health['during']
 }
@@ -51,8 +51,8 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   if (follows === undefined) return undefined
   const { multiGet, request, sleep, during } = steps
   const _index = controlIndexOf(prefix)
-  const reachedIn = (found: FoundDocument | undefined): number => {
-    if (found?.found) return (found._source as { body: { position: number } }).body.position
+  const reachedIn = (found: FoundDocument<PositionDocument> | undefined): number => {
+    if (found?.found) return found._source.body.position
     throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
   }
   /** The known position of the followed generation, and the offset from which on this generation decides alone. */
@@ -61,10 +61,10 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const readFollowed = async (from: number): Promise<void> => {
     // Read the position first. A position read after the live document could be from after a swap.
-    const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])
-    const [live] = await multiGet([{ _index, _id: LIVE_ID }])
+    const [position] = await multiGet<PositionDocument>([{ _index, _id: positionId(follows, partition) }])
+    const [live] = await multiGet<LiveDocument>([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
-    const generations = generationsIn(live._source as LiveDocument)
+    const generations = generationsIn(live._source)
     independentFrom = generations.independentFrom[generation]?.[partition]
     if (independentFrom === undefined && generations.live === generation) await finishSwap({ request, prefix })
     // After a restore from a snapshot both generations start again from the first record. Until the other one is that
@@ -97,10 +97,10 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
         _id: parkedId(topic, partition, offset),
         _source: ['code'],
       }))
-      const found = await multiGet(docs)
-      for (const [at, { found: isParked, _source }] of found.entries()) {
+      const found = await multiGet<Pick<ParkedDocument, 'code'>>(docs)
+      for (const [at, document] of found.entries()) {
         const offset = waiting[at]
-        if (isParked && offset !== undefined) parked.set(offset, (_source as { code: ParkCode }).code)
+        if (document.found && offset !== undefined) parked.set(offset, document._source.code)
       }
       waiting = waiting.slice(found.length)
     }
@@ -119,11 +119,8 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 }
 
 /** Parks a record that the followed generation parked, with the same code, whatever these rules decide. */
-export const parkedAsThere = <Item extends Assessed | Skipped>(
-  assessed: Item,
-  parked: ParkedThere | undefined,
-): Item | Assessed => {
+export const parkedAsThere = (assessed: Assessed | Skipped, parked: ParkedThere | undefined): Assessed | Skipped => {
   const code = parked?.get(assessed.record.offset)
   if (code === undefined || 'skipped' in assessed) return assessed
-  return { ...(assessed as Assessed), verdict: code, reads: {}, rules: undefined }
+  return { ...assessed, verdict: code, reads: {}, rules: undefined }
 }

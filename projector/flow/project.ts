@@ -133,5 +133,5 @@ const isShort = (attribute: string): boolean => attribute.length <= SHORT
 export const orgOf = ({ record: { key }, envelope }: Pick<Assessed, 'record' | 'envelope'>): string | undefined => {
   const data = envelope?.data
   const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
-  return [named, key?.toString('utf8')].find(candidate => isId('org', candidate)) as string | undefined
+  return [named, key?.toString('utf8')].find(candidate => isId('org', candidate))
 }

@@ -6,7 +6,8 @@
  */
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { positionId } from '../../schemas/stored/documents.ts'
-import type { Answer, Request } from '../elasticsearch/client.ts'
+import type { DocumentAnswer, Version } from '../elasticsearch/answers.ts'
+import type { Ask } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 
 export type PublishedState = PositionDocument['body']
@@ -14,8 +15,9 @@ export type PublishedState = PositionDocument['body']
 export type PositionSteps = {
   readonly index: string
   readonly generation: string
-  /** Retries until answered. */
-  readonly request: (request: Request) => Promise<Answer>
+  readonly request: Ask
+  /** Sends the conditional writes, which may be combined with those of other partitions. */
+  readonly replace: Ask
 }
 
 /** The published position of one partition, as this process last saw it. */
@@ -36,13 +38,13 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
   const writeWanted = async (): Promise<void> => {
     while (!isReached(stored.position, wanted)) {
       const target = merge(stored.position, wanted)
-      const { status, body } = await steps.request({
+      const { status, body } = await steps.replace<Version>({
         method: 'PUT',
         path,
         query: { if_seq_no: stored.seqNo, if_primary_term: stored.primaryTerm },
         body: { kind: 'position', body: target } satisfies PositionDocument,
       })
-      if (status === 200) stored = { position: target, ...versionOf(body as Versioned) }
+      if (status === 200) stored = { position: target, ...versionOf(body) }
       // Another owner wrote first, or an earlier attempt of ours succeeded and its response was lost.
       else if (status === 409) stored = assertMonotonic(stored, await readStored(path, steps), steps)
       else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
@@ -63,16 +65,14 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
   }
 }
 
-type Versioned = { readonly _seq_no: number; readonly _primary_term: number }
 type Stored = { readonly position: PublishedState; readonly seqNo: number; readonly primaryTerm: number }
 
-const versionOf = ({ _seq_no, _primary_term }: Versioned) => ({ seqNo: _seq_no, primaryTerm: _primary_term })
+const versionOf = ({ _seq_no, _primary_term }: Version) => ({ seqNo: _seq_no, primaryTerm: _primary_term })
 
 const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<Stored> => {
-  const { status, body } = await request({ method: 'GET', path })
+  const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
   if (status !== 200) throw new StopError('index_missing', `a position of ${generation} in ${index}`, { status })
-  const found = body as Versioned & { _source: PositionDocument }
-  return { position: found._source.body, ...versionOf(found) }
+  return { position: body._source.body, ...versionOf(body) }
 }
 
 /**

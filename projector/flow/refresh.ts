@@ -4,8 +4,8 @@
  * Promises: one refresh at a time over all partitions. Calls during a refresh share the next one. A pause of half the
  * duration follows each refresh, up to a bound, to leave time for writing under load.
  */
-import type { Answer, Request } from '../elasticsearch/client.ts'
-import { Unavailable } from '../elasticsearch/client.ts'
+import type { Coverage } from '../elasticsearch/answers.ts'
+import { type Ask, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../limits.ts'
 
@@ -22,7 +22,8 @@ export type Refreshing = {
 export type RefreshSteps = {
   /** Retries until success or a permanent error. */
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
-  readonly send: (request: Request) => Promise<Answer>
+  /** Tries once. */
+  readonly send: Ask
   readonly now: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
 }
@@ -85,17 +86,20 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {
-  const { status, body } = await send({ method: 'POST', path: `/${indices.join(',')}/_refresh` })
+  const { status, body } = await send<Coverage | undefined>({
+    method: 'POST',
+    path: `/${indices.join(',')}/_refresh`,
+  })
   if (status === 404) throw new StopError('index_missing', `one of ${indices.join(', ')}, while refreshing`)
-  const { total, successful, failed } = (body as { _shards?: Shards } | undefined)?._shards ?? {}
+  const { total, successful, failed } = body?._shards ?? {}
   if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
   if (successful === total) return
   // A missing replica does no harm. But a shard that is allocated nowhere does not count as failed either, for example
   // while it moves to another node: its documents are not searchable. The health of each index tells the difference.
   if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
-  const health = await send({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
-  const { status: color, active_shards } = (health.body ?? {}) as { status?: string; active_shards?: number }
+  const { body: health } = await send<Health | undefined>({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
+  const { status: color, active_shards } = health ?? {}
   if (color === 'red' || !(Number(successful) >= Number(active_shards))) throw new Unavailable(503)
 }
 
-type Shards = { readonly total?: number; readonly successful?: number; readonly failed?: number }
+type Health = { readonly status?: string; readonly active_shards?: number }

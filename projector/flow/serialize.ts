@@ -1,6 +1,6 @@
 /** Serializes documents for storage. `body_bytes` and `body` come last: the API relies on that to cut out the body. */
 import { textOf } from '../event/raw-json.ts'
-import type { AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
+import type { AnyDocument, AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
 
 /** A change and its document as a line of JSON. */
 export type Rendered = DocumentChange & { readonly line: string }
@@ -13,10 +13,7 @@ export const render = (change: DocumentChange): Rendered => {
 }
 
 /** Returns the draft that a stored document was rendered from. */
-export const draftOf = (source: unknown): AnyNewDocument => {
-  const { body_bytes: _, ...draft } = source as AnyNewDocument & { readonly body_bytes: number }
-  return draft as AnyNewDocument
-}
+export const draftOf = ({ body_bytes: _, ...draft }: AnyDocument): AnyNewDocument => draft
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type Write = {

@@ -6,24 +6,17 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../schemas/stored/documents.ts'
+import type { BulkItem } from '../elasticsearch/answers.ts'
 import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
-import {
-  type Answer,
-  type DocumentAddress,
-  errorType,
-  type FoundDocument,
-  type Request,
-  Unavailable,
-} from '../elasticsearch/client.ts'
+import { type Ask, errorType, type GetDocuments, isTransient, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 import type { Write } from './serialize.ts'
 
 export type WriteSteps = {
   /** Tries once. @throws Unavailable if a retry may succeed */
-  readonly request: (request: Request) => Promise<Answer>
-  /** Returns the first documents, as many as one answer holds. Retries until answered. */
-  readonly multiGet: (docs: readonly DocumentAddress[]) => Promise<FoundDocument[]>
+  readonly request: Ask
+  readonly multiGet: GetDocuments
   /** Waits before a retry. @throws when it is aborted */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
@@ -35,7 +28,7 @@ export const write = async (documents: readonly Write[], steps: WriteSteps): Pro
   for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
 }
 
-const sourceOf = ({ all, from, to }: Write): unknown =>
+const sourceOf = ({ all, from, to }: Write): Comparable =>
   JSON.parse(all.toString('utf8', all.indexOf('\n', from) + 1, to))
 
 /** The bulk lines of all writes. Usually they are contiguous, and nothing is copied. */
@@ -122,19 +115,20 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
 }
 
 /** Older versions stored a parked record without the raw names of its headers. Such a document counts as the same. */
-const isSameDocument = (stored: unknown, ours: unknown): boolean =>
+const isSameDocument = (stored: unknown, ours: Comparable): boolean =>
   isDeepStrictEqual(stored, ours) || isDeepStrictEqual(stored, withoutRawNames(ours))
 
-const withoutRawNames = (document: unknown): unknown => {
-  const { body: whole } = document as Partial<ParkedDocument>
+const withoutRawNames = (document: Comparable): object => {
+  const { body: whole } = document
   if (!Array.isArray(whole?.headers)) return document
   const body = { ...whole, headers: whole.headers.map(([name, value]) => [name, value]) }
-  return { ...(document as object), body_bytes: Buffer.byteLength(JSON.stringify(body)), body }
+  return { ...document, body_bytes: Buffer.byteLength(JSON.stringify(body)), body }
 }
 
-type Outcome = 'written' | 'stale' | 'retry'
+/** A document of any kind. Only a parked one has headers. */
+type Comparable = { readonly body?: Partial<ParkedDocument['body']> }
 
-const retriable = new Set([429, 502, 503, 504])
+type Outcome = 'written' | 'stale' | 'retry'
 
 /** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
 const itemOutcomes = (
@@ -149,15 +143,15 @@ const itemOutcomes = (
     })
   }
   return writes.map(({ index, id }, at) => {
-    const item: unknown = items[at]?.index
-    const { _index, _id, status } = (item ?? {}) as Record<string, unknown>
+    const item: BulkItem['index'] = items[at]?.index
+    const { _index, _id, status } = item ?? {}
     if (_index !== index || _id !== id || typeof status !== 'number') {
       throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
     }
     if (status === 200 || status === 201) return 'written'
     if (status === 409) return 'stale'
     const type = errorType(item)
-    if (retriable.has(status) || type === 'cluster_block_exception') {
+    if (isTransient(status, item)) {
       onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}`)
       return 'retry'
     }

@@ -10,6 +10,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { StopError } from '../failures.ts'
 import { type PrepareSteps, readGeneration } from './prepare.ts'
 
@@ -99,8 +100,8 @@ const readPositions = async (generation: string, { request, prefix }: Steps): Pr
   const partitions = (await readGeneration(generation, { request, prefix }))?.partitions ?? 0
   const positions = Array.from({ length: partitions }, async (_, partition) => {
     const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(positionId(generation, partition))}`
-    const { status, body } = await request({ method: 'GET', path })
-    if (status === 200) return (body as { _source: PositionDocument })._source.body.position
+    const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
+    if (status === 200) return body._source.body.position
     throw new StopError('index_missing', `a position of ${generation} in ${controlIndexOf(prefix)}`, { status })
   })
   if (partitions > 0) return Promise.all(positions)
@@ -112,11 +113,10 @@ type Steps = Pick<PrepareSteps, 'request' | 'prefix'>
 const pathOf = ({ prefix }: Steps): string => `/${controlIndexOf(prefix)}/_doc/${LIVE_ID}`
 
 const find = async (steps: Steps) => {
-  const { status, body } = await steps.request({ method: 'GET', path: pathOf(steps) })
-  if (status === 404 && (body as { found?: boolean }).found === false) return undefined
+  const { status, body } = await steps.request<DocumentAnswer<LiveDocument>>({ method: 'GET', path: pathOf(steps) })
+  if (status === 404 && body.found === false) return undefined
   if (status !== 200) throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while reading`, { status })
-  const { _source, _seq_no, _primary_term } = body as Found
-  return { generations: generationsIn(_source), seqNo: _seq_no, primaryTerm: _primary_term }
+  return { generations: generationsIn(body._source), seqNo: body._seq_no, primaryTerm: body._primary_term }
 }
 
 /** Returns the generations in the document, with defaults for absent fields. */
@@ -134,5 +134,3 @@ export const generationsIn = ({ body }: LiveDocument): Generations => {
   } = body
   return { live: generation, active, building, previous, minPositions, verified, compared, independentFrom, highest }
 }
-
-type Found = { readonly _source: LiveDocument; readonly _seq_no: number; readonly _primary_term: number }

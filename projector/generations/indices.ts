@@ -10,17 +10,11 @@ import {
   kinds,
 } from '../../schemas/stored/documents.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
-import {
-  type Answer,
-  type Elasticsearch,
-  type Request,
-  type RetryOptions,
-  Unavailable,
-} from '../elasticsearch/client.ts'
+import { type Ask, type Elasticsearch, type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 
-type Steps = { readonly request: (request: Request) => Promise<Answer>; readonly prefix: string }
+type Steps = { readonly request: Ask; readonly prefix: string }
 
 /** Returns the id of every index whose name begins with the prefix and a dash, also of closed and hidden ones. */
 export const listIndices = async ({ request, prefix }: Steps): Promise<Map<string, string>> => {
@@ -77,7 +71,7 @@ export const watchIndices = async (
   { elasticsearch, retryOptions, fail }: WatchContext,
   signal: AbortSignal,
 ): Promise<void> => {
-  const steps = { request: (request: Request) => elasticsearch.send(request, signal), prefix }
+  const steps: Steps = { request: asked => elasticsearch.send(asked, signal), prefix }
   while (!signal.aborted) {
     await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return

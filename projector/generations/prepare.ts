@@ -21,15 +21,15 @@ import {
   generationIndices,
   type IndexDefinition,
 } from '../../schemas/stored/mappings.ts'
-import type { Answer, Request } from '../elasticsearch/client.ts'
+import type { DocumentAnswer } from '../elasticsearch/answers.ts'
+import type { Ask } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 
 export type PrepareSteps = {
-  /** Retries until answered. */
-  readonly request: (request: Request) => Promise<Answer>
+  readonly request: Ask
   readonly prefix: string
   readonly shards: number
   /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
@@ -163,8 +163,8 @@ export const recordIndices = async (
   if (identity.indices !== undefined) return identity
   const { generation } = identity
   const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(generationId(generation))}`
-  const { body } = await request({ method: 'GET', path })
-  const { _source, _seq_no, _primary_term } = body as Stored
+  const { body } = await request<DocumentAnswer<GenerationDocument | undefined>>({ method: 'GET', path })
+  const { _source, _seq_no, _primary_term } = body
   if (_source?.body.indices !== undefined) return _source.body
   const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
   const { status } = await request({
@@ -178,8 +178,6 @@ export const recordIndices = async (
   if (status === 200) return recorded
   throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, { status })
 }
-
-type Stored = { readonly _source?: GenerationDocument; readonly _seq_no: number; readonly _primary_term: number }
 
 /** Returns this program's rules version, for commission events or API keys. */
 const versionOf = (indexed: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
@@ -196,15 +194,15 @@ export const makeFirstLive = async (generation: string, steps: PrepareSteps): Pr
 
 const readControl = async <Document extends { body: unknown }>(
   id: string,
-  request: PrepareSteps['request'],
+  request: Ask,
   prefix: string,
 ): Promise<Document['body'] | undefined> => {
-  const { status, body } = await request({
+  const { status, body } = await request<DocumentAnswer<Document>>({
     method: 'GET',
     path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`,
   })
-  if (status === 200) return (body as { _source: Document })._source.body
-  if (status === 404 && (body as { found?: boolean }).found === false) return undefined
+  if (status === 200) return body._source.body
+  if (status === 404 && body.found === false) return undefined
   throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
 }
 
@@ -215,11 +213,7 @@ const createControl = async (id: string, document: object, { request, prefix }: 
     throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
 }
 
-const create = async (
-  name: string,
-  { mappings, settings }: IndexDefinition,
-  request: PrepareSteps['request'],
-): Promise<void> => {
+const create = async (name: string, { mappings, settings }: IndexDefinition, request: Ask): Promise<void> => {
   const { status } = await request({
     method: 'PUT',
     path: `/${name}`,
@@ -234,14 +228,14 @@ const create = async (
 /** The settings that decisions and order depend on. The number of replicas is the operator's choice. */
 const verified = ['refresh_interval', 'sort'] as const
 
-const verify = async (
-  name: string,
-  { mappings, settings }: IndexDefinition,
-  request: PrepareSteps['request'],
-): Promise<void> => {
-  const { status, body } = await request({ method: 'GET', path: `/${name}`, query: { flat_settings: false } })
+const verify = async (name: string, { mappings, settings }: IndexDefinition, request: Ask): Promise<void> => {
+  const { status, body } = await request<IndexAnswer>({
+    method: 'GET',
+    path: `/${name}`,
+    query: { flat_settings: false },
+  })
   if (status !== 200) throw new StopError('index_missing', name, { status })
-  const got = (body as Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>)[name]
+  const got = body[name]
   if (got === undefined) throw new StopError('index_unsuitable', `${name}: the name of an alias, not of an index`)
   if (!isDeepStrictEqual(got.mappings, mappings)) throw new StopError('index_unsuitable', `${name}: another mapping`)
   for (const setting of verified) {
@@ -249,3 +243,5 @@ const verify = async (
     throw new StopError('index_unsuitable', `${name}: another ${setting}`)
   }
 }
+
+type IndexAnswer = Readonly<Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>>

@@ -24,7 +24,8 @@ export type IndexKind = Kind | 'api-keys'
 
 /** A document before it is written: `body_bytes` is counted then. */
 export type NewDocument<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never
-export type AnyNewDocument = NewDocument<
+export type AnyNewDocument = NewDocument<AnyDocument>
+export type AnyDocument =
   | VersionDocument
   | HeadDocument
   | PayoutDocument
@@ -34,7 +35,6 @@ export type AnyNewDocument = NewDocument<
   | ParkedDocument
   | ApiKeyDocument
   | ApiKeyHeadDocument
->
 
 export type DocumentKey = `${IndexKind}/${string}`
 /**
@@ -74,36 +74,33 @@ export class State {
     for (const { key, draft } of changes) this.#documents.set(key, draft)
   }
 
-  entries(): IterableIterator<[DocumentKey, AnyNewDocument | null]> {
-    return this.#documents.entries()
-  }
-
   head(name: DocumentRef): NewDocument<HeadDocument> | null {
-    return this.#get(name) as NewDocument<HeadDocument> | null
+    return this.#get(name)
   }
   version(name: DocumentRef): NewDocument<VersionDocument> | null {
-    return this.#get(name) as NewDocument<VersionDocument> | null
+    return this.#get(name)
   }
   payout(name: DocumentRef): NewDocument<PayoutDocument> | null {
-    return this.#get(name) as NewDocument<PayoutDocument> | null
+    return this.#get(name)
   }
   payroll(name: DocumentRef): NewDocument<PayrollDocument> | null {
-    return this.#get(name) as NewDocument<PayrollDocument> | null
+    return this.#get(name)
   }
   chain(name: DocumentRef): NewDocument<ChainDocument> | null {
-    return this.#get(name) as NewDocument<ChainDocument> | null
+    return this.#get(name)
   }
   apiKey(name: DocumentRef): NewDocument<ApiKeyHeadDocument> | null {
-    return this.#get(name) as NewDocument<ApiKeyHeadDocument> | null
+    return this.#get(name)
   }
   apiKeySecret(name: DocumentRef): NewDocument<ApiKeyDocument> | null {
-    return this.#get(name) as NewDocument<ApiKeyDocument> | null
+    return this.#get(name)
   }
 
-  #get({ key }: DocumentRef): AnyNewDocument | null {
+  /** A reference names a document of its getter: the rules make both. */
+  #get<Draft extends AnyNewDocument>({ key }: DocumentRef): Draft | null {
     const draft = this.#documents.get(key)
     if (draft === undefined) throw new Error('a rule asked for a document that was not loaded')
-    return draft
+    return draft as Draft | null
   }
 }
 

@@ -6,13 +6,14 @@ import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import { bulks, createBatcher, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
 import {
-  type Answer,
+  type Ask,
   type Elasticsearch,
+  type GetDocuments,
   keepTrying,
   multiGet,
   pauseBefore,
-  type Request,
   type RetryOptions,
+  type Send,
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
@@ -199,19 +200,21 @@ const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
   identifyNow: () => Promise<Ends>,
-  replace: Elasticsearch['send'],
+  sendReplacement: Send,
   { identity, controlIndex, prefix }: StreamOptions,
   context: StreamContext,
 ): Promise<PublishedPosition> => {
-  const request = (asked: Request): Promise<Answer> => {
-    const send = asked.method === 'PUT' ? replace : context.elasticsearch.send
-    return retryUntilAborted('publish', signal, context, () => send(asked, signal))
-  }
+  const retried =
+    (send: Send): Ask =>
+    request =>
+      retryUntilAborted('publish', signal, context, () => send(request, signal))
+  const [request, replace] = [retried(context.elasticsearch.send), retried(sendReplacement)]
   const retryOptions = kafkaRetryOptions(context)
   // First, so that an added partition stops with `source_changed`, not with `index_missing`.
   await keepTrying(identifyNow, signal, retryOptions)
   await assertSameIndices(identity, { request, prefix })
-  const published = await readPosition(partition, { index: controlIndex, generation: identity.generation, request })
+  const { generation } = identity
+  const published = await readPosition(partition, { index: controlIndex, generation, request, replace })
   // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, retryOptions)
   assertNotTruncated(identity.topic, partition, published.current().position, ends)
@@ -249,10 +252,9 @@ const createFlowStarter = (
   )
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
-    const get = (docs: Parameters<typeof multiGet>[1]) =>
-      retryUntilAborted('read', signal, context, () => multiGet(sendRead, docs, signal))
-    const getAndReport: typeof get = async docs => {
-      const found = await get(docs)
+    const get: GetDocuments = docs => retryUntilAborted('read', signal, context, () => multiGet(sendRead, docs, signal))
+    const getAndReport: GetDocuments = async <Source>(docs: Parameters<GetDocuments>[0]) => {
+      const found = await get<Source>(docs)
       watchdog.onProgress(partition, found.length)
       return found
     }

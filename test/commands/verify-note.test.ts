@@ -1,8 +1,8 @@
 /** The note of a comparison, with a live document and positions that the test changes. */
 import { expect, test } from 'vitest'
 import { commonPositions, noteComparison } from '../../commands/generations/compared.ts'
-import type { Request } from '../../projector/elasticsearch/client.ts'
 import { generationsIn } from '../../projector/generations/generations.ts'
+import { sending } from '../support/answering.ts'
 
 const identityOf = (generation: string, rules_version = 1) => {
   return { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version }
@@ -12,14 +12,14 @@ const positions = [5, 7]
 
 const given = (live: object = {}) => {
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
-  const send = async ({ method, body }: Request) => {
+  const send = sending(async ({ method, body }) => {
     if (method === 'GET') {
       return { status: 200, body: { _source: { body: state.live }, _seq_no: state.seqNo, _primary_term: 1 } }
     }
     state.seqNo++
     state.live = (body as { body: Record<string, unknown> }).body
     return { status: 200, body: {} }
-  }
+  })
   const context = {
     send,
     prefix: 'p',

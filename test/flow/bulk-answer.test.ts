@@ -7,6 +7,7 @@ import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { pack, render } from '../../projector/flow/serialize.ts'
 import { write } from '../../projector/flow/write.ts'
 import { documentChangeOf, refOf } from '../../projector/rules/state.ts'
+import { sending } from '../support/answering.ts'
 import { useStore } from '../support/api.ts'
 
 test('a bulk response in which all is written, created or replaced, is recognized from its text', async t => {
@@ -28,11 +29,11 @@ test('a bulk response in which all is written, created or replaced, is recognize
     ])
     const documents = pack(changes.map(render), place => `${prefix}-g1-${place}`)
     await write(documents, {
-      request: async request => {
+      request: sending(async request => {
         const answer = await send(request)
         said.push(answer.body instanceof BulkAnswer && answer.body.confirmsWrites(documents))
         return answer
-      },
+      }),
       multiGet: () => expect.unreachable('nothing is stale'),
       pause: () => expect.unreachable('nothing is refused'),
       count: (outcome, items) => expect([outcome, items]).toEqual(['written', 4]),

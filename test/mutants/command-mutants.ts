@@ -17,9 +17,9 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'a comparison ignores a different body_bytes',
     file: 'commands/documents/as-of.ts',
-    find: 'export const asOf = (kind: Kind, { id, source: fields }: Document, position: number): Document | undefined => {\n',
+    find: '  { id, source: fields }: Document<Source>,\n  position: number,\n): Document<Source> | undefined => {\n',
     replace:
-      'export const asOf = (kind: Kind, { id, source }: Document, position: number): Document | undefined => {\n  const { body_bytes: _, ...fields } = source\n',
+      '  { id, source }: Document<Source>,\n  position: number,\n): Document<Source> | undefined => {\n  const { body_bytes: _, ...fields } = source\n',
   },
   {
     name: 'a comparison of many documents finds only differences in their number',

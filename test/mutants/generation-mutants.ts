@@ -47,9 +47,9 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the position of the followed generation is read after the live document',
     file: 'projector/flow/follow.ts',
-    find: '    const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])\n    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n',
+    find: '    const [position] = await multiGet<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n    const [live] = await multiGet<LiveDocument>([{ _index, _id: LIVE_ID }])\n',
     replace:
-      '    const [live] = await multiGet([{ _index, _id: LIVE_ID }])\n    const [position] = await multiGet([{ _index, _id: positionId(follows, partition) }])\n',
+      '    const [live] = await multiGet<LiveDocument>([{ _index, _id: LIVE_ID }])\n    const [position] = await multiGet<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n',
   },
   {
     name: 'the positions from which a generation decides alone are overwritten by each swap',

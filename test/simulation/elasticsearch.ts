@@ -57,7 +57,7 @@ export class SimulatedElasticsearch {
     const index = this.indices.get(name)
     if (operation === '' && method === 'PUT') return this.#create(name, body as CreateIndex)
     if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
-    if (operation === '') return { status: 200, body: method === 'HEAD' ? true : describe(index) }
+    if (operation === '') return { status: 200, body: describe(index) }
     if (method === 'GET') return { ...got(index, id) }
 
     const seen = operation === '_create' ? 'nothing' : Number(query?.if_seq_no)

@@ -5,7 +5,7 @@
  */
 import { CommandError } from '../../commands/failures.ts'
 import { rollback, swap } from '../../commands/generations/swap.ts'
-import { type Answer, keepTrying, type Request, Unavailable } from '../../projector/elasticsearch/client.ts'
+import { keepTrying, type Send, Unavailable } from '../../projector/elasticsearch/client.ts'
 import { changeGenerations } from '../../projector/generations/generations.ts'
 import { prepareGeneration } from '../../projector/generations/prepare.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
@@ -107,7 +107,7 @@ export class Operator {
     })
   }
 
-  #carryOut(command: (request: (request: Request) => Promise<Answer>, host: SimulatedProcess) => Promise<void>): void {
+  #carryOut(command: (request: Send, host: SimulatedProcess) => Promise<void>): void {
     const { clock, engine, faults, coverage, fail, promises } = this.#parts
     const host = new SimulatedProcess(clock, `operator-${++this.#names}`)
     // Some commands are interrupted after the swap, while readers wait for the floor.
@@ -120,7 +120,7 @@ export class Operator {
     const link = createLink(host, engine, faults, coverage, watcher)
     const { signal } = new AbortController()
     const retryOptions = { sleep: host.sleep, random: faults.random.next, onTrouble: () => undefined }
-    const request = (asked: Request) => keepTrying(() => link.send(asked, signal), signal, retryOptions)
+    const request: Send = asked => keepTrying(() => link.send(asked, signal), signal, retryOptions)
     this.#isBusy = true
     this.#working = host
     if (!this.#isHealed && this.#random.chance(0.4)) {

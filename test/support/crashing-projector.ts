@@ -9,7 +9,12 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options.ts'
-import { createElasticsearch, type Elasticsearch } from '../../projector/elasticsearch/client.ts'
+import {
+  createElasticsearch,
+  type Elasticsearch,
+  type Request,
+  type Send,
+} from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { registerCodecs } from '../../projector/kafka/codecs.ts'
@@ -100,10 +105,10 @@ const wrapSteps = (steps: FlowSteps): FlowSteps => {
 
 /** Ends the projector after the bulk request is sent and before it is answered. */
 const wrapSend =
-  ({ send }: Elasticsearch): Elasticsearch['send'] =>
-  async (request, signal) => {
-    if (request.path !== '/_bulk' || !isHere('amid bulk request')) return send(request, signal)
-    const answer = send(request, signal)
+  ({ send }: Elasticsearch): Send =>
+  async <Body>(request: Request, signal?: AbortSignal) => {
+    if (request.path !== '/_bulk' || !isHere('amid bulk request')) return send<Body>(request, signal)
+    const answer = send<Body>(request, signal)
     await sleep(random.below(5))
     await end()
     return answer

@@ -4,7 +4,8 @@ import { nextSize, scan } from '../../../commands/documents/scan.ts'
 import { portionsOf } from '../../../commands/documents/sizes.ts'
 import { CommandError } from '../../../commands/failures.ts'
 import { SCAN_BYTES, SCAN_LOADED_BYTES, SCAN_SIZES } from '../../../commands/limits.ts'
-import { type Answer, AnswerTooLong, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { AnswerTooLong, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { sending } from '../../support/answering.ts'
 
 const MiB = 1024 * 1024
 type Search = { size: number; search_after?: [number]; _source?: string[] }
@@ -17,7 +18,7 @@ const indexOf = (
 ) => {
   const answered: number[] = []
   let [open, pauses] = [0, 0]
-  const send = async ({ method, path, body }: Request): Promise<Answer> => {
+  const send = sending(async ({ method, path, body }) => {
     if (path.endsWith('/_pit') && method === 'POST') open++
     if (path === '/_pit' && method === 'DELETE') open--
     if (path.endsWith('/_refresh') && unrefreshed-- > 0) return { status: 200, body: { _shards: { failed: 1 } } }
@@ -33,7 +34,7 @@ const indexOf = (
       sort: [from + at],
     }))
     return { status: 200, body: { pit_id: 'pit', timed_out: false, _shards: { failed: 0 }, hits: { hits: documents } } }
-  }
+  })
   const sleep = async () => void pauses++
   const read = async (): Promise<string[]> => {
     const ids: string[] = []

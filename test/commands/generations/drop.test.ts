@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { drop } from '../../../commands/generations/drop.ts'
 import { listGenerations } from '../../../commands/generations/generations.ts'
 import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS } from '../../../commands/limits.ts'
-import type { Request } from '../../../projector/elasticsearch/client.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
+import { sending } from '../../support/answering.ts'
 
 const identityOf = (generation: string) => {
   return { generation, topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }
@@ -29,7 +29,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
     if (body === undefined) return { _id: id, found: false }
     return { _id: id, found: true, _source: { kind: id.split(':')[0], body }, _seq_no: seqNo, _primary_term: 1 }
   }
-  const send = async ({ method, path, body }: Request) => {
+  const send = sending(async ({ method, path, body }) => {
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (method === 'DELETE') {
       deleted.push({ path, time })
@@ -51,7 +51,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
     seqNo++
     bodies.set(id, (body as { body: object }).body)
     return { status: 200, body: {} }
-  }
+  })
   const admin = {
     connect: async () => undefined,
     disconnect: async () => undefined,

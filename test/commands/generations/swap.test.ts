@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { rollback, swap } from '../../../commands/generations/swap.ts'
 import { SWAP_NEAR_MS, SWAP_WAIT_MS } from '../../../commands/limits.ts'
-import type { Request } from '../../../projector/elasticsearch/client.ts'
+import { sending } from '../../support/answering.ts'
 
 type Given = {
   readonly live?: object
@@ -31,7 +31,7 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     return { kind, body: { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version, ...followed } }
   }
-  const send = async ({ method, path, body, query }: Request) => {
+  const send = sending(async ({ method, path, body, query }) => {
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (index === '_mget') {
       const { docs } = body as { docs: { _index: string; _id: string }[] }
@@ -62,7 +62,7 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
     state.seqNo++
     state.live = (body as { body: Record<string, unknown> }).body
     return { status: 200, body: {} }
-  }
+  })
   const said: string[] = []
   const context = {
     send,
@@ -147,8 +147,11 @@ describe('a swap', () => {
 
   test('is refused if the refresh of the parked records failed on a shard', async () => {
     const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] } })
-    const send = async (request: Request) =>
-      request.path.endsWith('/_refresh') ? { status: 200, body: { _shards: { failed: 1 } } } : its.context.send(request)
+    const send = sending(async request =>
+      request.path.endsWith('/_refresh')
+        ? { status: 200, body: { _shards: { failed: 1 } } }
+        : its.context.send(request),
+    )
     await expect(swap(toG2, { ...its.context, send })).rejects.toThrow('what g1 parked cannot be read whole')
     expect(its.state.live.generation).toBe('g1')
   })

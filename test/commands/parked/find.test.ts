@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { findParked } from '../../../commands/parked/find.ts'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
+import { sending } from '../../support/answering.ts'
 
 const live = { events: { parkedIndex: 'p' }, 'api-keys': { parkedIndex: 'k' } } as unknown as Parameters<
   typeof findParked
@@ -9,12 +10,12 @@ const live = { events: { parkedIndex: 'p' }, 'api-keys': { parkedIndex: 'k' } } 
 
 test('parked records are listed by their indexed fields: no record is loaded', async () => {
   const asked: Request[] = []
-  const send = async (request: Request) => {
+  const send = sending(async request => {
     asked.push(request)
     const fields = { code: ['rep_unknown'], topic: ['t'], partition: [0], offset: [7], at: [9] }
     const hits = { total: { value: 1 }, hits: [{ fields, sort: [9, 't', 0, 7] }] }
     return { status: 200, body: { _shards: { failed: 0 }, hits } }
-  }
+  })
   expect(await findParked(send, live, {}, 'oldest', 10)).toEqual({
     total: 1,
     records: [{ code: 'rep_unknown', topic: 't', partition: 0, offset: 7, at: 9 }],

@@ -1,7 +1,8 @@
 /** Reading the receipts of records from Elasticsearch. */
 import { expect, test } from 'vitest'
 import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
-import { AnswerTooLong, type Elasticsearch, type Request } from '../../../projector/elasticsearch/client.ts'
+import { AnswerTooLong } from '../../../projector/elasticsearch/client.ts'
+import { sending } from '../../support/answering.ts'
 
 const NOT_YET = { state: 'not_yet' } as const
 const PUBLISHED = { state: 'published' } as const
@@ -20,7 +21,7 @@ const position = (position: number) => ({ kind: 'position', body: { position } }
 /** Elasticsearch with these documents, by index and id. A test may change them between two requests. */
 const setUp = (documents: Documents, before = (_asked: string[]): void => undefined) => {
   const requests: string[][] = []
-  const send: Elasticsearch['send'] = async ({ path, body }: Request) => {
+  const send = sending(async ({ path, body }) => {
     expect(path).toBe('/_mget')
     const { docs } = body as { docs: { _index: string; _id: string; _source?: string[] }[] }
     const asked = docs.map(({ _index, _id, _source }) => [_index, _id, ...(_source ?? [])].join('/'))
@@ -31,7 +32,7 @@ const setUp = (documents: Documents, before = (_asked: string[]): void => undefi
       return { _id, found: _source !== undefined, _version: 1, _source }
     })
     return { status: 200, body: { docs: found } }
-  }
+  })
   const look = (...places: RecordLocation[]) => createReceiptReader(send, 'c')(places, new AbortController().signal)
   return { look, requests }
 }
@@ -107,17 +108,17 @@ test.each(['c-control/live', 'c-control/position:g1:0'])('without %s a look-up f
 })
 
 test('records left out of an incomplete response wait for the next look-up', async () => {
-  const send: Elasticsearch['send'] = async ({ body }) => {
+  const send = sending(async ({ body }) => {
     const { docs } = body as { docs: { _id: string }[] }
     const sources: Documents = { live: live('g1'), 'position:g1:0': position(8) }
     const found = docs.map(({ _id }) => ({ _id, found: _id in sources, _version: 1, _source: sources[_id] }))
     return { status: 200, body: { docs: found } }
-  }
-  const halved: Elasticsearch['send'] = async (request, signal) => {
+  })
+  const halved = sending(async (request, signal) => {
     const { docs } = request.body as { docs: object[] }
     if (docs.length > 2) throw new AnswerTooLong()
     return send(request, signal)
-  }
+  })
   const { signal } = new AbortController()
   expect(await createReceiptReader(halved, 'c')([at(1), at(2), at(3), at(4)], signal)).toEqual([
     PUBLISHED,

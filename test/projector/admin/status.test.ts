@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { readStatus } from '../../../projector/admin/status.ts'
-import type { Elasticsearch, Request } from '../../../projector/elasticsearch/client.ts'
+import type { Request } from '../../../projector/elasticsearch/client.ts'
 import type { SourceAdmin } from '../../../projector/kafka/source.ts'
+import { sending } from '../../support/answering.ts'
 
 const identity = { generation: 'g1', topic: 'commission.events', cluster_id: 'x', partitions: 2, rules_version: 1 }
 
@@ -14,7 +15,7 @@ test('the status of every partition, whoever owns it, has its published position
     ],
   } as unknown as SourceAdmin
   const positions: Record<string, number> = { 'position:g1:0': 12, 'position:g1:1': 25 }
-  const send: Elasticsearch['send'] = async request => {
+  const send = sending(async request => {
     asked.push(request)
     if (request.path === '/_mget') {
       const { docs } = request.body as { docs: { _id: string; _index: string }[] }
@@ -25,7 +26,7 @@ test('the status of every partition, whoever owns it, has its published position
       return { status: 200, body: { docs: found } }
     }
     return { status: 200, body: { aggregations: { partitions: { buckets: [{ key: 1, doc_count: 4 }] } } } }
-  }
+  })
   expect(await readStatus(identity, 'commission-g1-parked', 'commission', admin, { send })).toEqual([
     { generation: 'g1', topic: 'commission.events', partition: 0, searchable_to: 12, end: 12, lag: 0, parked: 0 },
     { generation: 'g1', topic: 'commission.events', partition: 1, searchable_to: 25, end: 30, lag: 5, parked: 4 },

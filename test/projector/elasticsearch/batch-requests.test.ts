@@ -9,6 +9,7 @@ import {
 } from '../../../projector/elasticsearch/batch-requests.ts'
 import { type Answer, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { BATCHED_BYTES, BATCHED_IDS } from '../../../projector/limits.ts'
+import { sending } from '../../support/answering.ts'
 import { everythingRuns, Held } from '../held.ts'
 
 type Sent = { readonly request: Request; readonly signal: AbortSignal | undefined }
@@ -16,7 +17,10 @@ type Sent = { readonly request: Request; readonly signal: AbortSignal | undefine
 /** Batches requests. The test holds each one on its way to Elasticsearch. */
 const setUp = (kind: BatchableKind) => {
   const sent = new Held<Sent, Answer>()
-  const send = createBatcher(kind, (request, signal) => sent.call({ request, signal }))
+  const send = createBatcher(
+    kind,
+    sending((request, signal) => sent.call({ request, signal })),
+  )
   const outcomes: Record<string, unknown> = {}
   const ask = async (name: string, request: Request, signal?: AbortSignal): Promise<void> => {
     send(request, signal).then(
@@ -150,10 +154,13 @@ describe('requests of several partitions', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 })
     await fc.assert(
       fc.asyncProperty(sizes, async sizes => {
-        const send = createBatcher(multiGets, async ({ body }) => {
-          await everythingRuns()
-          return docs(...(body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id))
-        })
+        const send = createBatcher(
+          multiGets,
+          sending(async ({ body }) => {
+            await everythingRuns()
+            return docs(...(body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id))
+          }),
+        )
         const asked = sizes.map((size, place) => Array.from({ length: size }, (_, at) => `${place}-${at}`))
         const answers = await Promise.all(asked.map(ids => send(mgetOf(...ids))))
         expect(answers).toEqual(asked.map(ids => docs(...ids)))

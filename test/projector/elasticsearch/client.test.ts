@@ -4,7 +4,6 @@ import {
   type Answer,
   AnswerTooLong,
   createElasticsearch,
-  type Elasticsearch,
   errorType,
   keepTrying,
   multiGet,
@@ -12,6 +11,7 @@ import {
 } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../projector/limits.ts'
+import { sending } from '../../support/answering.ts'
 
 type Transport = Client['transport']['request']
 type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
@@ -141,7 +141,11 @@ describe('a multi-get', () => {
     { _index: 'test-reps', _id: 'a', found: true, _version: 1, _source: {} },
     { _index: 'test-reps', _id: 'b', found: false },
   ]
-  const ask = (answer: Answer) => multiGet(async () => answer, docs)
+  const ask = (answer: Answer) =>
+    multiGet(
+      sending(async () => answer),
+      docs,
+    )
 
   test('gives the documents in the requested order', async () => {
     expect(await ask({ status: 200, body: { docs: [a, b] } })).toEqual([a, b])
@@ -149,12 +153,12 @@ describe('a multi-get', () => {
 
   test('that is too long gives its first documents: it asks for fewer, and for a single one of any size', async () => {
     const asked: [ids: string, bytes: number | undefined][] = []
-    const send: Elasticsearch['send'] = async ({ body, answerBytesMax }) => {
+    const send = sending(async ({ body, answerBytesMax }) => {
       const ids = (body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id)
       asked.push([ids.join(''), answerBytesMax])
       if (answerBytesMax !== undefined) throw new AnswerTooLong()
       return { status: 200, body: { docs: ids.map(_id => ({ ...a, _id })) } }
-    }
+    })
     const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
     expect(await multiGet(send, many)).toEqual([a])
     expect(asked).toEqual([

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type Answer, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { createClocks } from '../../../projector/elasticsearch/clocks.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../../../projector/limits.ts'
+import { sending } from '../../support/answering.ts'
 import { everythingRuns } from '../held.ts'
 
 const START = 1_770_000_000_000
@@ -22,14 +23,14 @@ const setUp = () => {
   const clocks = createClocks({
     now: () => machine.ours,
     elapsed: () => machine.elapsed,
-    send: async (): Promise<Answer> => {
+    send: sending(async () => {
       machine.asked++
       await Promise.resolve()
       const timestamp = machine.theirs
       pass(machine.roundTrip)
       if (machine.failure !== undefined) throw machine.failure
       return { status: 200, body: machine.answer ?? { nodes: { node: { timestamp } } } }
-    },
+    }),
     onChange: code => changes.push(code),
   })
   const pass = (milliseconds: number): void => {

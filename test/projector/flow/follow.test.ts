@@ -1,10 +1,10 @@
 /** A generation that follows another one, with a control index and a parked index that the test changes. */
 import { describe, expect, test } from 'vitest'
-import type { DocumentAddress, Request } from '../../../projector/elasticsearch/client.ts'
 import { createFollow, parkedAsThere } from '../../../projector/flow/follow.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
 import type { Identity } from '../../../projector/kafka/source.ts'
 import { FOLLOWED_LATE_MS } from '../../../projector/limits.ts'
+import { getting, sending } from '../../support/answering.ts'
 import { TOPIC } from '../given.ts'
 import { everythingRuns } from '../held.ts'
 import { batchOf, repsOf, startFlow } from '../running-flow.ts'
@@ -35,7 +35,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     const position = state.positions[Number(id.split(':')[2])]
     return position === undefined ? undefined : { kind: 'position', body: { position } }
   }
-  const multiGet = async (docs: readonly DocumentAddress[]) => {
+  const multiGet = getting(async docs => {
     asked.push(docs.map(({ _id }) => _id).join())
     const found = docs.map(({ _index, _id }) => {
       const _source = sourceOf(_index, _id)
@@ -43,8 +43,8 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     })
     after.shift()?.()
     return found
-  }
-  const request = async ({ method, path, body, query }: Request) => {
+  })
+  const request = sending(async ({ method, path, body, query }) => {
     if (method === 'GET') {
       const [, index = '', , id = ''] = path.split('/').map(decodeURIComponent)
       return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }
@@ -53,7 +53,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     state.seqNo++
     Object.assign(beside, (body as { body: typeof beside }).body)
     return { status: 200, body: {} }
-  }
+  })
   let slept = 0
   const sleep = async (milliseconds: number): Promise<void> => {
     slept += milliseconds

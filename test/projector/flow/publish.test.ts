@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
+import type { Request } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { type PublishedState, readPosition } from '../../../projector/flow/publish.ts'
+import { sending } from '../../support/answering.ts'
 
 const start: PublishedState = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
 const lastAt = (offset: number) => ({ offset, sha256: `${offset}` })
@@ -16,32 +17,32 @@ const setUp = async (stored: PublishedState = start) => {
   let seqNo = 5
   /** Outcomes of the next writes: another owner is first, or the response is lost. By default a write succeeds. */
   const next: ('lost' | { before: PublishedState })[] = []
-  const replace = (body: PublishedState): void => {
+  const store = (body: PublishedState): void => {
     document = body
     seqNo++
     history.push(body)
   }
-  const request = async (asked: Request): Promise<Answer> => {
+  const request = sending(async asked => {
     requests.push(asked)
     if (document === undefined) return { status: 404, body: { found: false } }
     if (asked.method === 'GET') {
       return { status: 200, body: { _seq_no: seqNo, _primary_term: 2, _source: { kind: 'position', body: document } } }
     }
     const event = next.shift()
-    if (typeof event === 'object') replace(event.before)
+    if (typeof event === 'object') store(event.before)
     if (asked.query?.if_seq_no !== seqNo || asked.query.if_primary_term !== 2) return { status: 409, body: {} }
-    replace((asked.body as { body: PublishedState }).body)
+    store((asked.body as { body: PublishedState }).body)
     // The client retries a request until it gets a response: after a lost one, the second attempt meets a conflict.
     if (event === 'lost') return { status: 409, body: {} }
     return { status: 200, body: { _seq_no: seqNo, _primary_term: 2 } }
-  }
-  const position = readPosition(3, { index: 'test-control', generation: 'g1', request })
+  })
+  const position = readPosition(3, { index: 'test-control', generation: 'g1', request, replace: request })
   return {
     published: await position,
     requests,
     history,
     next,
-    replace,
+    replace: store,
     document: () => document,
     remove: () => {
       document = undefined
@@ -57,8 +58,8 @@ describe('a position', () => {
   })
 
   test('that is missing stops the projector: it must not look like an empty partition', async () => {
-    const request = async (): Promise<Answer> => ({ status: 404, body: { found: false } })
-    const reading = readPosition(0, { index: 'test-control', generation: 'g1', request })
+    const request = sending(async () => ({ status: 404, body: { found: false } }))
+    const reading = readPosition(0, { index: 'test-control', generation: 'g1', request, replace: request })
     await expect(reading).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
   })
 

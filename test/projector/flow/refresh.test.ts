@@ -3,6 +3,7 @@ import { type Answer, Unavailable } from '../../../projector/elasticsearch/clien
 import { StopError } from '../../../projector/failures.ts'
 import { createRefresh } from '../../../projector/flow/refresh.ts'
 import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../../../projector/limits.ts'
+import { sending } from '../../support/answering.ts'
 import { Clock } from '../clock.ts'
 import { everythingRuns, Held } from '../held.ts'
 
@@ -27,7 +28,7 @@ const setUp = () => {
         }
       }
     },
-    send: ({ method, path }) => requests.call(`${method} ${path}`),
+    send: sending(({ method, path }) => requests.call(`${method} ${path}`)),
     now: clock.now,
     sleep: clock.sleep,
   })

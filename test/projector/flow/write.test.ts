@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { AnswerReader } from '../../../projector/elasticsearch/bulk-responses.ts'
-import { type FoundDocument, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { pack, render } from '../../../projector/flow/serialize.ts'
 import { type WriteSteps, write as writeDocuments } from '../../../projector/flow/write.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../../projector/limits.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../projector/rules/state.ts'
+import { type Found, getting, sending } from '../../support/answering.ts'
 
 const change = (id: string, version: number, body: unknown = { id }): DocumentChange =>
   documentChangeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body })
@@ -40,21 +41,20 @@ const elasticsearch = (...answers: ((items: Item[]) => Told)[]) => {
   const pauses: number[] = []
   const refusals: (string | undefined)[] = []
   const counted: Record<string, number> = {}
-  const stored = new Map<string, Omit<FoundDocument, '_id'>>()
+  const stored = new Map<string, Found>()
   const steps: WriteSteps = {
-    request: async request => {
+    request: sending(async request => {
       expect(request).toMatchObject({ method: 'POST', path: '/_bulk' })
       const items = itemsOf(request)
       sent.push(items)
       const { status, body } = (answers.shift() ?? written)(items)
       // As the client parses it.
       return { status, body: body === undefined ? undefined : new AnswerReader().deserialize(JSON.stringify(body)) }
-    },
-    multiGet: async docs => {
+    }),
+    multiGet: getting(async docs => {
       asked.push(docs.map(({ _id }) => _id))
-      const missing = { found: false, _version: -1, _source: undefined }
-      return docs.map(({ _id }) => ({ _id, ...(stored.get(_id) ?? missing) }))
-    },
+      return docs.map(({ _id }) => ({ _id, ...(stored.get(_id) ?? { found: false }) }))
+    }),
     pause: async attempt => {
       pauses.push(attempt)
     },
@@ -101,6 +101,7 @@ test('documents that are sent again in another order keep their content, even if
 
 describe('a temporary failure is retried only for its documents:', () => {
   test.each<ItemAnswer>([
+    408,
     429,
     502,
     503,

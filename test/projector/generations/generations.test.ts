@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import type { Request } from '../../../projector/elasticsearch/client.ts'
 import {
   changeGenerations,
   finishSwap,
   type Generations,
   readGenerations,
 } from '../../../projector/generations/generations.ts'
+import { sending } from '../../support/answering.ts'
 
 /** A control index that others may change between two requests. */
 const control = (body: object | undefined) => {
   const state = { body, seqNo: 7 }
   const between: (() => void)[] = []
-  const request = async ({ method, body, query }: Request) => {
+  const request = sending(async ({ method, body, query }) => {
     if (method === 'GET') {
       if (state.body === undefined) return { status: 404, body: { found: false } }
       const answer = { _source: { kind: 'live', body: state.body }, _seq_no: state.seqNo, _primary_term: 1 }
@@ -22,7 +22,7 @@ const control = (body: object | undefined) => {
     state.body = (body as { body: object }).body
     state.seqNo++
     return { status: 200, body: {} }
-  }
+  })
   return { state, between, steps: { request, prefix: 'p' } }
 }
 
@@ -76,11 +76,11 @@ test('a change without effect is not written: no other writer gets a conflict', 
 describe('after a swap', () => {
   const documents = (live: object, position: number) => {
     const { state, between, steps } = control(live)
-    const request = async (asked: Request) => {
+    const request = sending(async asked => {
       if (asked.path.includes('generation%3Ag1')) return { status: 200, body: { _source: { body: { partitions: 2 } } } }
       if (asked.path.includes('position%3Ag1')) return { status: 200, body: { _source: { body: { position } } } }
       return steps.request(asked)
-    }
+    })
     return { state, between, steps: { ...steps, request } }
   }
   const swapped = { generation: 'g2', previous: 'g1', floor: null }
@@ -93,14 +93,15 @@ describe('after a swap', () => {
 
   test('a floor that a drop wrote meanwhile is kept; without it, a missing generation stops', async () => {
     const { state, steps } = documents(swapped, 5)
-    const request: typeof steps.request = async asked => {
+    const request = sending(async asked => {
       if (!asked.path.includes('generation%3Ag1')) return steps.request(asked)
       state.body = { ...state.body, previous: null, floor: [5, 5] }
       return { status: 404, body: { found: false } }
-    }
+    })
     await finishSwap({ ...steps, request })
-    const gone: typeof steps.request = async asked =>
-      asked.path.includes('generation%3Ag1') ? { status: 404, body: { found: false } } : steps.request(asked)
+    const gone = sending(async asked =>
+      asked.path.includes('generation%3Ag1') ? { status: 404, body: { found: false } } : steps.request(asked),
+    )
     state.body = swapped
     await expect(finishSwap({ ...steps, request: gone })).rejects.toThrow(
       expect.objectContaining({ code: 'index_missing' }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
+import type { Answer } from '../../../projector/elasticsearch/client.ts'
 import { readGenerations } from '../../../projector/generations/generations.ts'
 import {
   makeFirstLive,
@@ -9,6 +9,7 @@ import {
 } from '../../../projector/generations/prepare.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../../projector/rules/rules.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/mappings.ts'
+import { sending } from '../../support/answering.ts'
 
 type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
 
@@ -20,7 +21,7 @@ class Elasticsearch {
   /** Indices that were restored after their creation. */
   readonly replaced = new Set<string>()
 
-  readonly request = async ({ method, path, body }: Request): Promise<Answer> => {
+  readonly request = sending(async ({ method, path, body }) => {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
     if (name === '_index_template') return { status: 200, body: {} }
@@ -46,7 +47,7 @@ class Elasticsearch {
     return _source === undefined
       ? { status: 404, body: { found: false } }
       : { status: 200, body: { found: true, _source } }
-  }
+  })
 
   #index(method: string, name: string, index: Index | undefined, body: Index): Answer {
     if (method !== 'PUT') return { status: index ? 200 : 404, body: index && { [name]: index } }
@@ -130,10 +131,10 @@ describe('a first start', () => {
     for (let requests = 1; requests < whole.asked.length; requests++) {
       const elasticsearch = new Elasticsearch()
       const steps = stepsOf(elasticsearch)
-      const cut = async (request: Request): Promise<Answer> => {
+      const cut = sending(async request => {
         if (elasticsearch.asked.length === requests) throw new Error('cut off')
         return elasticsearch.request(request)
-      }
+      })
       await expect(start(elasticsearch, { ...steps, request: cut })).rejects.toThrow('cut off')
       expect(await start(elasticsearch), `cut off after ${requests} requests`).toBe('g1')
       expect(elasticsearch.documents).toEqual(whole.documents)
@@ -147,11 +148,11 @@ describe('a first start', () => {
       const elasticsearch = new Elasticsearch()
       let count = 0
       let other: Promise<string> | undefined
-      const request = async (asked: Request): Promise<Answer> => {
+      const request = sending(async asked => {
         if (count++ === requests) other = start(elasticsearch)
         await other
         return elasticsearch.request(asked)
-      }
+      })
       expect(await start(elasticsearch, { ...stepsOf(elasticsearch), request })).toBe('g1')
       expect(elasticsearch.documents).toEqual(whole.documents)
     }

@@ -10,6 +10,7 @@ import {
   type InstallationIdentity,
 } from '../../../projector/stream/group.ts'
 import { watchOwners } from '../../../projector/stream/watch-owners.ts'
+import { sending } from '../../support/answering.ts'
 
 const topic = 'commission.events'
 const ours: InstallationIdentity = { prefix: 'commission', elasticsearch: 'cluster-1' }
@@ -89,7 +90,7 @@ describe('joining a group', () => {
       { prefix: 'commission', groupId: 'g', identity: { topic } },
       {
         admin: groupOf(members),
-        elasticsearch: { send: async () => ({ status: 200, body: { cluster_uuid: 'cluster-1' } }) },
+        elasticsearch: { send: sending(async () => ({ status: 200, body: { cluster_uuid: 'cluster-1' } })) },
         retryOptions: { sleep: async () => undefined, random: () => 0 },
         health: createHealth({ warn: () => undefined, info: () => undefined }, () => 0),
         warn: details => void warned.push(details),
