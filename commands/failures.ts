@@ -26,8 +26,8 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** The message of our own errors; the class of others, because their messages can quote a record. */
 export const messageOf = (error: unknown): string => {
-  const ours = [CommandError, StopError, Unavailable, SettingsError].some(known => error instanceof known)
-  if (ours) return (error as Error).message
+  if (error instanceof CommandError || error instanceof StopError) return error.message
+  if (error instanceof Unavailable || error instanceof SettingsError) return error.message
   // A file error: missing, not a directory, disk full.
   if (error instanceof Error && 'syscall' in error && 'path' in error && 'code' in error) {
     return `${error.path} cannot be used: ${error.code}`

@@ -169,7 +169,7 @@ const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] 
 
 // The output is incomplete: the command has failed, whatever its exit code.
 const outputIsLost = (error: Error): void => {
-  const { code } = (process.stdout.errored ?? error) as NodeJS.ErrnoException
+  const { code }: NodeJS.ErrnoException = process.stdout.errored ?? error
   say(code === 'EPIPE' ? 'stopped: nobody reads the output any more' : `the output cannot be written: ${code}`)
   process.exit(exitCodes.failed)
 }

@@ -95,9 +95,9 @@ const addParked = (program: Command, actions: Actions, run: RunAction): void => 
     .addOption(numberOption('--limit <records>', 'the most records to list', 1, RECORDS_MAX).default(LIST_DEFAULT))
     .option('--json', 'a line of JSON each')
     .action(
-      run(options => {
-        const { newest, limit, json = false } = options as ListFlags
-        return actions.list({ filter: filterOf(options as Filter), order: newest ? 'newest' : 'oldest', limit, json })
+      run((options: ListFlags) => {
+        const { newest, limit, json = false } = options
+        return actions.list({ filter: filterOf(options), order: newest ? 'newest' : 'oldest', limit, json })
       }),
     )
 
@@ -273,7 +273,7 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
 }
 
 type SwapFlags = { readonly force?: string; readonly json?: boolean }
-type ListFlags = { readonly newest?: true; readonly limit: number; readonly json?: true }
+type ListFlags = Filter & { readonly newest?: true; readonly limit: number; readonly json?: true }
 type AgainFlags = Filter & {
   readonly all?: true
   readonly publish?: true

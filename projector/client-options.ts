@@ -15,6 +15,9 @@ export const kafkaConfig = (
 ): KafkaConfig => {
   // Here, because every Kafka client is created with this function.
   clearBufferOnReconnect()
+  const mechanism = settings.KAFKA_SASL_MECHANISM
+  const [username, password] = [settings.KAFKA_SASL_USERNAME ?? '', settings.KAFKA_SASL_PASSWORD ?? '']
+  const sasl: SASLOptions | undefined = mechanism && { mechanism, username, password }
   return {
     clientId,
     brokers: settings.KAFKA_BROKERS,
@@ -29,13 +32,7 @@ export const kafkaConfig = (
           ? true
           : { ca: [readSetting('KAFKA_SSL_CA_FILE', settings.KAFKA_SSL_CA_FILE, readFile)] },
     }),
-    ...(settings.KAFKA_SASL_MECHANISM !== undefined && {
-      sasl: {
-        mechanism: settings.KAFKA_SASL_MECHANISM,
-        username: settings.KAFKA_SASL_USERNAME ?? '',
-        password: settings.KAFKA_SASL_PASSWORD ?? '',
-      } as SASLOptions,
-    }),
+    ...(sasl && { sasl }),
   }
 }
 

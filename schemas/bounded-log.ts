@@ -41,7 +41,7 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
       try {
         return writeSync(fd, text, ...others)
       } catch (error) {
-        if ((error as { code?: unknown }).code === 'EAGAIN' && now() < deadline) throw error
+        if (error instanceof Error && 'code' in error && error.code === 'EAGAIN' && now() < deadline) throw error
         return Buffer.byteLength(text)
       }
     }

@@ -143,6 +143,11 @@ export type ApiKeyEvent = EventsOf<(typeof eventSchemas)['api-keys']>
 export type AnyEvent = CommissionEvent | ApiKeyEvent
 export type EventType = AnyEvent['type']
 
+export const schemaOfType: Readonly<Record<EventType, Type.TSchema>> = {
+  ...eventSchemas.events,
+  ...eventSchemas['api-keys'],
+}
+
 export type LineItem = Static<typeof LineItem>
 export type TraceStep = Static<typeof TraceStep>
 export type RepData = Static<typeof RepRecorded>

@@ -3,8 +3,9 @@
  * fields here is the order in answers.
  */
 import Type, { type Static } from 'typebox'
-import { type RefusalCode, refusals } from './errors.ts'
+import { refusals } from './errors.ts'
 import { Destination, LineItem, PayoutCalculated, PeriodRecorded, RepRecorded, TraceStep } from './events.ts'
+import { keysOf } from './objects.ts'
 import { Currency, Id, Instant, idPattern, Money, Nullable, Sum } from './values.ts'
 
 const rep = RepRecorded.properties
@@ -214,7 +215,7 @@ export type ResourceName = keyof typeof resources
 export const Refused = Type.Object(
   {
     error: Type.Object({
-      code: Type.Union((Object.keys(refusals) as RefusalCode[]).map(code => Type.Literal(code))),
+      code: Type.Union(keysOf(refusals).map(code => Type.Literal(code))),
       message: Type.String({ description: 'For people. The text may change; `code` does not.' }),
     }),
   },

@@ -49,6 +49,11 @@ const optional = <Value>(reader: Reader<Value>): Setting<Value | undefined> => (
   absent: { value: undefined },
 })
 const withDefault = <Value>(reader: Reader<Value>, value: Value): Setting<Value> => ({ ...reader, absent: { value } })
+const withDefaultFrom = <Value>(
+  from: string,
+  value: (other: string) => Value,
+  reader: Reader<Value>,
+): Setting<Value> => ({ ...reader, absent: { from, value } })
 const secret = <Value>(setting: Setting<Value>): Setting<Value> => ({ ...setting, secret: true })
 
 const broker = text('host:port', /^[^\s:,/]+:\d{1,5}$/)
@@ -102,10 +107,11 @@ export const projectorSettings = {
   ...elasticsearchSettings,
   ...logSettings,
   // One group per index prefix: two installations in one group would take partitions from each other.
-  KAFKA_GROUP_ID: {
-    ...text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/),
-    absent: { from: 'ELASTICSEARCH_INDEX_PREFIX', value: prefix => `${prefix}-projector` },
-  } as Setting<string>,
+  KAFKA_GROUP_ID: withDefaultFrom(
+    'ELASTICSEARCH_INDEX_PREFIX',
+    prefix => `${prefix}-projector`,
+    text('1 to 200 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,200}$/),
+  ),
   PROJECTOR_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
   ELASTICSEARCH_SHARDS: withDefault(integer(1, 1_024), 1),

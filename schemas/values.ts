@@ -4,6 +4,7 @@
  */
 import Type, { type Static, type TString } from 'typebox'
 import { MONEY_FRACTION_DIGITS_MAX, MONEY_INTEGER_DIGITS_MAX, TEXT_LENGTH_MAX } from './limits.ts'
+import { objectOf } from './objects.ts'
 import { timezones } from './timezones.ts'
 
 export const idPrefixes = ['org', 'rep', 'period', 'payout', 'payroll', 'deal', 'line', 'key'] as const
@@ -14,10 +15,7 @@ export const idPattern = (prefix: IdPrefix): string => `^${prefix}_[0-9A-Za-z]{1
 export const Id = (prefix: IdPrefix) =>
   Type.String({ pattern: idPattern(prefix), description: `An opaque id: \`${prefix}_\` and 1 to 64 of 0-9A-Za-z.` })
 
-const idGrammars = Object.fromEntries(idPrefixes.map(prefix => [prefix, new RegExp(idPattern(prefix))])) as Record<
-  IdPrefix,
-  RegExp
->
+const idGrammars = objectOf(idPrefixes, prefix => new RegExp(idPattern(prefix)))
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' && idGrammars[prefix].test(value)
 

@@ -72,6 +72,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'events',
       'limits',
       'money',
+      'objects',
       'resources',
       'settings',
       'timezones',

@@ -23,16 +23,16 @@ import { pathToFileURL } from 'node:url'
 import { type AnyRules, builtInRules, type RulesTable } from '../../projector/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import type { EventType } from '../../schemas/events.ts'
+import { keysOf, objectOf } from '../../schemas/objects.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import { CommandError } from '../failures.ts'
 
 export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }
 
+const types = keysOf(builtInRules)
+
 /** A frozen copy of the built-in rules: a module may reuse them, but cannot change them. */
-const given = (): RulesTable =>
-  Object.freeze(
-    Object.fromEntries(Object.entries(builtInRules).map(([type, rules]) => [type, Object.freeze({ ...rules })])),
-  ) as RulesTable
+const given = (): RulesTable => Object.freeze(objectOf(types, type => Object.freeze({ ...builtInRules[type] })))
 
 /** @throws CommandError that names what is wrong with the module */
 export const loadRules = async (file: string): Promise<RulesModule> => {
@@ -41,8 +41,8 @@ export const loadRules = async (file: string): Promise<RulesModule> => {
   const text = await readFile(path).catch(() => {
     throw new CommandError(`the rules cannot be read: ${file}`)
   })
-  const loaded = await attempt(`${name} cannot be loaded`, (): Promise<unknown> => import(pathToFileURL(path).href))
-  const make = (loaded as { default?: unknown }).default
+  const load = (): Promise<{ readonly default?: unknown }> => import(pathToFileURL(path).href)
+  const { default: make } = await attempt(`${name} cannot be loaded`, load)
   if (typeof make !== 'function') throw new CommandError(`${name} has no function as its default export`)
   const made: unknown = await attempt(`${name} gives no rules`, () => make(given()))
   return {
@@ -53,21 +53,19 @@ export const loadRules = async (file: string): Promise<RulesModule> => {
 
 /** Checks that a table has rules for every event type and for nothing else. @throws CommandError */
 export const tableIn = (made: unknown, name: string): RulesTable => {
-  const wanted = Object.keys(builtInRules)
   if (typeof made !== 'object' || made === null) throw new CommandError(`${name} gives no table of rules`)
-  const unknown = Object.keys(made).filter(type => !wanted.includes(type))
+  const unknown = Object.keys(made).filter(type => !types.some(known => known === type))
   if (unknown.length > 0) throw new CommandError(`${name} gives rules for unknown event types: ${unknown.join(', ')}`)
-  const table = made as Partial<Record<string, Partial<AnyRules>>>
-  const guarded = wanted.map(type => {
+  const table: Partial<Record<EventType, Partial<AnyRules>>> = made
+  return objectOf(types, type => {
     const { reads, thenReads, decide } = table[type] ?? {}
     if (typeof reads !== 'function' || typeof thenReads !== 'function' || typeof decide !== 'function') {
       throw new CommandError(`${name} has no reads, thenReads and decide for ${type}`)
     }
-    const builtIn = builtInRules[type as EventType]
+    const builtIn = builtInRules[type]
     const isBuiltIn = builtIn.reads === reads && builtIn.thenReads === thenReads && builtIn.decide === decide
-    return [type, isBuiltIn ? builtIn : guard({ reads, thenReads, decide }, type, name)]
+    return isBuiltIn ? builtIn : guard({ reads, thenReads, decide }, type, name)
   })
-  return Object.fromEntries(guarded) as RulesTable
 }
 
 /** Turns exceptions of the module's rules into errors that name the module, the event type and the offset. */
@@ -85,7 +83,7 @@ const guard = (rules: AnyRules, type: string, name: string): AnyRules => ({
 const isDecision = (decision: Partial<Record<string, unknown>> | undefined): boolean =>
   decision?.outcome === 'duplicate' ||
   (decision?.outcome === 'applied' && Array.isArray(decision.changes)) ||
-  (decision?.outcome === 'parked' && (parkCodes as readonly unknown[]).includes(decision.code))
+  (decision?.outcome === 'parked' && parkCodes.some(code => code === decision.code))
 
 const attempt = async <Result>(what: string, act: () => Result | Promise<Result>): Promise<Result> => {
   try {

@@ -182,8 +182,7 @@ const write = async (
   steps.say(`${resource}: ${count}`)
 }
 
-const idIn = (line: Buffer | undefined): string | undefined =>
-  line && (JSON.parse(line.toString()) as { id: string }).id
+const idIn = (line: Buffer | undefined): string | undefined => line && JSON.parse(line.toString()).id
 
 /** Yields the records of a list after one, page by page. */
 async function* records(
@@ -256,7 +255,7 @@ const readJson = async <Document>(file: string): Promise<Document | undefined> =
   if (!existsSync(file)) return undefined
   const text = await readFile(file, 'utf8')
   try {
-    return JSON.parse(text) as Document
+    return JSON.parse(text)
   } catch {
     throw new CommandError(`${file} is not whole, or not of an export: choose another directory, or remove it`)
   }

@@ -8,7 +8,8 @@ const NEWLINE = 0x0a
 /** Yields the lines of a file without line ends. Ignores a last line without a line end: it was cut off. */
 export async function* linesOf(file: string): AsyncGenerator<Buffer> {
   let begun: Buffer[] = []
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+  const chunks: AsyncIterable<Buffer> = createReadStream(file)
+  for await (const chunk of chunks) {
     let from = 0
     // Splits bytes at \n only: other line separators may occur within a line of JSON.
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {

@@ -128,7 +128,7 @@ const timeOf = async (file: string): Promise<number | undefined> =>
 const readOwner = async (file: string): Promise<Owner | undefined> => {
   const text = await readFile(file, 'utf8').catch(() => '')
   try {
-    return JSON.parse(text) as Owner
+    return JSON.parse(text)
   } catch {
     return undefined
   }

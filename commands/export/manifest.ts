@@ -15,6 +15,8 @@ type FileDescription = {
   readonly bytes: number
   readonly sha256: string
 }
+/** Of a payout or a payroll record. */
+type Amounts = Readonly<Record<'currency' | 'net_amount' | 'amount', string>>
 /** By currency, as decimal strings. */
 type Sums = Readonly<Record<string, string>>
 
@@ -49,10 +51,10 @@ export const describeFiles = async (
       records++
       signal.throwIfAborted()
       if (name === 'payouts') {
-        const { currency, net_amount } = JSON.parse(line.toString()) as { currency: string; net_amount: string }
+        const { currency, net_amount }: Amounts = JSON.parse(line.toString())
         addTo(owed, currency, net_amount)
       } else if (name === 'payroll_files') {
-        const { currency, amount } = JSON.parse(line.toString()) as { currency: string; amount: string }
+        const { currency, amount }: Amounts = JSON.parse(line.toString())
         addTo(paid, currency, amount)
       }
     }
@@ -81,6 +83,6 @@ export const sumsOf = (totals: Totals['totals'], what: 'owed' | 'paid'): Sums =>
 
 const weigh = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha256'>> => {
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk)
+  for await (const chunk of createReadStream(file)) hash.update(chunk)
   return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }
 }

@@ -11,11 +11,14 @@ import { linesOf } from './lines.ts'
 type Row = Readonly<Record<string, string | null>>
 type Value = string | number | boolean | null | object
 type Item = Readonly<Record<string, Value>>
+type List = 'line_items' | 'calculation_trace'
+/** A line of a file. Only one of the files has each list. */
+type Line = Item & Readonly<Record<List, readonly Item[]>>
 type Table = {
   readonly name: string
   readonly from: string
   readonly columns: readonly string[]
-  readonly rows: (record: Item) => Row[]
+  readonly rows: (record: Line) => Row[]
 }
 
 const pick = (item: Item, columns: readonly string[]): Row =>
@@ -31,12 +34,11 @@ const plain = (name: string, columns: readonly string[]): Table => ({
   rows: record => [pick(record, columns)],
 })
 /** A row for each item of a list in a record, with the record's id. */
-const inside = (name: string, from: string, list: string, columns: readonly string[]): Table => ({
+const inside = (name: string, from: string, list: List, columns: readonly string[]): Table => ({
   name,
   from,
   columns: ['payout_id', ...columns],
-  rows: record =>
-    (record[list] as readonly Item[]).map(item => ({ payout_id: String(record.id), ...pick(item, columns) })),
+  rows: record => record[list].map(item => ({ payout_id: String(record.id), ...pick(item, columns) })),
 })
 
 const tables: readonly Table[] = [
@@ -87,7 +89,7 @@ export const writeTables = async (
     const rows = async function* (): AsyncGenerator<Row> {
       for await (const line of linesOf(join(directory, `${table.from}.ndjson`))) {
         signal.throwIfAborted()
-        for (const row of table.rows(JSON.parse(line.toString()) as Item)) {
+        for (const row of table.rows(JSON.parse(line.toString()))) {
           count++
           yield row
         }

@@ -1,5 +1,6 @@
 /** `npm run parked`: its commands, after their options are read. */
 import type { Producer } from 'kafkajs'
+import type { ParkCode } from '../../schemas/errors.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
@@ -126,8 +127,7 @@ const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }:
 
 const lineOf = ({ fields, outcome, reason, published }: Result): string => {
   const where = published === null ? '' : ` at ${positionOf(published)}`
-  const why =
-    reason === null ? '' : `: ${reasons[reason as keyof typeof reasons] ?? `it would be parked again as ${reason}`}`
+  const why = reason === null ? '' : `: ${reasons[reason] ?? `it would be parked again as ${reason}`}`
   return `${positionOf(fields)}  ${fields.code}  ${words[outcome]}${where}${outcome === 'parked_again' ? ` as ${reason}` : why}`
 }
 
@@ -142,12 +142,15 @@ const words = {
   unknown: 'may be published again; Kafka did not say',
 } as const satisfies Record<Result['outcome'], string>
 
-const reasons = {
+type Reason = NonNullable<Result['reason']>
+
+/** A park code needs no words of its own. */
+const reasons: Readonly<Record<Exclude<Reason, ParkCode>, string> & Partial<Record<ParkCode, never>>> = {
   older_than_current: 'a newer one is current; --force replaces it by this one',
   header_without_value: 'it has a header without a value, which cannot be sent',
   header_name_not_utf8: 'it has a header whose name is not UTF-8, which cannot be sent',
   bytes_not_kept: 'it was too large to be kept; Kafka has it',
-} as const
+}
 
 const summaryOf = (results: readonly Result[], total: number, { publish }: PublishAgainOptions): string[] => {
   const counts = Object.entries(words).flatMap(([outcome, word]) => {

@@ -3,7 +3,9 @@
  * free-form maps sorted by key: equal events become equal texts.
  */
 import type { TSchema } from 'typebox'
-import { type AnyEvent, eventSchemas } from '../../schemas/events.ts'
+import { type AnyEvent, schemaOfType } from '../../schemas/events.ts'
+import { keysOf, objectOf } from '../../schemas/objects.ts'
+import type { Keywords } from './schema-regex.ts'
 
 export const canonical = <Event extends AnyEvent>(event: Event): Event =>
   ({
@@ -15,14 +17,15 @@ type Picker = (value: unknown) => unknown
 
 /** Returns a function that copies the known fields of a value, derived from the keywords of the schema. */
 const pickerOf = (schema: TSchema): Picker => {
-  if ('additionalProperties' in schema) return sortedMap
-  if ('properties' in schema) return objectPicker(schema.properties as Record<string, TSchema>)
-  if ('items' in schema) {
-    const item = pickerOf(schema.items as TSchema)
+  const { additionalProperties, properties, items, anyOf }: Keywords = schema
+  if (additionalProperties) return sortedMap
+  if (properties) return objectPicker(properties)
+  if (items) {
+    const item = pickerOf(items)
     return item === asItIs ? asItIs : listPicker(item)
   }
-  if ('anyOf' in schema) {
-    const pickers = (schema.anyOf as TSchema[]).map(pickerOf)
+  if (anyOf) {
+    const pickers = anyOf.map(pickerOf)
     const notPlain = pickers.find(picker => picker !== asItIs)
     return notPlain === undefined ? asItIs : value => (value === null ? null : notPlain(value))
   }
@@ -40,7 +43,7 @@ const listPicker =
   }
 
 /** Returns a value uncopied if it has only the known fields, in order: nearly all values do, and there are many. */
-const objectPicker = (properties: Record<string, TSchema>): Picker => {
+const objectPicker = (properties: Readonly<Record<string, TSchema>>): Picker => {
   const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
   const names = fields.map(([name]) => name)
   const inner = fields.filter(([, pick]) => pick !== asItIs)
@@ -62,13 +65,10 @@ const objectPicker = (properties: Record<string, TSchema>): Picker => {
 
 /** The publisher chooses the keys, maybe `__proto__`: Object.fromEntries defines it like any other. */
 const sortedMap: Picker = value => {
-  const names = Object.keys(value as Record<string, unknown>)
-  if (names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name)) return value
-  return Object.fromEntries(Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const map = value as Record<string, unknown>
+  const names = Object.keys(map)
+  if (names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name)) return map
+  return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-const pickers = Object.fromEntries(
-  Object.values(eventSchemas).flatMap(schemas =>
-    Object.entries(schemas).map(([type, schema]) => [type, pickerOf(schema)]),
-  ),
-) as Record<AnyEvent['type'], Picker>
+const pickers = objectOf(keysOf(schemaOfType), type => pickerOf(schemaOfType[type]))

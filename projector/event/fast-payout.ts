@@ -7,9 +7,10 @@
  */
 import type { TSchema } from 'typebox'
 import { LineItem, PayoutCalculated, PayoutRecorded, TraceStep } from '../../schemas/events.ts'
+import { LINE_ITEMS_MAX, TRACE_STEPS_MAX } from '../../schemas/limits.ts'
 import { formats } from '../../schemas/values.ts'
 import { JsonText } from './raw-json.ts'
-import { mapGroup, memberOfMap, membersOf, stringGroup, wholeGroup } from './schema-regex.ts'
+import { type Keywords, mapGroup, memberOfMap, membersOf, stringGroup, wholeGroup } from './schema-regex.ts'
 
 export type FastPayout = {
   /** All fields; the lists are JsonText. */
@@ -40,7 +41,7 @@ export const parseFastPayout = (type: string, text: string): FastPayout | undefi
 
   // JSON.parse makes new strings: slices would keep the whole text in memory. The lists are slices, but only until they
   // are written.
-  const data = JSON.parse(`${text.slice(0, afterHead - LINES.length)}}`) as Record<string, unknown>
+  const data: Record<string, unknown> = JSON.parse(`${text.slice(0, afterHead - LINES.length)}}`)
   data.line_items = new JsonText(text.slice(afterHead, afterLines))
   if (hasTrace) data.calculation_trace = new JsonText(text.slice(traceFrom, afterTrace))
   data[tailName] = instant
@@ -75,7 +76,7 @@ const readLines = (text: string, from: number, amounts: string[]): number | unde
   const end = readList(text, from, line, ([, id = '', amount = '']) => {
     ids.add(id)
     amounts.push(amount)
-    return amounts.length <= LINES_MAX
+    return amounts.length <= LINE_ITEMS_MAX
   })
   return ids.size === amounts.length ? end : undefined
 }
@@ -85,7 +86,7 @@ const readSteps = (text: string, from: number): number | undefined =>
     text,
     from,
     step,
-    ([, number, inputs = ''], index) => Number(number) === index + 1 && index < STEPS_MAX && isInOrder(inputs),
+    ([, number, inputs = ''], index) => Number(number) === index + 1 && index < TRACE_STEPS_MAX && isInOrder(inputs),
   )
 
 /** Whether the names are sorted, and none begins with a digit: JSON.parse moves integer keys to the front. */
@@ -115,9 +116,6 @@ const step = at(
 )
 const member = at(memberOfMap(TraceStep.properties.inputs))
 
-const { maxItems: LINES_MAX = 0 } = PayoutCalculated.properties.line_items as { maxItems?: number }
-const { maxItems: STEPS_MAX = 0 } = PayoutCalculated.properties.calculation_trace as { maxItems?: number }
-
 type Form = {
   /** From the beginning up to the line items. */
   readonly head: RegExp
@@ -131,7 +129,7 @@ const formOf = ({ properties }: { readonly properties: Record<string, TSchema> }
   const { line_items: _, calculation_trace: trace, ...rest } = properties
   const [tailName = ''] = Object.keys(properties).slice(-1)
   const { [tailName]: instant, ...scalars } = rest
-  const { pattern = '' } = instant as { pattern?: string }
+  const { pattern = '' }: Keywords = instant ?? {}
   return {
     head: at(`\\{${membersOf(scalars)}${LINES}`),
     hasTrace: trace !== undefined,

@@ -11,6 +11,19 @@ const WHOLE = '(?:0|[1-9][0-9]{0,14})'
 
 type Properties = Readonly<Record<string, TSchema>>
 
+/** The keywords of JSON Schema that are read here. */
+export type Keywords = {
+  readonly type?: unknown
+  readonly properties?: Properties
+  readonly items?: TSchema
+  readonly anyOf?: readonly TSchema[]
+  readonly propertyNames?: TSchema
+  readonly additionalProperties?: TSchema
+  readonly pattern?: string
+  readonly format?: string
+  readonly maxLength?: number
+}
+
 /** The fields of an object, without the braces. `groups` replaces the sources of the fields that it names. */
 export const membersOf = (properties: Properties, groups: Readonly<Record<string, string>> = {}): string =>
   Object.entries(properties)
@@ -24,31 +37,29 @@ export const wholeGroup = `(${WHOLE})`
 
 /** The members of a free-form map, as a group: in any order, repetitions allowed. */
 export const mapGroup = (schema: TSchema): string => {
-  const { propertyNames, additionalProperties } = schema as unknown as MapSchema
+  const { propertyNames = {}, additionalProperties = {} }: Keywords = schema
   const member = `${sourceOf(propertyNames)}:${sourceOf(additionalProperties)}`
   return `\\{((?:${member}(?:,${member})*)?)\\}`
 }
 
 /** One member of a free-form map with its name as a group, and a comma if one follows. */
 export const memberOfMap = (schema: TSchema): string => {
-  const { propertyNames, additionalProperties } = schema as unknown as MapSchema
+  const { propertyNames = {}, additionalProperties = {} }: Keywords = schema
   return `${stringGroup(propertyNames)}:${sourceOf(additionalProperties)},?`
 }
-
-type MapSchema = { readonly propertyNames: TSchema; readonly additionalProperties: TSchema }
 
 /** @throws Error for a schema whose expression would be wider than the schema */
 const sourceOf = (schema: TSchema): string => {
   if ('const' in schema) return literal(JSON.stringify(schema.const))
-  if ('anyOf' in schema) return `(?:${(schema.anyOf as TSchema[]).map(sourceOf).join('|')})`
-  const { type } = schema as { readonly type?: unknown }
+  const { anyOf, type }: Keywords = schema
+  if (anyOf) return `(?:${anyOf.map(sourceOf).join('|')})`
   if (type === 'string') return `"${charactersOf(schema)}"`
   if (Array.isArray(type) && type.join() === 'string,null') return `(?:null|"${charactersOf(schema)}")`
   throw new Error(`no regular expression for ${JSON.stringify(schema)}`)
 }
 
 const charactersOf = (schema: TSchema): string => {
-  const { pattern, format, maxLength } = schema as { pattern?: string; format?: string; maxLength?: number }
+  const { pattern, format, maxLength }: Keywords = schema
   // `maxLength` counts code points, the expression counts code units: it may refuse a valid text.
   if (format === 'text' && pattern === undefined) return `${CHARACTER}{0,${maxLength}}`
   if (format === undefined && maxLength === undefined && pattern?.startsWith('^') && pattern.endsWith('$')) {

@@ -22,7 +22,7 @@ export const parseStrictJson = (bytes: Buffer, depthMax: number): { value: unkno
   const members = countMembers(bytes, depthMax)
   if (members === undefined) return undefined
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    const value: Json = JSON.parse(bytes.toString('utf8'))
     return countParsedMembers(value) === members ? { value } : undefined
   } catch {
     return undefined
@@ -57,7 +57,10 @@ const endOfString = (bytes: Buffer, from: number): number => {
   return -1
 }
 
-const countParsedMembers = (value: unknown): number => {
+/** A parsed value; undefined only for its type: JSON has none. */
+type Json = string | number | boolean | null | undefined | Json[] | { readonly [name: string]: Json }
+
+const countParsedMembers = (value: Json): number => {
   if (typeof value !== 'object' || value === null) return 0
   let members = 0
   if (Array.isArray(value)) {
@@ -65,6 +68,6 @@ const countParsedMembers = (value: unknown): number => {
     return members
   }
   // In parsed JSON, for-in visits own members only.
-  for (const name in value) members += 1 + countParsedMembers((value as Record<string, unknown>)[name])
+  for (const name in value) members += 1 + countParsedMembers(value[name])
   return members
 }

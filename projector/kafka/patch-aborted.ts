@@ -8,13 +8,12 @@
  * In: kafkajs's module of each version of the fetch response. Out: the same module; aborted records are marked as
  * control records. kafkajs leaves control records out of a batch and still counts their offsets.
  */
-import { createRequire } from 'node:module'
+import { loadKafkajs } from './load-kafkajs.ts'
 
 /** Patches kafkajs. Idempotent. */
 export const repairAbortedFilter = (): void => {
-  const load = createRequire(import.meta.url)
   for (const version of VERSIONS) {
-    const response = load(`kafkajs/src/protocol/requests/fetch/v${version}/response.js`) as FetchResponse
+    const response = loadKafkajs<FetchResponse>(`protocol/requests/fetch/v${version}/response.js`)
     if (repaired.has(response)) continue
     repaired.add(response)
     const { decode } = response
@@ -32,9 +31,7 @@ export const repairAbortedFilter = (): void => {
  * HAZARD: a consumer with `eachMessage` in the same process would fetch such a batch forever.
  */
 export const passOnEmptyBatches = (): void => {
-  const { prototype } = createRequire(import.meta.url)('kafkajs/src/consumer/batch') as {
-    readonly prototype: ClientBatch
-  }
+  const { prototype } = loadKafkajs<{ readonly prototype: ClientBatch }>('consumer/batch')
   prototype.isEmpty = function () {
     return this.rawMessages.length === 0
   }

@@ -9,16 +9,13 @@
  * length ends the process. `clearBufferOnReconnect` drops these bytes. It uses fields of kafkajs that are not public:
  * the kafkajs version is pinned, and a test cuts responses off.
  */
-import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import type { ISocketFactory } from 'kafkajs'
-
-const load = createRequire(import.meta.url)
+import { loadKafkajs } from './load-kafkajs.ts'
 
 /** Returns kafkajs's own socket factory, with a callback for each established connection. */
 export const createNotifyingSocketFactory = (onConnected: () => void): ISocketFactory => {
-  const createFactory: () => ISocketFactory = load('kafkajs/src/network/socketFactory')
-  const connect = createFactory()
+  const connect = loadKafkajs<() => ISocketFactory>('network/socketFactory')()
   return ({ onConnect, ...options }) =>
     connect({
       ...options,
@@ -47,7 +44,7 @@ let repaired = false
 export const clearBufferOnReconnect = (): void => {
   if (repaired) return
   repaired = true
-  const { prototype } = load('kafkajs/src/network/connection') as { prototype: Connection }
+  const { prototype } = loadKafkajs<{ readonly prototype: Connection }>('network/connection')
   const { connect } = prototype
   prototype.connect = function () {
     if (this.isConnected()) return connect.call(this)

@@ -12,8 +12,8 @@
  * Uses two methods of kafkajs that are not public: the kafkajs version is pinned, and a test reads records through it.
  */
 import { isUtf8 } from 'node:buffer'
-import { createRequire } from 'node:module'
 import type { Header, RecordHeaders } from '../event/raw-record.ts'
+import { loadKafkajs } from './load-kafkajs.ts'
 
 /** kafkajs's decoder of numbers and bytes. */
 type Decoder = {
@@ -27,9 +27,8 @@ type Decoder = {
 /** kafkajs takes this for an array of headers, and calls `reduce` on it to make the headers of the message. */
 type Readable = { readonly reduce: () => EncodedHeaders }
 
-const load = createRequire(import.meta.url)
-const Decoder = load('kafkajs/src/protocol/decoder') as { new (buffer: Buffer): Decoder; readonly prototype: Decoder }
-const Encoder = load('kafkajs/src/protocol/encoder') as { new (): { writeVarInt(value: number): { buffer: Buffer } } }
+const Decoder = loadKafkajs<{ new (buffer: Buffer): Decoder; readonly prototype: Decoder }>('protocol/decoder')
+const Encoder = loadKafkajs<{ new (): { writeVarInt(value: number): { buffer: Buffer } } }>('protocol/encoder')
 
 /** The encoded headers of a record. Each iteration decodes them again. */
 export class EncodedHeaders implements RecordHeaders {

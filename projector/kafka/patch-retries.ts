@@ -2,16 +2,14 @@
  * kafkajs restarts its consumer after errors that it marks as retriable. It treats two transient errors as fatal, which
  * would end the projector. `markTransientErrorsRetriable` marks them as retriable.
  */
-import { createRequire } from 'node:module'
-
-const load = createRequire(import.meta.url)
+import { loadKafkajs } from './load-kafkajs.ts'
 
 /** No broker knows the coordinator of the group; a request waited too long in the queue behind an earlier one. */
 const sick = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout'] as const
 
 /** Must be called before the consumer runs. Idempotent. */
 export const markTransientErrorsRetriable = (): void => {
-  const errors = load('kafkajs/src/errors') as Record<(typeof sick)[number], { readonly prototype: object }>
+  const errors = loadKafkajs<Record<(typeof sick)[number], { readonly prototype: object }>>('errors')
   for (const name of sick) {
     // The constructor still assigns `false`: the setter ignores it.
     Object.defineProperty(errors[name].prototype, 'retriable', {

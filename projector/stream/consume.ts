@@ -127,9 +127,10 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
   })
 }
 
-/** A batch with the fields that its published type lacks. */
-type FetchedBatch = EachBatchPayload['batch'] & {
+/** A batch as the patches leave it, with the fields that its published type lacks. */
+type FetchedBatch = Pick<EachBatchPayload['batch'], 'partition'> & {
   readonly fetchedOffset: string
+  readonly messages: readonly Message[]
   /** All records from the fetch offset on, also control and aborted ones. */
   readonly messagesWithinOffset: readonly AnyMessage[]
 }
@@ -142,7 +143,7 @@ type AnyMessage = {
 
 /** Returns the bytes of the records. */
 const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handlers): number => {
-  const { fetchedOffset, partition, messages, messagesWithinOffset: all } = batch as FetchedBatch
+  const { fetchedOffset, partition, messages, messagesWithinOffset: all } = batch as unknown as FetchedBatch
   const from = Number(fetchedOffset)
   const missing = firstMissing(from, all)
   const last = all.at(-1)
@@ -188,13 +189,15 @@ const appendedOf = (all: readonly AnyMessage[]): Batch['appended'] => {
   return { offset: Number(last.offset), time: Number(last.timestamp) }
 }
 
-type Message = EachBatchPayload['batch']['messages'][number]
+type Message = Omit<EachBatchPayload['batch']['messages'][number], 'headers'> & {
+  /** As `patch-headers.ts` leaves them. The oldest record format has none. */
+  readonly headers?: EncodedHeaders
+}
 
-const toRecord = ({ offset, timestamp, key, value, headers }: Message): RawRecord => ({
+const toRecord = ({ offset, timestamp, key, value, headers = NO_HEADERS }: Message): RawRecord => ({
   offset: Number(offset),
   timestamp: Number(timestamp),
   key,
   value,
-  // As `patch-headers.ts` leaves them. The oldest record format has none.
-  headers: (headers as unknown as EncodedHeaders | undefined) ?? NO_HEADERS,
+  headers,
 })

@@ -33,8 +33,9 @@ export type GroupAdmin = Pick<Admin, 'describeGroups'>
 
 const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'send'>): Promise<InstallationIdentity> => {
   try {
-    const { body } = await send({ method: 'GET', path: '/', query: { filter_path: 'cluster_uuid' } })
-    const { cluster_uuid: elasticsearch } = (body ?? {}) as { cluster_uuid?: unknown }
+    const request = { method: 'GET', path: '/', query: { filter_path: 'cluster_uuid' } } as const
+    const { body } = await send<{ readonly cluster_uuid?: unknown } | undefined>(request)
+    const elasticsearch = body?.cluster_uuid
     return { prefix, elasticsearch: typeof elasticsearch === 'string' ? elasticsearch : null }
   } catch (error) {
     // Without the permission to read the UUID, the prefix tells most installations apart.
@@ -129,7 +130,7 @@ const isSame = (a: InstallationIdentity, b: InstallationIdentity): boolean =>
 const markIn = (metadata: Buffer): InstallationIdentity | undefined => {
   try {
     const { userData } = MemberMetadata.decode(metadata) ?? {}
-    const { prefix, elasticsearch } = JSON.parse(String(userData)) as Partial<InstallationIdentity>
+    const { prefix, elasticsearch }: Partial<InstallationIdentity> = JSON.parse(String(userData))
     if (typeof prefix !== 'string' || !/^[a-z0-9-]{1,120}$/.test(prefix)) return undefined
     return { prefix, elasticsearch: typeof elasticsearch === 'string' ? elasticsearch : null }
   } catch {

@@ -3,8 +3,9 @@
  * invalid records. Built from the schemas that the projector checks records against.
  */
 import { parkCodes } from '../errors.ts'
-import { type EventType, eventSchemas, type Stream } from '../events.ts'
+import { type EventType, eventSchemas, type Stream, schemaOfType } from '../events.ts'
 import { RECORD_VALUE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX } from '../limits.ts'
+import { keysOf } from '../objects.ts'
 import { idPattern } from '../values.ts'
 import { eventExamples } from './examples.ts'
 
@@ -41,7 +42,7 @@ const headersOf = (type: EventType): Json => ({
 
 const nameOf = (type: string): string => type.replace(/^commission\./, '').replace(/\.v1$/, '')
 
-const messageOf = (type: EventType, payload: Json): Json => ({
+const messageOf = (type: EventType, payload: object): Json => ({
   name: type,
   title: type,
   summary: summaries[type],
@@ -75,7 +76,7 @@ const topics: Record<Stream, { address: string; summary: string; partitions: num
     partitions: 1,
   },
 }
-const streams = Object.keys(topics) as Stream[]
+const streams = keysOf(topics)
 const channelName = { events: 'events', 'api-keys': 'apiKeys' } as const satisfies Record<Stream, string>
 
 const channelOf = (stream: Stream): Json => ({
@@ -127,13 +128,6 @@ export const asyncapi = {
     ]),
   ),
   components: {
-    messages: Object.fromEntries(
-      streams.flatMap(stream =>
-        Object.entries(eventSchemas[stream]).map(([type, schema]) => [
-          nameOf(type),
-          messageOf(type as EventType, schema),
-        ]),
-      ),
-    ),
+    messages: Object.fromEntries(keysOf(schemaOfType).map(type => [nameOf(type), messageOf(type, schemaOfType[type])])),
   },
 }

@@ -13,7 +13,7 @@ export const json = (schema: Json, example?: unknown): Json => ({
 export const readable = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(readable)
   if (typeof schema !== 'object' || schema === null) return schema
-  const { anyOf, ...rest } = schema as { anyOf?: Json[] }
+  const { anyOf, ...rest }: { readonly anyOf?: Json[] } = schema
   if (anyOf?.every(choice => 'const' in choice)) {
     return { type: 'string', ...rest, enum: anyOf.map(choice => choice.const) }
   }

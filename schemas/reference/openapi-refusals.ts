@@ -1,5 +1,6 @@
 /** Refusals in the OpenAPI document: their reasons, their headers, and the operations that return them. */
 import { type RefusalCode, refusals } from '../errors.ts'
+import { keysOf } from '../objects.ts'
 import { messages } from './messages.ts'
 import type { headers } from './openapi-headers.ts'
 import { headerRefs, type Json, ref } from './openapi-parts.ts'
@@ -38,7 +39,7 @@ const headersOf: Partial<Record<RefusalCode, readonly (keyof typeof headers)[]>>
 /** Refusals of one status share a response: OpenAPI describes responses by status. */
 export const refusalResponses = Object.fromEntries(
   [...new Set(Object.values(refusals))].map(status => {
-    const codes = (Object.keys(refusals) as RefusalCode[]).filter(code => refusals[code] === status)
+    const codes = keysOf(refusals).filter(code => refusals[code] === status)
     const response = {
       description: codes.map(code => `\`${code}\`: ${reasons[code]}`).join(' '),
       headers: headerRefs(codes.length === 1 && codes[0] ? (headersOf[codes[0]] ?? always) : always),

@@ -236,11 +236,11 @@ export const openapi = {
     headers,
     responses: { NotModified: notModified(fresh), ...refusalResponses },
     schemas: {
-      ...(Object.fromEntries(Object.entries(resources).map(([name, schema]) => [name, readable(schema)])) as Json),
+      ...Object.fromEntries(Object.entries(resources).map(([name, schema]) => [name, readable(schema)])),
       ...Object.fromEntries(
         lists.map(([, , name, prefix]) => [`${name}List`, listSchema(name, cursorOf(prefix).pattern)]),
       ),
-      Refusal: readable(Refused) as Json,
+      Refusal: readable(Refused),
     },
   },
 }

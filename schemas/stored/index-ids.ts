@@ -16,7 +16,7 @@ type History = { readonly uuid?: unknown }
 export const indexIdsIn = (answer: unknown): Map<string, string> => {
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw new TypeError('no index ids')
   return new Map(
-    Object.entries(answer as Record<string, Settings>).flatMap(([name, { settings }]) => {
+    Object.entries(answer).flatMap(([name, { settings }]: [string, Settings]) => {
       const { uuid, history } = settings?.index ?? {}
       const ids = [uuid, history?.uuid].filter(id => id !== undefined)
       if (!ids.every(id => typeof id === 'string')) throw new TypeError('no index ids')

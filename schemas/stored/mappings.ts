@@ -98,6 +98,8 @@ const definition = (fields: Record<string, object>, replicas?: number, shards = 
   },
 })
 
+const sortFields: Partial<Record<Kind, string>> = listOrder
+
 /** Returns the indices of one generation: name → mapping and settings. */
 export const generationIndices = (
   prefix: string,
@@ -108,7 +110,7 @@ export const generationIndices = (
   Object.fromEntries(
     kinds.map(kind => [
       indexOf(prefix, generation, kind),
-      definition(properties[kind], replicas, shards, (listOrder as Partial<Record<Kind, string>>)[kind]),
+      definition(properties[kind], replicas, shards, sortFields[kind]),
     ]),
   )
 

@@ -54,8 +54,8 @@ export const sourceMutants: readonly Mutant[] = [
   {
     name: 'two installations share the default group',
     file: 'schemas/settings.ts',
-    find: 'value: prefix => `${prefix}-projector`',
-    replace: "value: () => 'commission-projector'",
+    find: 'prefix => `${prefix}-projector`',
+    replace: "() => 'commission-projector'",
   },
   {
     name: 'a header name that is not UTF-8 is kept as text only',

@@ -55,9 +55,7 @@ const elasticsearch = (...answers: ((items: Item[]) => Told)[]) => {
       asked.push(docs.map(({ _id }) => _id))
       return docs.map(({ _id }) => ({ _id, ...(stored.get(_id) ?? { found: false }) }))
     }),
-    pause: async attempt => {
-      pauses.push(attempt)
-    },
+    pause: async attempt => void pauses.push(attempt),
     count: (outcome, items) => {
       counted[outcome] = (counted[outcome] ?? 0) + items
     },
