@@ -2,7 +2,7 @@
 
 import type { PayrollRecordedData, PayrollVoidedData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX } from '../../schemas/limits.ts'
-import type { PayrollDocument } from '../../schemas/stored/documents.ts'
+import type { PayrollBody, PayrollDocument } from '../../schemas/stored/documents.ts'
 import { chainId, recordId } from '../../schemas/stored/documents.ts'
 import { addUpTo } from '../event/money.ts'
 import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
@@ -72,7 +72,7 @@ const decideVoid = (event: SequencedEvent<PayrollVoidedData, VoidNames>, state: 
 
   const reversed = recordBefore(state.payroll(reads.reversed), seq)
   if (reversed === null || reversed.reverses_id !== null) return parked('payroll_reversal_invalid')
-  const body = reversed.body as PayrollBody
+  const { body } = reversed
   const chain = chainOf(org_id, reversed)
   const { payroll } = chainBefore(state.chain(chain), seq)
   if (payroll.some(record => record.reverses_id === reverses_id)) return parked('payroll_reversal_invalid')
@@ -81,8 +81,6 @@ const decideVoid = (event: SequencedEvent<PayrollVoidedData, VoidNames>, state: 
   const { rep_id, period_id, payout_id, destination } = body
   return apply(event, chain, state, { ...data, rep_id, period_id, payout_id, destination })
 }
-
-type PayrollBody = Omit<PayrollRecordedData, 'org_id'> & { reverses_id: string | null }
 
 const seenBefore = (
   { reads, hash, seq }: SequencedEvent<unknown, Pick<PaymentNames, 'payroll'>>,

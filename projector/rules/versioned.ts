@@ -2,7 +2,7 @@
 
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { recordId, versionId } from '../../schemas/stored/documents.ts'
+import { recordId, type VersionDocument, versionId } from '../../schemas/stored/documents.ts'
 import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
 import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State, versionsBefore } from './state.ts'
 
@@ -21,7 +21,7 @@ export const periodRules: Rules<PeriodData, HeadName> = {
   reads: data => reads('periods', data),
   thenReads: (event, state) => thenReads('periods', event, state),
   decide: (event, state) =>
-    decide('periods', event, state, before => onlyNameDiffers(before as PeriodBody, event.data)),
+    decide('periods', event, state, before => onlyNameDiffers(before, event.data)),
 }
 
 const reads = (kind: Versioned, data: Data) => ({ head: refOf(kind, recordId(data.org_id, data.id)) })
@@ -35,7 +35,7 @@ const decide = (
   kind: Versioned,
   { data, reads: { head }, hash, seq, at }: SequencedEvent<Data, HeadName>,
   state: State,
-  mayReplace: (before: unknown) => boolean,
+  mayReplace: (before: VersionDocument['body']) => boolean,
 ): Decision => {
   const { org_id, ...body } = data
   const versions = versionsBefore(state.head(head), seq)
@@ -68,10 +68,9 @@ const decide = (
   return { outcome: 'applied', changes }
 }
 
-type PeriodBody = Omit<PeriodData, 'org_id'>
-
 /** Compares instants as text, because the API serves that text and only the name may change. */
-const onlyNameDiffers = (before: PeriodBody, after: PeriodData): boolean =>
+const onlyNameDiffers = (before: VersionDocument['body'], after: PeriodData): boolean =>
+  'kind' in before &&
   before.kind === after.kind &&
   before.timezone === after.timezone &&
   before.starts_at === after.starts_at &&

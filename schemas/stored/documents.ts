@@ -5,6 +5,7 @@
  * body out of an answer without parsing.
  */
 import type { ParkCode } from '../errors.ts'
+import type { PayrollRecordedData, PeriodData, RepData } from '../events.ts'
 import type { Comparison } from './comparisons.ts'
 import type { SandboxBody } from './sandboxes.ts'
 
@@ -54,7 +55,7 @@ export type VersionDocument = {
   at: number
   hash: string
   body_bytes: number
-  body: unknown
+  body: Omit<RepData, 'org_id'> | Omit<PeriodData, 'org_id'>
 }
 
 /** The versions of a rep or a period: id `recordId`, in the same index. Without `seq`, so that lists do not find it. */
@@ -94,8 +95,9 @@ export type PayrollDocument = {
   currency: string
   hash: string
   body_bytes: number
-  body: unknown
+  body: PayrollBody
 }
+export type PayrollBody = Omit<PayrollRecordedData, 'org_id'> & { reverses_id: string | null }
 
 /**
  * The payouts and payroll records of one (rep, period), in order: which is current, and which voided, at any offset.
