@@ -1,22 +1,24 @@
 /** Whether the projector can work now, and what prevents it. Reports each change once, in the log and on /readyz. */
 export type Health = {
   /** Reports the work of a part before it is ready. This is no trouble. */
-  readonly prepare: (part: string, what: string) => void
+  readonly prepare: (part: HealthPart, what: string) => void
   /** Why a part is not ready; undefined when it works again. */
-  readonly set: (part: string, reason: string | undefined) => void
+  readonly set: (part: HealthPart, reason: string | undefined) => void
   /**
    * Runs one of several tasks of a part. A task reports its reason not to be ready, or undefined when it works again.
    * The part works again when all its tasks do. A task longer than `slow` milliseconds is a reason too.
    */
   readonly during: <Result>(
-    part: string,
+    part: HealthPart,
     task: (report: ReportTrouble) => Promise<Result>,
     slow?: number,
   ) => Promise<Result>
-  /** Drops the reasons of a generation that has stopped: those of parts whose names begin with its name. */
+  /** Drops the reasons of a generation that has stopped. */
   readonly forget: (generation: string) => void
   readonly reasons: () => Record<string, string>
 }
+/** A part of the process, or of one generation. */
+export type HealthPart = string | { readonly generation: string; readonly name: string }
 export type ReportTrouble = (reason: string | undefined) => void
 
 type Task = { readonly part: string; readonly slowAt: number }
@@ -28,6 +30,14 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
   const preparing = new Map<string, string>()
   const reported = new Map<string, Map<unknown, string>>()
   const running = new Set<Task>()
+  const generationOf = new Map<string, string>()
+
+  const labelOf = (part: HealthPart): string => {
+    if (typeof part === 'string') return part
+    const label = `${part.generation} ${part.name}`
+    generationOf.set(label, part.generation)
+    return label
+  }
 
   const report = (part: string, who: unknown, reason: string | undefined): void => {
     const before = reported.get(part)
@@ -44,15 +54,18 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
   }
 
   return {
-    prepare: (part, what) => {
+    prepare: (of, what) => {
+      const part = labelOf(of)
       if (!preparing.has(part)) log.info({ part, what }, 'not ready yet')
       preparing.set(part, what)
     },
-    set: (part, reason) => {
+    set: (of, reason) => {
+      const part = labelOf(of)
       if (reason === undefined && preparing.delete(part)) log.info({ part }, 'ready')
       report(part, part, reason)
     },
-    during: async (part, task, slow = Number.POSITIVE_INFINITY) => {
+    during: async (of, task, slow = Number.POSITIVE_INFINITY) => {
+      const part = labelOf(of)
       const who: Task = { part, slowAt: now() + slow }
       running.add(who)
       try {
@@ -64,8 +77,9 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
       }
     },
     forget: generation => {
-      for (const all of [preparing, reported])
-        for (const part of all.keys()) if (part.startsWith(`${generation} `)) all.delete(part)
+      for (const [part, of] of generationOf) {
+        if (of === generation) for (const parts of [preparing, reported, generationOf]) parts.delete(part)
+      }
     },
     reasons: () => {
       const late = [...running].filter(({ slowAt }) => slowAt <= now())

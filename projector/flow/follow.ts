@@ -77,7 +77,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   /** Waits until the other generation has decided the first record. The batches of the two generations differ. */
   const waitUntilDecided = ({ from }: Batch): Promise<void> =>
-    during(`${generation} following ${follows}`, async report => {
+    during({ generation, name: `following ${follows}` }, async report => {
       let waited = 0
       for (let pause = FOLLOWED_POLL_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_POLL_LAST_MS)) {
         await readFollowed(from)

@@ -16,7 +16,7 @@ export type PublishInOrderSteps = {
   readonly searchedIndices: (kinds: ReadonlySet<IndexKind>) => string[]
   readonly published: PublishedPosition
   readonly commit: (position: number) => unknown
-  readonly onPublished: (position: number) => void
+  readonly onPublished: () => void
 }
 
 export type WrittenBatch = {
@@ -109,7 +109,7 @@ export class InOrderPublisher {
       // Publish while the next group is refreshed. `published` writes one position after the other.
       publishing = run(async () => {
         await this.#publish(included.reachedAt(last.end), position)
-        steps.onPublished(last.end)
+        steps.onPublished()
         if (!this.#closed) steps.commit(last.end)
       })
     }

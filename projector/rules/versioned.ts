@@ -20,8 +20,7 @@ export const repRules: Rules<RepData, HeadName> = {
 export const periodRules: Rules<PeriodData, HeadName> = {
   reads: data => reads('periods', data),
   thenReads: (event, state) => thenReads('periods', event, state),
-  decide: (event, state) =>
-    decide('periods', event, state, before => onlyNameDiffers(before, event.data)),
+  decide: (event, state) => decide('periods', event, state, before => onlyNameDiffers(before, event.data)),
 }
 
 const reads = (kind: Versioned, data: Data) => ({ head: refOf(kind, recordId(data.org_id, data.id)) })

@@ -5,7 +5,7 @@
 import { type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
-import type { Health } from '../health.ts'
+import type { Health, HealthPart } from '../health.ts'
 import {
   assertNotTruncated,
   assertSameSource,
@@ -32,7 +32,7 @@ export type MonitoredStream = {
   readonly identity: Identity
   readonly bounds?: Bounds | undefined
   /** The name of the stream in the health report. */
-  readonly part: string
+  readonly part: HealthPart
   readonly assignment: Assignment
   readonly committer: Committer
   readonly watchdog: Watchdog

@@ -104,7 +104,7 @@ export type RunningStream = {
 
 export const startStream = async (options: StreamOptions, given: StreamContext): Promise<RunningStream> => {
   const { identity, groupId } = options
-  const part = `${identity.generation} consumer`
+  const part = { generation: identity.generation, name: 'consumer' }
   const watchdog = new Watchdog(given.stuckMs ?? STUCK_MS)
   const health = disturbing(watchdog, given.health)
   const context = { ...given, health }
@@ -145,7 +145,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
           sleep: milliseconds => context.retryOptions.sleep(milliseconds, stopping.signal).catch(() => undefined),
           onRebalancing: () => assignment.onRebalancing(),
           onTrouble: name => {
-            health.set(part, name)
+            given.health.set(part, name)
             assignment.close()
           },
           onStopped: error => context.fail(new StopError('consumer_stopped', nameOf(error), { topic: identity.topic })),
@@ -156,7 +156,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       }
     },
     stopping.signal,
-    { ...context.retryOptions, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
+    { ...context.retryOptions, onTrouble: trouble => given.health.set(part, trouble && 'Kafka does not answer') },
   )
   joined.resolve()
 

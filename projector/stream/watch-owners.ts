@@ -46,6 +46,6 @@ export const watchOwners = async (
     const isLate = since !== undefined && elapsed() - since >= OWNERS_GRACE_MS
     const others = group.foreign.length > 0 ? `; projectors of ${group.foreign.join(', ')} are in the group` : ''
     const reason = `no projector of ${installation.prefix} owns partitions ${unowned.join(', ')}${others}`
-    health.set(`${generation} owners`, isLate ? reason : undefined)
+    health.set({ generation, name: 'owners' }, isLate ? reason : undefined)
   }
 }

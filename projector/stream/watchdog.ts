@@ -83,22 +83,22 @@ export class Watchdog {
   }
 }
 
-/** Reports trouble to the watchdog too, except that of the consumer, which `check` gets as `inGroup`. */
+/** Reports trouble to the watchdog too. Not for the consumer: `check` gets its state as `inGroup`. */
 export const disturbing = (watchdog: Watchdog, health: Health): Health => {
-  const notice = (part: string, reason: string | undefined): void => {
-    if (reason !== undefined && !part.endsWith(' consumer')) watchdog.onDisturbed()
+  const notice = (reason: string | undefined): void => {
+    if (reason !== undefined) watchdog.onDisturbed()
   }
   return {
     ...health,
     set: (part, reason) => {
-      notice(part, reason)
+      notice(reason)
       health.set(part, reason)
     },
     during: (part, task, slow) => {
       const noticing =
         (report: ReportTrouble): ReportTrouble =>
         reason => {
-          notice(part, reason)
+          notice(reason)
           report(reason)
         }
       return health.during(part, report => task(noticing(report)), slow)

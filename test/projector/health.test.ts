@@ -69,9 +69,9 @@ test('parts are independent', () => {
 
 test('a generation that is released is forgotten without a log line, and no other is', () => {
   const { health, lines } = setUp()
-  health.prepare('g2 consumer', 'joining the group')
-  health.set('g2 following g1', 'waits')
-  health.set('g21 consumer', 'a')
+  health.prepare({ generation: 'g2', name: 'consumer' }, 'joining the group')
+  health.set({ generation: 'g2', name: 'following g1' }, 'waits')
+  health.set({ generation: 'g21', name: 'consumer' }, 'a')
   health.set('kafka', 'b')
   const said = lines.length
   health.forget('g2')
