@@ -7,6 +7,7 @@
  * can be interrupted and repeated: it writes the ids of the indices last.
  */
 import type { DocumentAnswer } from '../../projector/elasticsearch/answers.ts'
+import { documentPath } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import { readIndexIds } from '../../projector/generations/indices.ts'
 import { readGeneration } from '../../projector/generations/prepare.ts'
@@ -90,7 +91,7 @@ const readAgain = async (
   context: KafkaContext,
 ): Promise<void> => {
   const id = positionId(generation, partition)
-  const path = `/${controlIndexOf(context.prefix)}/_doc/${encodeURIComponent(id)}`
+  const path = documentPath(controlIndexOf(context.prefix), id)
   const { status, body } = await context.send<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
   const before = status === 200 ? body._source.body : undefined
   const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)
@@ -101,7 +102,7 @@ const readAgain = async (
 }
 
 const put = async (id: string, document: object, { send, prefix }: KafkaContext): Promise<void> => {
-  const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`
+  const path = documentPath(controlIndexOf(prefix), id)
   const { status } = await send({ method: 'PUT', path, body: document })
   if (status !== 200 && status !== 201)
     throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)

@@ -1,6 +1,6 @@
 /** The generations: names, roles, positions, deletion. */
 import type { Admin } from 'kafkajs'
-import { multiGet, type Request } from '../../projector/elasticsearch/client.ts'
+import { documentPath, multiGet, type Request } from '../../projector/elasticsearch/client.ts'
 import { type Generations, readGenerations } from '../../projector/generations/generations.ts'
 import { readGeneration } from '../../projector/generations/prepare.ts'
 import type { Identity } from '../../projector/kafka/source.ts'
@@ -77,7 +77,7 @@ export const deleteGeneration = async (
   await admin.deleteGroups([group]).catch(() => undefined)
   const ids = positions.map(partition => positionId(generation, partition))
   for (const id of [...ids, generationId(generation)]) {
-    await remove(`/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`)
+    await remove(documentPath(controlIndexOf(prefix), id))
   }
 }
 

@@ -4,6 +4,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { StopError } from '../failures.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
+import type { Version } from './answers.ts'
 
 /** A failure that a retry may mend: lost connection, timeout, overload, write block. Status 0: no response. */
 export class Unavailable extends Error {
@@ -93,6 +94,15 @@ export const errorType = (answer: unknown): string | undefined => {
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined
   return typeof type === 'string' ? type : undefined
 }
+
+/** The path of a document. Its id may have any character. */
+export const documentPath = (index: string, id: string): string => `/${index}/_doc/${encodeURIComponent(id)}`
+
+/** The condition of a write: the document still has this version. */
+export const ifVersion = ({ _seq_no, _primary_term }: Version) => ({
+  if_seq_no: _seq_no,
+  if_primary_term: _primary_term,
+})
 
 /** A document to read. `_source`: the fields to read; all if absent; none if `false`, to see whether it exists. */
 export type DocumentAddress = {

@@ -7,7 +7,7 @@
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { positionId } from '../../schemas/stored/documents.ts'
 import type { DocumentAnswer, Version } from '../elasticsearch/answers.ts'
-import type { Ask } from '../elasticsearch/client.ts'
+import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 
 export type PublishedState = PositionDocument['body']
@@ -30,7 +30,7 @@ export type PublishedPosition = {
 }
 
 export const readPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
-  const path = `/${steps.index}/_doc/${encodeURIComponent(positionId(steps.generation, partition))}`
+  const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
   let wanted = stored.position
   let running: Promise<void> = Promise.resolve()
@@ -41,10 +41,10 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
       const { status, body } = await steps.replace<Version>({
         method: 'PUT',
         path,
-        query: { if_seq_no: stored.seqNo, if_primary_term: stored.primaryTerm },
+        query: ifVersion(stored.version),
         body: { kind: 'position', body: target } satisfies PositionDocument,
       })
-      if (status === 200) stored = { position: target, ...versionOf(body) }
+      if (status === 200) stored = { position: target, version: body }
       // Another owner wrote first, or an earlier attempt of ours succeeded and its response was lost.
       else if (status === 409) stored = assertMonotonic(stored, await readStored(path, steps), steps)
       else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
@@ -65,14 +65,12 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
   }
 }
 
-type Stored = { readonly position: PublishedState; readonly seqNo: number; readonly primaryTerm: number }
-
-const versionOf = ({ _seq_no, _primary_term }: Version) => ({ seqNo: _seq_no, primaryTerm: _primary_term })
+type Stored = { readonly position: PublishedState; readonly version: Version }
 
 const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<Stored> => {
   const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
   if (status !== 200) throw new StopError('index_missing', `a position of ${generation} in ${index}`, { status })
-  return { position: body._source.body, ...versionOf(body) }
+  return { position: body._source.body, version: body }
 }
 
 /**

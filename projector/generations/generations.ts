@@ -11,8 +11,9 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
+import { documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { type PrepareSteps, readGeneration } from './prepare.ts'
+import { type PrepareSteps, readControl, readGeneration } from './prepare.ts'
 
 /** Stored as `LiveDocument`: `active` as `kept`, `minPositions` as `floor`, `independentFrom` as `alone`. */
 export type Generations = {
@@ -34,8 +35,10 @@ export type Generations = {
 }
 
 /** Returns undefined before the first start. */
-export const readGenerations = async (steps: Steps): Promise<Generations | undefined> =>
-  (await find(steps))?.generations
+export const readGenerations = async (steps: Steps): Promise<Generations | undefined> => {
+  const found = await readControl<LiveDocument>(LIVE_ID, steps)
+  return found && generationsIn(found._source)
+}
 
 /**
  * Changes the generations; on a conflict, calls `change` again. @throws StopError `index_missing` before the first
@@ -46,15 +49,16 @@ export const changeGenerations = async (
   change: (now: Generations) => Generations,
 ): Promise<Generations> => {
   for (;;) {
-    const found = await find(steps)
+    const found = await readControl<LiveDocument>(LIVE_ID, steps)
     if (found === undefined) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(steps.prefix)}`)
-    const changed = change(found.generations)
-    if (changed === found.generations) return changed
+    const before = generationsIn(found._source)
+    const changed = change(before)
+    if (changed === before) return changed
     const { live: generation, active, minPositions: floor, independentFrom, ...others } = changed
     const { status } = await steps.request({
       method: 'PUT',
-      path: pathOf(steps),
-      query: { if_seq_no: found.seqNo, if_primary_term: found.primaryTerm },
+      path: documentPath(controlIndexOf(steps.prefix), LIVE_ID),
+      query: ifVersion(found),
       body: {
         kind: 'live',
         body: { generation, kept: [...active], floor, alone: independentFrom, ...others },
@@ -99,7 +103,7 @@ export type Positions = () => Promise<readonly number[]>
 const readPositions = async (generation: string, { request, prefix }: Steps): Promise<number[]> => {
   const partitions = (await readGeneration(generation, { request, prefix }))?.partitions ?? 0
   const positions = Array.from({ length: partitions }, async (_, partition) => {
-    const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(positionId(generation, partition))}`
+    const path = documentPath(controlIndexOf(prefix), positionId(generation, partition))
     const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
     if (status === 200) return body._source.body.position
     throw new StopError('index_missing', `a position of ${generation} in ${controlIndexOf(prefix)}`, { status })
@@ -109,15 +113,6 @@ const readPositions = async (generation: string, { request, prefix }: Steps): Pr
 }
 
 type Steps = Pick<PrepareSteps, 'request' | 'prefix'>
-
-const pathOf = ({ prefix }: Steps): string => `/${controlIndexOf(prefix)}/_doc/${LIVE_ID}`
-
-const find = async (steps: Steps) => {
-  const { status, body } = await steps.request<DocumentAnswer<LiveDocument>>({ method: 'GET', path: pathOf(steps) })
-  if (status === 404 && body.found === false) return undefined
-  if (status !== 200) throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while reading`, { status })
-  return { generations: generationsIn(body._source), seqNo: body._seq_no, primaryTerm: body._primary_term }
-}
 
 /** Returns the generations in the document, with defaults for absent fields. */
 export const generationsIn = ({ body }: LiveDocument): Generations => {

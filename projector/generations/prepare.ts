@@ -22,7 +22,7 @@ import {
   type IndexDefinition,
 } from '../../schemas/stored/mappings.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import type { Ask } from '../elasticsearch/client.ts'
+import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
@@ -52,7 +52,7 @@ export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
   const names = await prepareControl(steps)
   // An interrupted first start can leave indices of the first generation only.
   const others = [...generationsAmong(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
-  if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, request, prefix)) !== undefined) return
+  if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, steps)) !== undefined) return
   const lost = `document "${LIVE_ID}" of ${controlIndexOf(prefix)}`
   throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${toDo(lost)}`)
 }
@@ -87,10 +87,11 @@ const toDo = (lost: string): string =>
   `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
 
 /** Returns the source and the rules version of a generation; undefined if it does not exist. */
-export const readGeneration = (
+export const readGeneration = async (
   generation: string,
-  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<Identity | undefined> => readControl<GenerationDocument>(generationId(generation), request, prefix)
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<Identity | undefined> =>
+  (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
 
 type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 
@@ -162,15 +163,14 @@ export const recordIndices = async (
 ): Promise<Identity> => {
   if (identity.indices !== undefined) return identity
   const { generation } = identity
-  const path = `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(generationId(generation))}`
-  const { body } = await request<DocumentAnswer<GenerationDocument | undefined>>({ method: 'GET', path })
-  const { _source, _seq_no, _primary_term } = body
-  if (_source?.body.indices !== undefined) return _source.body
+  const path = documentPath(controlIndexOf(prefix), generationId(generation))
+  const { body: found } = await request<DocumentAnswer<GenerationDocument | undefined>>({ method: 'GET', path })
+  if (found._source?.body.indices !== undefined) return found._source.body
   const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
   const { status } = await request({
     method: 'PUT',
     path,
-    query: { if_seq_no: _seq_no, if_primary_term: _primary_term },
+    query: ifVersion(found),
     body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
   })
   // Another projector wrote first, or our earlier attempt succeeded and its response was lost.
@@ -192,16 +192,14 @@ export const rulesChanged = ({ generation, rules_version }: Identity, ours: numb
 export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> =>
   createControl(LIVE_ID, { kind: 'live', body: { generation } } satisfies LiveDocument, steps)
 
-const readControl = async <Document extends { body: unknown }>(
+/** Returns a document of the control index, with its version; undefined if there is none. */
+export const readControl = async <Document>(
   id: string,
-  request: Ask,
-  prefix: string,
-): Promise<Document['body'] | undefined> => {
-  const { status, body } = await request<DocumentAnswer<Document>>({
-    method: 'GET',
-    path: `/${controlIndexOf(prefix)}/_doc/${encodeURIComponent(id)}`,
-  })
-  if (status === 200) return body._source.body
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<DocumentAnswer<Document> | undefined> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status, body } = await request<DocumentAnswer<Document>>({ method: 'GET', path })
+  if (status === 200) return body
   if (status === 404 && body.found === false) return undefined
   throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
 }

@@ -136,7 +136,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a position is written without a check of its seq_no',
     file: 'projector/flow/publish.ts',
-    find: '        query: { if_seq_no: stored.seqNo, if_primary_term: stored.primaryTerm },\n',
+    find: '        query: ifVersion(stored.version),\n',
     replace: '',
   },
   {
