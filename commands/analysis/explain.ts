@@ -99,29 +99,26 @@ type Documents = {
   readonly payroll_files: PayrollDocument & { readonly body: PayrollContent }
 }
 /** Reads documents as of the position: as many of the first ids as one answer holds; undefined for a missing one. */
-type Read = <Kind extends keyof Documents>(
-  kind: Kind,
-  ids: readonly string[],
-) => Promise<(Documents[Kind] | undefined)[]>
+type Read = <Of extends keyof Documents>(kind: Of, ids: readonly string[]) => Promise<(Documents[Of] | undefined)[]>
 
 const readerOf =
   (generation: string, position: number, { send, prefix, sleep }: CommandContext): Read =>
-  async <Kind extends keyof Documents>(kind: Kind, ids: readonly string[]) => {
+  async <Of extends keyof Documents>(kind: Of, ids: readonly string[]) => {
     const _index = indexOf(prefix, generation, kind)
     const docs = ids.map(_id => ({ _index, _id }))
-    const found = await withRetries({ sleep }, () => multiGet<Documents[Kind]>(send, docs))
+    const found = await withRetries({ sleep }, () => multiGet<Documents[Of]>(send, docs))
     return found.map(one =>
       one.found ? asOf(kind, { id: one._id, source: one._source }, position)?.source : undefined,
     )
   }
 
 /** @throws Error if a document is missing: everything that a chain names must exist */
-const readAllOf = async <Kind extends keyof Documents>(
+const readAllOf = async <Of extends keyof Documents>(
   read: Read,
-  kind: Kind,
+  kind: Of,
   ids: readonly string[],
-): Promise<Documents[Kind][]> => {
-  const all: Documents[Kind][] = []
+): Promise<Documents[Of][]> => {
+  const all: Documents[Of][] = []
   while (all.length < ids.length) {
     for (const document of await read(kind, ids.slice(all.length))) {
       if (document === undefined) throw new Error('a record that its chain names is missing')

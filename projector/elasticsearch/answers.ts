@@ -1,10 +1,10 @@
 /** The bodies of successful answers of Elasticsearch, as far as they are read. */
 
 /** The version of a document, for a write that is conditional on it. */
-export type Version = { readonly _seq_no: number; readonly _primary_term: number }
+export type DocumentVersion = { readonly _seq_no: number; readonly _primary_term: number }
 
 /** `GET /…/_doc/…`. With status 404, `found` is false if the index exists; without it the index is missing. */
-export type DocumentAnswer<Document> = Version & { readonly found: boolean; readonly _source: Document }
+export type DocumentAnswer<Document> = DocumentVersion & { readonly found: boolean; readonly _source: Document }
 
 /** The shards that took part in an answer. Absent if Elasticsearch did not understand the request. */
 export type Coverage = {

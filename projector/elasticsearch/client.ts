@@ -4,7 +4,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { StopError } from '../failures.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
-import type { Version } from './answers.ts'
+import type { DocumentVersion } from './answers.ts'
 
 /** A failure that a retry may mend: lost connection, timeout, overload, write block. Status 0: no response. */
 export class Unavailable extends Error {
@@ -40,7 +40,7 @@ export type Request = {
  * @throws Unavailable if a retry may succeed; AnswerTooLong; StopError `access_refused`, `write_refused`
  */
 export type Send = <Body = unknown>(request: Request, signal?: AbortSignal) => Promise<Answer<Body>>
-/** Like `Send`, but retries until answered. */
+/** Like `Send`, without a signal. The projector retries until answered. */
 export type Ask = <Body = unknown>(request: Request) => Promise<Answer<Body>>
 
 export type Elasticsearch = { readonly send: Send }
@@ -99,7 +99,7 @@ export const errorType = (answer: unknown): string | undefined => {
 export const documentPath = (index: string, id: string): string => `/${index}/_doc/${encodeURIComponent(id)}`
 
 /** The condition of a write: the document still has this version. */
-export const ifVersion = ({ _seq_no, _primary_term }: Version) => ({
+export const ifVersion = ({ _seq_no, _primary_term }: DocumentVersion) => ({
   if_seq_no: _seq_no,
   if_primary_term: _primary_term,
 })

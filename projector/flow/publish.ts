@@ -6,7 +6,7 @@
  */
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { positionId } from '../../schemas/stored/documents.ts'
-import type { DocumentAnswer, Version } from '../elasticsearch/answers.ts'
+import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 
@@ -38,7 +38,7 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
   const writeWanted = async (): Promise<void> => {
     while (!isReached(stored.position, wanted)) {
       const target = merge(stored.position, wanted)
-      const { status, body } = await steps.replace<Version>({
+      const { status, body } = await steps.replace<DocumentVersion>({
         method: 'PUT',
         path,
         query: ifVersion(stored.version),
@@ -65,7 +65,7 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
   }
 }
 
-type Stored = { readonly position: PublishedState; readonly version: Version }
+type Stored = { readonly position: PublishedState; readonly version: DocumentVersion }
 
 const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<Stored> => {
   const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })

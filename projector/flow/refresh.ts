@@ -5,7 +5,7 @@
  * duration follows each refresh, up to a bound, to leave time for writing under load.
  */
 import type { Coverage } from '../elasticsearch/answers.ts'
-import { type Ask, Unavailable } from '../elasticsearch/client.ts'
+import { type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../limits.ts'
 
@@ -23,7 +23,7 @@ export type RefreshSteps = {
   /** Retries until success or a permanent error. */
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
   /** Tries once. */
-  readonly send: Ask
+  readonly send: Send
   readonly now: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
 }

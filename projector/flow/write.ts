@@ -8,14 +8,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../schemas/stored/documents.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
 import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
-import { type Ask, errorType, type GetDocuments, isTransient, Unavailable } from '../elasticsearch/client.ts'
+import { errorType, type GetDocuments, isTransient, type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 import type { Write } from './serialize.ts'
 
 export type WriteSteps = {
   /** Tries once. @throws Unavailable if a retry may succeed */
-  readonly request: Ask
+  readonly request: Send
   readonly multiGet: GetDocuments
   /** Waits before a retry. @throws when it is aborted */
   readonly pause: (attempt: number) => Promise<void>
