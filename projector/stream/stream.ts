@@ -145,6 +145,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
           sleep: milliseconds => context.retryOptions.sleep(milliseconds, stopping.signal).catch(() => undefined),
           onRebalancing: () => assignment.onRebalancing(),
           onTrouble: name => {
+            // Not `health`: the watchdog knows the state of the consumer from `inGroup`.
             given.health.set(part, name)
             assignment.close()
           },

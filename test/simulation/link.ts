@@ -85,75 +85,73 @@ export const createLink = (
     })
   }
 
-  const send = sending(
-    (request, signal) =>
-      new Promise((resolve, reject) => {
-        const step = stepOf(request)
-        watcher.onSend(host, step)
-        host.onStep()
-        // The host was killed before it sent the request: the promise never settles.
-        if (host.isDead) return
-        let isOver = false
-        const settle = (after: number, end: () => void): void => {
-          clock.after(after, () =>
-            host.deliver(() => {
-              if (isOver) return
-              isOver = true
-              cancelTimer()
-              signal?.removeEventListener('abort', giveUp)
-              end()
-            }),
-          )
-        }
-        const fail = (after: number, status: number): void => settle(after, () => reject(new Unavailable(status)))
-        const giveUp = (): void => {
-          if (isOver) return
-          isOver = true
-          cancelTimer()
-          reject(new Unavailable(0))
-        }
-        const cancelTimer = host.after(ELASTICSEARCH_TIMEOUT_MS, giveUp)
-        if (signal?.aborted) return giveUp()
-        signal?.addEventListener('abort', giveUp, { once: true })
+  const send = (request: Request, signal?: AbortSignal): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const step = stepOf(request)
+      watcher.onSend(host, step)
+      host.onStep()
+      // The host was killed before it sent the request: the promise never settles.
+      if (host.isDead) return
+      let isOver = false
+      const settle = (after: number, end: () => void): void => {
+        clock.after(after, () =>
+          host.deliver(() => {
+            if (isOver) return
+            isOver = true
+            cancelTimer()
+            signal?.removeEventListener('abort', giveUp)
+            end()
+          }),
+        )
+      }
+      const fail = (after: number, status: number): void => settle(after, () => reject(new Unavailable(status)))
+      const giveUp = (): void => {
+        if (isOver) return
+        isOver = true
+        cancelTimer()
+        reject(new Unavailable(0))
+      }
+      const cancelTimer = host.after(ELASTICSEARCH_TIMEOUT_MS, giveUp)
+      if (signal?.aborted) return giveUp()
+      signal?.addEventListener('abort', giveUp, { once: true })
 
-        if (faults.elasticsearch === 'away') return fail(faults.delay(), 0)
-        if (faults.happens('loseRequest')) {
-          coverage.count('requests lost')
-          // The connection breaks, or no answer ever comes.
+      if (faults.elasticsearch === 'away') return fail(faults.delay(), 0)
+      if (faults.happens('loseRequest')) {
+        coverage.count('requests lost')
+        // The connection breaks, or no answer ever comes.
+        if (faults.random.chance(0.8)) fail(faults.delay(), 0)
+        return
+      }
+      // In a bulk request Elasticsearch refuses each item instead.
+      const blocked = faults.isBlocked && request.path !== '/_bulk' && (step === 'publish' || step === 'prepare')
+      if (blocked || faults.happens('refuse')) {
+        coverage.count('requests refused')
+        return fail(faults.delay() + faults.delay(), blocked ? 403 : faults.random.pick([429, 503, 502]))
+      }
+      if (faults.happens('late')) {
+        coverage.count('requests applied after they were given up')
+        stray(request, faults.random.next() * 20_000)
+        return fail(faults.delay(), 0)
+      }
+      if (faults.happens('twice')) {
+        coverage.count('requests applied twice')
+        stray(request, faults.delay() + faults.random.next() * 5_000)
+      }
+      carry(request, faults.delay(), answer => {
+        if (answer === undefined) return
+        watcher.onDone(host, step)
+        if (faults.elasticsearch === 'away' || faults.happens('loseAnswer')) {
+          coverage.count('answers lost after the effect')
           if (faults.random.chance(0.8)) fail(faults.delay(), 0)
           return
         }
-        // In a bulk request Elasticsearch refuses each item instead.
-        const blocked = faults.isBlocked && request.path !== '/_bulk' && (step === 'publish' || step === 'prepare')
-        if (blocked || faults.happens('refuse')) {
-          coverage.count('requests refused')
-          return fail(faults.delay() + faults.delay(), blocked ? 403 : faults.random.pick([429, 503, 502]))
-        }
-        if (faults.happens('late')) {
-          coverage.count('requests applied after they were given up')
-          stray(request, faults.random.next() * 20_000)
-          return fail(faults.delay(), 0)
-        }
-        if (faults.happens('twice')) {
-          coverage.count('requests applied twice')
-          stray(request, faults.delay() + faults.random.next() * 5_000)
-        }
-        carry(request, faults.delay(), answer => {
-          if (answer === undefined) return
-          watcher.onDone(host, step)
-          if (faults.elasticsearch === 'away' || faults.happens('loseAnswer')) {
-            coverage.count('answers lost after the effect')
-            if (faults.random.chance(0.8)) fail(faults.delay(), 0)
-            return
-          }
-          const isTooLong = isLongerThanAsked(request, faults.knobs.answerDocuments)
-          if (isTooLong) coverage.count('answers longer than was asked for')
-          settle(faults.delay(), () => (isTooLong ? reject(new AnswerTooLong()) : resolve(answer)))
-        })
-      }),
-  )
+        const isTooLong = isLongerThanAsked(request, faults.knobs.answerDocuments)
+        if (isTooLong) coverage.count('answers longer than was asked for')
+        settle(faults.delay(), () => (isTooLong ? reject(new AnswerTooLong()) : resolve(answer)))
+      })
+    })
 
-  return { send, writing: () => writing }
+  return { send: sending(send), writing: () => writing }
 }
 
 const isLongerThanAsked = ({ body, answerBytesMax }: Request, documents: number): boolean => {
