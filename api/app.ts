@@ -23,7 +23,7 @@ import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
-import type { RequestState, RequestStep } from './http/request.ts'
+import type { RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { createApiKeyCache } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
@@ -106,7 +106,7 @@ export const createApi = (parts: ApiParts): Api => {
     requireRoute,
     shareReads(shares.readsOfOrganization),
     reserveReads(parts.budget, holdings, shares.largeAnswers),
-    router.routes() as unknown as RequestStep,
+    router.routes(),
   ]
   const app = new Koa<RequestState>({ env: 'production' })
   for (const step of steps) app.use(step)

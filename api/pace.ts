@@ -2,8 +2,8 @@
  * Cuts long work into slices of a few milliseconds, so that other requests are answered in between.
  * Promises: work ends with its request: no slice begins after the request has ended.
  */
-import { unavailable } from './failures.ts'
 import { SLICE } from './limits.ts'
+import { abortRefusal } from './time-limits.ts'
 
 /** Counts one piece of work: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
@@ -12,8 +12,8 @@ export type Pace = {
   /** Lets other work run. @throws Refusal `unavailable` if the request has ended */
   readonly rest: () => Promise<void>
 }
-export type Slice = { readonly items: number; readonly bytes: number }
-export type PaceOf = (signal: AbortSignal) => Pace
+type Slice = { readonly items: number; readonly bytes: number }
+type PaceOf = (signal: AbortSignal) => Pace
 
 /** @param turn lets everything else that waits for the thread run */
 export const createPace =
@@ -31,12 +31,12 @@ export const createPace =
         items = 0
         bytes = 0
         await turn()
-        if (signal.aborted) throw unavailable((signal.reason as DOMException).message)
+        if (signal.aborted) throw abortRefusal(signal)
       },
     }
   }
 
-export const nextTurn = (): Promise<void> => new Promise(resolve => void setImmediate(resolve))
+const nextTurn = (): Promise<void> => new Promise(resolve => void setImmediate(resolve))
 
 export const usualPace: PaceOf = createPace(SLICE, nextTurn)
 

@@ -30,7 +30,7 @@ export const answerChanges = (
   const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
   const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
-    const items = page.hits.map((hit, index) => changeParts(hit, names[index] as RecordName))
+    const items = page.hits.map((hit, index) => changeParts(hit, names[index] ?? recordNameOf(hit)))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
   })
 }

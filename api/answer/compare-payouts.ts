@@ -36,7 +36,7 @@ export const readPayout = async (
 
 const headOf = (text: string): Head => {
   try {
-    return JSON.parse(`${text}}`) as Head
+    return JSON.parse(`${text}}`)
   } catch {
     throw malformed()
   }

@@ -7,7 +7,6 @@
  */
 
 import { Readable } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
 import type { AnswerBudget, Reservation } from '../capacity/answer-budget.ts'
 import { compact, heldBy } from '../capacity/held-bytes.ts'
 import { createTurn, largeFrom } from '../capacity/large-answers.ts'
@@ -64,7 +63,7 @@ export const deliverAnswer = (budget: AnswerBudget, later: Schedule, onDeliveryT
       cancel()
       reservation.close()
     })
-    const isEncrypted = (req.socket as Partial<TLSSocket>).encrypted === true
+    const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
     ctx.body = isEncrypted && body.length > ENCRYPTED_AT_ONCE ? Readable.from(piecesOf(body)) : body
     ctx.length = body.length
   }

@@ -5,8 +5,7 @@
  *   times. The longest waiting is next. Nobody waits longer than `waitMax`, or after the signal aborts.
  */
 
-import { unavailable } from '../failures.ts'
-import type { Schedule } from '../time-limits.ts'
+import { abortRefusal, type Schedule } from '../time-limits.ts'
 
 export type Release = () => void
 export type Semaphore = {
@@ -55,7 +54,7 @@ export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, la
       }
       const end = (): void => {
         leave()
-        reject(endOf(signal))
+        reject(abortRefusal(signal))
       }
       const cancel = later(waitMax, () => {
         leave()
@@ -68,7 +67,7 @@ export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, la
   return {
     tryAcquire,
     acquire: async signal => {
-      if (signal.aborted) throw endOf(signal)
+      if (signal.aborted) throw abortRefusal(signal)
       const now = tryAcquire()
       if (now || line.size >= queue) return now
       return wait(signal)
@@ -150,5 +149,3 @@ export const within = (all: Semaphore, each: Semaphores): Semaphores => {
     },
   }
 }
-
-const endOf = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)

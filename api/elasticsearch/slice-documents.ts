@@ -50,7 +50,9 @@ const MISSING = Buffer.from('"found":false}')
 const FOUND = Buffer.from('"found":true,')
 const VERSION = Buffer.from('"_version":')
 
-const malformed = (what: string) => unavailable(`elasticsearch_malformed_${what}`)
+/** The part of an answer that is malformed. */
+type Malformed = 'head' | 'hit' | 'end' | 'search' | 'document' | 'record'
+const malformed = (what: Malformed) => unavailable(`elasticsearch_malformed_${what}`)
 
 /** Returns the next offset of these bytes, or -1. Searches byte by byte, for bytes nearby. */
 const findBytes = (bytes: Buffer, sought: Buffer, from: number): number => {
@@ -115,21 +117,29 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
 export const idOf = ({ bytes, idStart }: Hit): string =>
   bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
 
-/** Parses the hits and aggregations of a small search. The caller must check them. */
-export const smallSearch = (bytes: Buffer): { readonly hits: readonly SmallHit[]; readonly aggregations: unknown } => {
-  const { hits, aggregations } = parsed(bytes.toString('utf8'), 'search') as SmallSearch
+/** Parses the hits and aggregations of a small search. The caller names their types. */
+export const smallSearch = <Aggregations, Source = unknown>(bytes: Buffer): SmallSearch<Aggregations, Source> => {
+  const { hits, aggregations } = parsed<SmallSearchAnswer<Aggregations, Source>>(bytes.toString('utf8'), 'search')
   requireComplete(bytes.toString('latin1', 0, bytes.indexOf(HITS)))
   if (!Array.isArray(hits?.hits)) throw malformed('search')
   return { hits: hits.hits, aggregations }
 }
-export type SmallHit = {
+type SmallHit<Source> = {
   readonly _index: string
   readonly _id: string
-  readonly _source?: unknown
-  readonly sort: unknown
+  readonly _source: Source
+  readonly sort: readonly unknown[]
 }
-type SmallSearch = { readonly hits?: { readonly hits?: readonly SmallHit[] }; readonly aggregations?: unknown }
+type SmallSearch<Aggregations, Source> = {
+  readonly hits: readonly SmallHit<Source>[]
+  readonly aggregations: Aggregations
+}
+type SmallSearchAnswer<Aggregations, Source> = {
+  readonly hits?: { readonly hits?: readonly SmallHit<Source>[] }
+  readonly aggregations: Aggregations
+}
 
+/** Whether a search found anything. */
 export const anyHit = (bytes: Buffer): boolean => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
@@ -139,12 +149,17 @@ export const anyHit = (bytes: Buffer): boolean => {
 
 /** Refuses a search that timed out or lost a shard: its hits are incomplete, and never a page. */
 const requireComplete = (head: string): void => {
-  const answer = parsed(`${head}"hits":[]}}`, 'head') as Record<string, unknown>
+  const answer = parsed<SearchHead>(`${head}"hits":[]}}`, 'head')
   if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')
-  const shards = answer._shards as Record<string, unknown> | undefined
+  const { _shards: shards } = answer
   if (shards?.failed !== 0 || shards.successful !== shards.total || shards.total === 0) {
     throw unavailable('elasticsearch_partial')
   }
+}
+
+type SearchHead = {
+  readonly timed_out?: boolean
+  readonly _shards?: { readonly failed: number; readonly successful: number; readonly total: number }
 }
 
 /** Returns the documents of a multi-get in the order of `names`; undefined for a missing document. */
@@ -260,19 +275,19 @@ const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
   throw malformed('document')
 }
 
-/** Parses a small document. The caller must check its fields. */
-export const smallDocument = (slice: DocumentSlice): unknown =>
+/** Parses a small document of this type. Nothing is checked: a field may be missing, and the caller must check it. */
+export const smallDocument = <Document extends object>(slice: DocumentSlice): Partial<Document> =>
   parsed(slice.bytes.toString('utf8', slice.start, slice.end), 'document')
 
-/** Parses the body of a record. Only for a small body that is not passed on. */
-export const bodyOf = (slice: DocumentSlice): unknown =>
+/** Parses the body of a record of this type, unchecked. Only for a small body that is not passed on. */
+export const bodyOf = <Body extends object>(slice: DocumentSlice): Partial<Body> =>
   parsed(slice.bytes.toString('utf8', slice.bodyStart, slice.bodyEnd), 'record')
 
 /** Returns a whole number from the fields before a record's body. */
 export const numberOf = (slice: DocumentSlice, field: string): number => {
   const value = headerOf(slice)[field]
-  if (!Number.isSafeInteger(value)) throw malformed('record')
-  return value as number
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw malformed('record')
+  return value
 }
 
 /** Returns a text or null from the fields before a record's body. */
@@ -283,9 +298,9 @@ export const textOfSlice = (slice: DocumentSlice, field: string): string | null 
 }
 
 const headerOf = (slice: DocumentSlice): Record<string, unknown> =>
-  parsed(`${slice.bytes.toString('utf8', slice.start, slice.headerEnd)}}`, 'record') as Record<string, unknown>
+  parsed(`${slice.bytes.toString('utf8', slice.start, slice.headerEnd)}}`, 'record')
 
-const parsed = (text: string, what: string): unknown => {
+const parsed = <Value>(text: string, what: Malformed): Value => {
   try {
     return JSON.parse(text)
   } catch {

@@ -93,7 +93,7 @@ const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
 /** An empty or restored index would refuse keys that exist, or serve revoked ones. */
 const requireServed = (document: DocumentSlice | undefined): void => {
-  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
     throw unavailable('no_key_position')
   }
@@ -104,8 +104,7 @@ const requireServed = (document: DocumentSlice | undefined): void => {
 const ORG_HASH_LENGTH = 16
 
 const holderOf = (document: DocumentSlice): KeyHolder | undefined => {
-  const key = smallDocument(document) as Partial<ApiKeyDocument>
-  const { org_id, key_id, permissions, revoked } = key
+  const { org_id, key_id, permissions, revoked } = smallDocument<ApiKeyDocument>(document)
   if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
     throw unavailable('key_malformed')
   }

@@ -47,9 +47,9 @@ export const createPositionAt = (
     if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
     const [hit] = smallSearch(answer).hits
     if (!hit) return undefined
-    const [seq] = hit.sort as unknown[]
-    if (!Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
-    return seq as number
+    const [seq] = hit.sort
+    if (typeof seq !== 'number' || !Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
+    return seq
   }
 
   return async (org, position, asOf, changeOffset, signal) => {

@@ -42,7 +42,7 @@ export const createCheckIndices = (
     const read = indicesReadOf(prefix, generation)
     const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds(read, signal)])
     const [document] = sliceMultiGet(answer, [name])
-    const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
+    const body = document && smallDocument<GenerationDocument>(document).body
     if (body === undefined) throw unavailable('no_generation')
     if (body.indices === undefined) throw unavailable('indices_not_recorded')
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
@@ -55,7 +55,7 @@ export const createCheckIndices = (
         try {
           return await compare(generation, signal)
         } catch (error) {
-          if (tries === 1 || isOfIndices(error) || signal.aborted) throw error
+          if (tries === 1 || isCertain(error) || signal.aborted) throw error
         }
       }
     })
@@ -69,7 +69,7 @@ export const createCheckIndices = (
         },
         (error: unknown) => {
           // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
-          if (isOfIndices(error)) known.at = Number.NEGATIVE_INFINITY
+          if (isCertain(error)) known.at = Number.NEGATIVE_INFINITY
           throw error
         },
       )
@@ -92,14 +92,8 @@ export const createCheckIndices = (
   }
 }
 
-const ofIndices: ReadonlySet<string | undefined> = new Set([
-  'no_generation',
-  'indices_not_recorded',
-  'indices_replaced',
-])
-
 /** Whether the check was made and the indices are not those that were recorded. */
-const isOfIndices = (error: unknown): boolean => error instanceof Refusal && ofIndices.has(error.reason)
+const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
 
 /** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string): string[] => [

@@ -58,7 +58,7 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
 
 const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
   if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
-  const { versions } = bodyOf(document) as Partial<HeadBody>
+  const { versions } = bodyOf<HeadBody>(document)
   if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {
     throw unavailable('elasticsearch_malformed_record')
   }

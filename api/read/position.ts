@@ -210,13 +210,13 @@ const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
 const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined): Live => {
-  const body = document && (smallDocument(document) as Partial<LiveDocument>).body
+  const body = document && smallDocument<LiveDocument>(document).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
   return { name: body.generation, floor: body.floor }
 }
 
 const asGeneration = (name: string, document: DocumentSlice | undefined): Generation => {
-  const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
+  const body = document && smallDocument<GenerationDocument>(document).body
   if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
     throw unavailable('no_generation')
   }
@@ -229,7 +229,7 @@ const asGeneration = (name: string, document: DocumentSlice | undefined): Genera
 }
 
 const asPosition = (document: DocumentSlice | undefined): Reached => {
-  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }

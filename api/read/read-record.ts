@@ -41,7 +41,7 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
     version: async (asked, kind, signal) => {
       const { org, id } = asked
       const { position, documents } = await read(asked, [kind], signal)
-      const versions = documents[0] && (bodyOf(documents[0]) as Partial<HeadBody>).versions
+      const versions = documents[0] && bodyOf<HeadBody>(documents[0]).versions
       const version = versions?.findLast(({ seq }) => isVisible(seq, position))
       if (!version) throw new Refusal('not_found')
       const index = indexOf(prefix, position.generation.name, kind)
