@@ -20,9 +20,9 @@ import type { Schedule } from '../time-limits.ts'
 /** Opens the reservation of an authenticated request, for its reads and its answer. */
 export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): RequestStep => {
   return async (ctx, next) => {
-    const { key, route, signal } = ctx.state
+    const { key, isCopied = false, signal } = ctx.state
     if (!key) throw new Error('reserveReads needs an authenticated request')
-    const turn = createTurn(turns, key.org, largeFrom(route), signal)
+    const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
     const reservation = budget.open(key, turn.isMine)
     ctx.state.reservation = reservation
     ctx.state.turn = turn

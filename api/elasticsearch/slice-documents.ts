@@ -6,6 +6,7 @@
  *   `body`, last).
  * Can go wrong: an answer that is partial, timed out or in another form → `unavailable`, never fewer documents.
  */
+import type { ListKind } from '../../schemas/stored/documents.ts'
 import { unavailable } from '../failures.ts'
 
 /** Where a document lies: `start` is the offset of its opening brace, `end` the offset after its closing brace. */
@@ -19,8 +20,11 @@ export type DocumentSlice = {
   readonly end: number
 }
 
-/** A document that a search found, its index, and the value it was sorted by. */
-export type Hit = DocumentSlice & { readonly index: string; readonly idStart: number; readonly sortValue: number }
+/** A document that a search found, its kind, and the value it was sorted by. */
+export type Hit = DocumentSlice & { readonly kind: ListKind; readonly idStart: number; readonly sortValue: number }
+
+/** An index of records that is searched, and the kind of its records. */
+export type RecordIndex = { readonly name: string; readonly kind: ListKind }
 
 /**
  * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
@@ -74,12 +78,12 @@ export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean
  * @param indices those that were searched
  * @param org every hit must be of this organization, whose id is part of each document's id
  */
-export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: string): Hit[] => {
+export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex[], org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
 
-  const expected = indices.map(index => Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`))
+  const expected = indices.map(({ name }) => Buffer.from(`{"_index":${JSON.stringify(name)},"_id":"${org}:`))
   const found: Hit[] = []
   let at = hits + HITS.length
   let previousSortValue = -1
@@ -104,7 +108,7 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
       throw malformed('hit')
     }
     previousSortValue = sortValue
-    found.push({ ...slice, index, idStart, sortValue })
+    found.push({ ...slice, kind: index.kind, idStart, sortValue })
     at = sortEnd + HIT_END.length
     if (bytes[at] !== COMMA) break
     at++

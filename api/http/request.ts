@@ -12,6 +12,8 @@ export type RequestState = {
   /** Pattern of the route; absent for unknown paths. */
   route?: string
   methodOffered?: boolean
+  /** Whether the answer is made in a buffer of its own, beside the documents that it is made of. */
+  isCopied?: boolean
   key?: KeyHolder
   /** Bytes of the budget that the reads of the request and its answer hold. */
   reservation?: Reservation

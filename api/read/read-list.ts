@@ -47,7 +47,7 @@ export const createReadList = ({
       throw new Refusal('invalid_cursor')
     }
     const kinds = list === 'changes' ? listKinds : [list]
-    const indices = kinds.map(kind => indexOf(prefix, generation.name, kind))
+    const indices = kinds.map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
     const { hits, hasMore } = await readPage({ org, kind: list, indices, after: after ?? -1, limit, position }, signal)
 
     const last = hits.at(-1)
@@ -66,8 +66,7 @@ const nameOf = (hit: Hit, list: ListName): RecordName =>
 
 /** Returns the change of a hit of the feed. */
 export const recordNameOf = (hit: Hit): RecordName => {
-  const kind = listKinds.find(kind => hit.index.endsWith(`-${kind}`))
-  if (kind === undefined) throw new Error('a page has a hit of an index that was not searched')
+  const { kind } = hit
   const id = recordIdOf(hit)
   return kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }
 }
