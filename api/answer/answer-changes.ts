@@ -118,7 +118,8 @@ const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
 
 const changeParts = (hit: Hit, name: RecordName): Part[] => {
   const { kind, id, ordinal = 1 } = name
-  const superseded = kind === 'payouts' ? supersededIdOf(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
+  const previousVersion = ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
+  const superseded = kind === 'payouts' ? supersededIdOf(hit) : previousVersion
   const reversed = kind === 'payroll_files' ? JSON.stringify(textOfSlice(hit, 'reverses_id')) : 'null'
   const at = instantOf(numberOf(hit, 'at'))
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`

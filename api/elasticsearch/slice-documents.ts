@@ -279,7 +279,7 @@ const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
   throw malformed('document')
 }
 
-/** Parses a small document of this type. Nothing is checked: a field may be missing, and the caller must check it. */
+/** Parses a small document of this type, unchecked: the caller must check its fields. */
 export const smallDocument = <Document extends object>(slice: DocumentSlice): Partial<Document> =>
   parsed(slice.bytes.toString('utf8', slice.start, slice.end), 'document')
 

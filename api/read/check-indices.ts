@@ -26,7 +26,8 @@ import type { PositionReader } from './position.ts'
 /** Returns undefined if the last check is recent: a request waits only after a pause. */
 export type CheckIndices = (generation: string) => Promise<void> | undefined
 
-type Seen = { at: number; running: Promise<void> | undefined }
+/** `at`: milliseconds of the clock when the last check that proved the indices began. */
+type LastCheck = { at: number; running: Promise<void> | undefined }
 
 export const createCheckIndices = (
   prefix: string,
@@ -35,7 +36,7 @@ export const createCheckIndices = (
   now: () => number,
   later: Schedule,
 ): CheckIndices => {
-  const seen = new Map<string, Seen>()
+  const lastChecks = new Map<string, LastCheck>()
 
   const compare = async (generation: string, signal: AbortSignal): Promise<void> => {
     const name: DocumentName = { index: controlIndexOf(prefix), id: generationId(generation), form: 'small' }
@@ -60,31 +61,31 @@ export const createCheckIndices = (
       }
     })
 
-  const checkShared = (generation: string, known: Seen): Promise<void> => {
+  const checkShared = (generation: string, last: LastCheck): Promise<void> => {
     const begun = now()
-    known.running ??= checkWithRetries(generation)
+    last.running ??= checkWithRetries(generation)
       .then(
         () => {
-          known.at = begun
+          last.at = begun
         },
         (error: unknown) => {
           // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
-          if (isCertain(error)) known.at = Number.NEGATIVE_INFINITY
+          if (isCertain(error)) last.at = Number.NEGATIVE_INFINITY
           throw error
         },
       )
       .finally(() => {
-        known.running = undefined
+        last.running = undefined
       })
-    return known.running
+    return last.running
   }
 
   return generation => {
-    const known = seen.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
-    seen.set(generation, known)
-    const age = now() - known.at
+    const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
+    lastChecks.set(generation, last)
+    const age = now() - last.at
     if (age < INDICES_CHECK_INTERVAL) return undefined
-    const running = checkShared(generation, known)
+    const running = checkShared(generation, last)
     if (age >= INDICES_CACHE_TIME) return running
     // No request waits for this check; the next one uses its result.
     running.catch(() => undefined)

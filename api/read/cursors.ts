@@ -16,7 +16,7 @@ export type CursorResolver = {
   readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
   readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
-/** The documents to read, and then the sort value of each name; undefined for an unknown name. */
+/** First `documents`: those to read. Then `sortValues`: the sort value of each name; undefined for an unknown name. */
 export type CursorLookup = {
   readonly documents: DocumentsOf
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]

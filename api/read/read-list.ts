@@ -39,10 +39,10 @@ export const createReadList = ({
 }: ReaderParts): ReadList => {
   return async (org, list, { limit, startingAfter, asOf }, signal) => {
     const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-    const { position: now, documents } = await readAt(org, lookup.documents, 'known-before', signal)
-    const { generation } = now
+    const { position: current, documents } = await readAt(org, lookup.documents, 'known-before', signal)
+    const { generation } = current
     const [after, change] = lookup.sortValues(documents, generation)
-    const position = await positionAt(org, now, asOf, change, signal)
+    const position = await positionAt(org, current, asOf, change, signal)
     if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
       throw new Refusal('invalid_cursor')
     }
@@ -52,7 +52,7 @@ export const createReadList = ({
 
     const last = hits.at(-1)
     if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
-    const time = await projectionTime(org, now, last || after !== undefined ? 'records' : 'nothing', signal)
+    const time = await projectionTime(org, current, last || after !== undefined ? 'records' : 'nothing', signal)
     return { position: { ...position, time }, hits, hasMore }
   }
 }

@@ -66,19 +66,20 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
   }
 }
 
-/** Reads documents no earlier than the organization's position. Also returns its positions now and as of the moment. */
+/** Reads documents no earlier than the organization's position. Also returns its current position, and that at the moment. */
 export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
   return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
     const lookup = cursors.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
     const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
-    const { position: now, documents } = await readAt(org, all, 'at-position', signal)
-    const before = documents.length - documentsOf(now.generation).length
-    const [change] = lookup.sortValues(documents, now.generation)
-    const position = await positionAt(org, now, asOf, change, signal)
-    return { now, position, documents: documents.slice(before) }
+    const { position: current, documents } = await readAt(org, all, 'at-position', signal)
+    const lookedUp = documents.length - documentsOf(current.generation).length
+    const [change] = lookup.sortValues(documents, current.generation)
+    const position = await positionAt(org, current, asOf, change, signal)
+    return { current, position, documents: documents.slice(lookedUp) }
   }
 }
 
+/** Returns the same document. @throws Refusal `not_found` if it is missing, or not visible at the position */
 export const requireVisible = (slice: DocumentSlice | undefined, position: ReadPosition): DocumentSlice => {
   if (!slice || !isVisible(numberOf(slice, 'seq'), position)) throw new Refusal('not_found')
   return slice

@@ -152,9 +152,9 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   }
 
   return async (org, asOf, signal) => {
-    const { now, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
+    const { current, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
     const last = await lastChange(org, position, signal)
-    const time = await parts.projectionTime(org, now, last ? 'records' : 'nothing', signal)
+    const time = await parts.projectionTime(org, current, last ? 'records' : 'nothing', signal)
     const totals = last ? await sumOnce(org, position, last.id, signal) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }

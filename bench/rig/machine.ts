@@ -14,8 +14,7 @@ export const describeMachine = async (
   mode: string,
 ): Promise<Machine> => {
   const { version } = (await elasticsearch.call('GET', '/')) as { version: { number: string } }
-  const started =
-    services.from === 'environment' ? 'given' : services.from === 'docker' ? 'in Docker' : 'as Java processes'
+  const started = startedAs[services.from]
   return {
     run: `${mode}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
     commit: commit(),
@@ -26,6 +25,11 @@ export const describeMachine = async (
     Kafka: services.from === 'environment' ? 'given' : `${kafkaVersion}, ${started}, one node`,
   }
 }
+
+const startedAs = { environment: 'given', docker: 'in Docker', jvm: 'as Java processes' } as const satisfies Record<
+  Services['from'],
+  string
+>
 
 const dataLocation = async (): Promise<string> =>
   (await temporaryFolder(process.env)).startsWith('/dev/shm') ? 'in memory (/dev/shm)' : 'on a disk'
