@@ -66,7 +66,10 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
   }
 }
 
-/** Reads documents no earlier than the organization's position. Also returns its current position, and that at the moment. */
+/**
+ * Returns a reader of documents, no earlier than the organization's position. It also returns the current position, and
+ * the position as of the moment.
+ */
 export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
   return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
     const lookup = cursors.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])

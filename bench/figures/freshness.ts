@@ -79,8 +79,8 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   const ask: Poll = async (organization, id) => {
     // A search: a get by id would find it before the refresh.
     const search = { size: 1, query: { term: { _id: recordId(organizations[organization]?.id ?? '', id) } } }
-    const found = (await elasticsearch.call('POST', `/${plain.index}/_search`, search)) as { hits: { hits: unknown[] } }
-    return found.hits.hits.length > 0 ? 'there' : 'not yet'
+    const { hits } = await elasticsearch.call<Found>('POST', `/${plain.index}/_search`, search)
+    return hits.hits.length > 0 ? 'there' : 'not yet'
   }
   const pids = {
     'the plain pipe': plain.process.pid,
@@ -92,6 +92,8 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   // Awaited here: its resources are disposed of on return.
   return await measureRates(bench, system, sizes.freshness.plainSecondsPerRound)
 }
+
+type Found = { readonly hits: { readonly hits: readonly unknown[] } }
 
 type Poll = (organization: number, id: string) => Promise<'there' | 'not yet' | 'refused'>
 

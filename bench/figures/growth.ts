@@ -97,7 +97,7 @@ const measureReading = async (
 /** Bytes of all segments of the indices. The flush first writes what is only in the translog into segments. */
 const diskOf = async ({ elasticsearch }: Bench, { prefix }: RunningProjection): Promise<number> => {
   await elasticsearch.call('POST', `/${prefix}-*/_flush`)
-  const { indices } = (await elasticsearch.call('GET', `/${prefix}-*/_segments`)) as Segments
+  const { indices } = await elasticsearch.call<Segments>('GET', `/${prefix}-*/_segments`)
   const shards = Object.values(indices).flatMap(index => Object.values(index.shards).flat())
   const segments = shards.flatMap(shard => Object.values(shard.segments))
   return segments.reduce((sum, { size_in_bytes }) => sum + size_in_bytes, 0)

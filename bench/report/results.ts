@@ -18,7 +18,7 @@ export const readResults = async (): Promise<Results> => {
   const text = await readFile(resultsFile, 'utf8').catch(() => {
     throw new Error('no whole run is stored: there is no bench/results.json')
   })
-  return JSON.parse(text) as Results
+  return JSON.parse(text)
 }
 
 export const keepResults = (results: Results): Promise<void> =>

@@ -11,8 +11,8 @@ import { commonIndices, generationIndices } from '../../schemas/stored/mappings.
 
 export type BenchElasticsearch = {
   readonly url: string
-  /** Returns the JSON of the answer. @throws Error if the status is not 2xx */
-  readonly call: (method: string, path: string, body?: object) => Promise<unknown>
+  /** Returns the JSON of the answer, of the type that the caller names. @throws Error if the status is not 2xx */
+  readonly call: <Answer = unknown>(method: string, path: string, body?: object) => Promise<Answer>
   /** Creates the indices of the first generation and the common ones, as a projector does. */
   readonly createIndices: (prefix: string) => Promise<void>
   readonly removeIndices: (prefix: string) => Promise<void>
@@ -48,7 +48,7 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
     },
     positions: async (prefix, partitions) => {
       const ids = Array.from({ length: partitions }, (_, partition) => positionId(FIRST_GENERATION, partition))
-      const { docs } = (await call('POST', `/${controlIndexOf(prefix)}/_mget`, { ids })) as Positions
+      const { docs } = await call<Positions>('POST', `/${controlIndexOf(prefix)}/_mget`, { ids })
       return docs.map(({ _source }) => _source?.body.position ?? 0)
     },
   }

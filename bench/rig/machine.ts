@@ -13,7 +13,7 @@ export const describeMachine = async (
   elasticsearch: BenchElasticsearch,
   mode: string,
 ): Promise<Machine> => {
-  const { version } = (await elasticsearch.call('GET', '/')) as { version: { number: string } }
+  const { version } = await elasticsearch.call<{ version: { number: string } }>('GET', '/')
   const started = startedAs[services.from]
   return {
     run: `${mode}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
@@ -26,10 +26,11 @@ export const describeMachine = async (
   }
 }
 
-const startedAs = { environment: 'given', docker: 'in Docker', jvm: 'as Java processes' } as const satisfies Record<
-  Services['from'],
-  string
->
+const startedAs: Readonly<Record<Services['from'], string>> = {
+  environment: 'given',
+  docker: 'in Docker',
+  jvm: 'as Java processes',
+}
 
 const dataLocation = async (): Promise<string> =>
   (await temporaryFolder(process.env)).startsWith('/dev/shm') ? 'in memory (/dev/shm)' : 'on a disk'

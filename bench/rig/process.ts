@@ -144,8 +144,8 @@ const collectOutput = (streams: readonly Readable[], message: string) => {
 
 const logLine = (text: string): LogLine | undefined => {
   try {
-    const line: unknown = JSON.parse(text)
-    return typeof line === 'object' && line !== null && 'msg' in line ? (line as LogLine) : undefined
+    const line: LogLine | null = JSON.parse(text)
+    return line?.msg === undefined ? undefined : line
   } catch {
     return undefined
   }
