@@ -31,7 +31,7 @@ import { createReaders } from './read/readers.ts'
 import { createRoutes, findRoute, requireRoute } from './routes.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
 
-export type ApiParts = {
+type ApiParts = {
   readonly elasticsearch: SearchClient
   readonly prefix: string
   readonly rate: Rate
@@ -59,7 +59,7 @@ export type ApiParts = {
   readonly newRequestId: () => string
 }
 
-export type Api = {
+type Api = {
   readonly listener: RequestListener
   readonly readiness: () => Promise<Readiness>
   readonly usage: () => Usage

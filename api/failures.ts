@@ -92,7 +92,7 @@ const retries = {
   indices_not_recorded: 'no',
   indices_replaced: 'no',
 } as const satisfies Record<string, Retry>
-export type UnavailableReason = keyof typeof retries
+type UnavailableReason = keyof typeof retries
 const retryOf: ReadonlyMap<string | undefined, Retry> = new Map(Object.entries(retries))
 
 /** A refused request. Only the client that caused it sees its message; `code` and `reason` are safe to log. */

@@ -49,12 +49,12 @@ export const partOf = (text: string): Part => {
 export const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, { from, to }) => sum + to - from, 0)
 
 /** Joins all parts in one buffer. Copies a long part in several slices. */
-export const joinParts = async (parts: readonly Part[], pace: Pace, bytesMax = COPY_BYTES): Promise<Buffer> => {
+export const joinParts = async (parts: readonly Part[], pace: Pace): Promise<Buffer> => {
   const joined = Buffer.allocUnsafe(lengthOf(parts))
   let at = 0
   for (const { bytes, from, to } of parts) {
-    for (let start = from; start < to; start += bytesMax) {
-      const end = Math.min(to, start + bytesMax)
+    for (let start = from; start < to; start += COPY_BYTES) {
+      const end = Math.min(to, start + COPY_BYTES)
       at += bytes.copy(joined, at, start, end)
       if (pace.isDue(1, end - start)) await pace.rest()
     }

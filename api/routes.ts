@@ -4,7 +4,7 @@ import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'
-import { BASE_PATH, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
+import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
 import { idPrefixOf, readAsOf, readId, readListParameters } from './read/read-parameters.ts'
 import type { RecordAsked } from './read/read-record.ts'
@@ -83,10 +83,7 @@ export const requireRoute: RequestStep = async (ctx, next) => {
 
 type RouteContext = RequestContext & { params: Record<string, string> }
 
-const orgOf = (ctx: RequestContext): string => {
-  if (!ctx.state.key) throw new Error('a route needs an authenticated request')
-  return ctx.state.key.org
-}
+const orgOf = (ctx: RequestContext): string => holderOf(ctx.state).org
 
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
   const asOf = readAsOf(ctx.state.query)

@@ -16,7 +16,7 @@ import { type Schedule, waitOrAbort, withTimeLimit } from '../time-limits.ts'
 import type { FailedLogins } from './failed-logins.ts'
 
 type Lanes = Pick<Shares, 'keyLookups' | 'keyLookupsExhausted'>
-export type Admission = KeyHolder | 'unknown' | 'refused'
+type Admission = KeyHolder | 'unknown' | 'refused'
 export type AdmitKey = (key: string, address: string | undefined, signal: AbortSignal) => Promise<Admission>
 
 export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes: Lanes, later: Schedule): AdmitKey => {

@@ -7,7 +7,7 @@
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import { Refusal } from '../failures.ts'
-import type { RequestContext, RequestStep } from '../http/request.ts'
+import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 
 type Parts = {
@@ -27,8 +27,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
   ].join(', ')
 
   return async (ctx, next) => {
-    const { key } = ctx.state
-    if (!key) throw new Error('limitRate needs an authenticated request')
+    const key = holderOf(ctx.state)
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
@@ -89,4 +88,4 @@ const setLeft = (ctx: RequestContext, left: number, msBeforeNext: number): void 
   ctx.set('RateLimit', `"default";r=${left};t=${secondsUntil(msBeforeNext)}`)
 
 /** Returns whole seconds until the window has surely ended, at least 1. */
-export const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
+const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))

@@ -5,7 +5,7 @@ import type { Limit } from '../capacity/answer-budget.ts'
 import type { Usage } from '../capacity/shares.ts'
 import type { Observe } from '../elasticsearch/client.ts'
 
-export type Metrics = {
+type Metrics = {
   readonly registry: Registry
   readonly request: ObserveRequest
   readonly elasticsearch: Observe

@@ -11,7 +11,7 @@ import type { LivePositions } from '../read/position.ts'
 import { scheduleTimer, withTimeLimit } from '../time-limits.ts'
 
 /** A check. Rejects with `unavailable` if the checked thing is not there. */
-export type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
+type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
 
 /** `positions` is undefined if they could not be read. */
 export type Readiness = { readonly notReady: readonly string[]; readonly positions: LivePositions | undefined }

@@ -76,8 +76,12 @@ export const contentHash = ({ bytes, start, headerEnd }: DocumentSlice): string 
   return bytes.toString('latin1', from, to)
 }
 
+/** Returns the entity tag of an answer. @param what the kind of answer; @param content all else that determines it */
 export const entityTag = (what: string, position: ReadPosition, content: string): string =>
-  `"${hash('sha256', `${what} ${ANSWER_FORM} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
+  tagOf(`${what} ${ANSWER_FORM} ${position.generation.rules} ${content}`)
+
+/** Returns an entity tag: 162 bits of a hash, in quotes. */
+export const tagOf = (content: string | Buffer): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 const answer = (ctx: RequestContext, position: ReadPosition, etag: string, body: () => Buffer): void => {
   if (needsBody(ctx, position, etag)) answerBody(ctx, body())
@@ -103,7 +107,8 @@ const needsBody = (ctx: RequestContext, position: ReadPosition, etag: string): b
   return false
 }
 
-const answerBody = (ctx: RequestContext, body: Buffer): void => {
+/** Answers 200 with a body of JSON. */
+export const answerBody = (ctx: RequestContext, body: Buffer): void => {
   ctx.status = OK
   ctx.set('Content-Type', 'application/json; charset=utf-8')
   ctx.body = body

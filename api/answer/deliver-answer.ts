@@ -13,15 +13,15 @@ import { createTurn, largeFrom } from '../capacity/large-answers.ts'
 import type { Semaphores } from '../capacity/semaphore.ts'
 import type { Holdings } from '../elasticsearch/hold-reads.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { RequestContext, RequestStep } from '../http/request.ts'
+import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 
 /** Opens the reservation of an authenticated request, for its reads and its answer. */
 export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): RequestStep => {
   return async (ctx, next) => {
-    const { key, isCopied = false, signal } = ctx.state
-    if (!key) throw new Error('reserveReads needs an authenticated request')
+    const { isCopied = false, signal } = ctx.state
+    const key = holderOf(ctx.state)
     const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
     const reservation = budget.open(key, turn.isMine)
     ctx.state.reservation = reservation

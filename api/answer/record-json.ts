@@ -18,8 +18,7 @@ export const replacementOf = (slice: DocumentSlice, position: ReadPosition): str
 }
 
 /** Returns a body without its closing brace, so that fields can follow. */
-export const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer =>
-  bytes.subarray(bodyStart, bodyEnd - 1)
+const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer => bytes.subarray(bodyStart, bodyEnd - 1)
 
 /** Returns the fields that only a statement has, with the closing brace. */
 export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer =>

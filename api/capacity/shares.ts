@@ -59,7 +59,7 @@ export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
 export type Usage = Readonly<
   Record<'requests' | 'reads' | 'large_answers' | 'key_look_ups' | 'limited_key_look_ups', InUse>
 >
-export type InUse = { readonly held: number; readonly waiting: number }
+type InUse = { readonly held: number; readonly waiting: number }
 
 export const usageOf = (shares: Shares): Usage => {
   const inUse = ({ held, waiting }: Semaphore | Semaphores): InUse => ({ held: held(), waiting: waiting() })

@@ -10,7 +10,7 @@ import type { Readable } from 'node:stream'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
 import type { AnswerBudget } from '../capacity/answer-budget.ts'
 import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../failures.ts'
-import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SEARCH_TIME_MAX, SLICE } from '../limits.ts'
 import { abortRefusal } from '../time-limits.ts'
 import type { DocumentName } from './slice-documents.ts'
 
@@ -122,6 +122,19 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       }
     },
   }
+}
+
+/** Returns the answer of a search that finds little. @throws Refusal `unavailable` if the answer is too large */
+export const searchSmall = async (
+  search: Search,
+  indices: readonly string[],
+  body: object,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
+  const answer = await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal)
+  if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+  return answer
 }
 
 /** Drops the parser's error, because its message quotes the answer. */

@@ -13,7 +13,7 @@ import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
 import type { CountBytes, MultiGet, Search, SearchClient } from './client.ts'
 
-export type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
+type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
 
 type Reads = Pick<SearchClient, 'search' | 'multiGet'>
 

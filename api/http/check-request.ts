@@ -26,7 +26,7 @@ export const refuseEarly: RequestStep = async (ctx, next) => {
   await next()
 }
 
-export const isContinue = (expect: string): boolean => expect.toLowerCase() === '100-continue'
+const isContinue = (expect: string): boolean => expect.toLowerCase() === '100-continue'
 
 const headersAreTooLarge = (rawHeaders: readonly string[]): boolean => {
   let bytes = 0

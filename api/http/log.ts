@@ -25,7 +25,7 @@ export type Log = {
 }
 
 /** The address of a refused request, and how many refusals of this address got no line since its last line. */
-export type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
+type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
 
 export const createLog = (pino: Logger): Log => ({
   answer: (state, method, status, milliseconds, reason, from) =>

@@ -27,6 +27,12 @@ export type RequestState = {
 export type RequestStep = Koa.Middleware<RequestState>
 export type RequestContext = Koa.ParameterizedContext<RequestState>
 
+/** Returns the holder of the key of an authenticated request. @throws Error in a step before authentication */
+export const holderOf = ({ key }: RequestState): KeyHolder => {
+  if (!key) throw new Error('this step needs an authenticated request')
+  return key
+}
+
 export const BASE_PATH = '/api/v1'
 
 /**

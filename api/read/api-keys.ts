@@ -39,7 +39,7 @@ export type ApiKeyCache = {
   /** Rejects with `unavailable` unless keys are served. */
   readonly checkServed: (signal: AbortSignal) => Promise<void>
 }
-export type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
+type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
 export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
   const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }

@@ -17,7 +17,7 @@ export type CursorResolver = {
   readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
 /** First `documents`: those to read. Then `sortValues`: the sort value of each name; undefined for an unknown name. */
-export type CursorLookup = {
+type CursorLookup = {
   readonly documents: DocumentsOf
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }

@@ -27,7 +27,7 @@ import {
 } from '../limits.ts'
 import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts'
 
-export type PageAsked = {
+type PageAsked = {
   readonly org: string
   readonly kind: ListName
   readonly indices: readonly RecordIndex[]
@@ -42,7 +42,7 @@ export type PageAsked = {
 }
 /** A list of records, or the feed of changes: every record and version, in the order of their events. */
 export type ListName = ListKind | 'changes'
-export type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
+type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
 export const createReadPage = (search: Search): ReadPage => {

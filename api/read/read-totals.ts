@@ -13,11 +13,9 @@ import { LRUCache } from 'lru-cache'
 import { Exact, textOfSum } from '../../schemas/money.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
-import type { Search } from '../elasticsearch/client.ts'
+import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
-import { unavailable } from '../failures.ts'
 import {
-  SEARCH_TIME_MAX,
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
   TOTALS_OF_ORGANIZATION,
@@ -52,9 +50,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   const summing = new Map<string, Promise<readonly Row[]>>()
 
   const ask = async <Aggregations, Source = unknown>(indices: readonly string[], body: object, signal: AbortSignal) => {
-    const answer = await search(indices.join(), JSON.stringify({ ...always, ...body }), signal)
-    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
-    return smallSearch<Aggregations, Source>(answer)
+    return smallSearch<Aggregations, Source>(await searchSmall(search, indices, body, signal))
   }
 
   /** Counts how often each combination of these fields occurs. */
@@ -159,8 +155,6 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }
-
-const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
 
 type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
 
