@@ -65,6 +65,7 @@ type Api = {
   readonly usage: () => Usage
 }
 
+/** Puts the steps together. Opens no connection and does not listen. */
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now, later = scheduleTimer } = parts
   const holdings = createHoldings()

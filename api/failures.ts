@@ -23,6 +23,7 @@ type Failure = {
 const plain: Failure = { shows: 'the usual message' }
 const closing: Failure = { ...plain, closes: true }
 
+/** How each refusal code is answered. */
 export const failures: Record<RefusalCode, Failure> = {
   invalid_request: { shows: 'the given message' },
   invalid_cursor: plain,
@@ -40,6 +41,7 @@ export const failures: Record<RefusalCode, Failure> = {
   unavailable: { ...plain, retryable: true },
 }
 
+/** Whether the same request may succeed a little later. */
 export const isRetryable = (code: RefusalCode): boolean => failures[code].retryable === true
 
 /** Returns random whole seconds, so that clients that were refused together do not return together. */

@@ -38,14 +38,17 @@ export const createPace =
 
 const nextTurn = (): Promise<void> => new Promise(resolve => void setImmediate(resolve))
 
+/** The pace of a process: slices of SLICE. */
 export const usualPace: PaceOf = createPace(SLICE, nextTurn)
 
 /** A part of an answer, as a range of bytes in a buffer. */
 export type Part = { readonly bytes: Buffer; readonly from: number; readonly to: number }
+/** Returns a text as a part. */
 export const partOf = (text: string): Part => {
   const bytes = Buffer.from(text)
   return { bytes, from: 0, to: bytes.length }
 }
+/** Returns the bytes of all parts. */
 export const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, { from, to }) => sum + to - from, 0)
 
 /** Joins all parts in one buffer. Copies a long part in several slices. */

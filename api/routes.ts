@@ -10,6 +10,7 @@ import { idPrefixOf, readAsOf, readId, readListParameters } from './read/read-pa
 import type { RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
 
+/** Creates the router with all paths of the API. */
 export const createRoutes = ({ list, records, history, totals }: Readers): Router<RequestState> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })

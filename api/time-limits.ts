@@ -4,6 +4,7 @@ import { type Refusal, unavailable } from './failures.ts'
 /** Runs a callback after these milliseconds. Returns a function that cancels it. */
 export type Schedule = (milliseconds: number, run: () => void) => () => void
 
+/** The timers of the process. */
 export const scheduleTimer: Schedule = (milliseconds, run) => {
   const timeout = setTimeout(run, milliseconds)
   return () => clearTimeout(timeout)

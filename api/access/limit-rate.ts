@@ -20,6 +20,7 @@ type Parts = {
   readonly onLimited: () => void
 }
 
+/** Step: counts the request and its answer. @throws Refusal `forbidden` or `rate_limited` */
 export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts): RequestStep => {
   const policy = [
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
@@ -57,6 +58,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
   }
 }
 
+/** Returns the units that an answer of this number of bytes costs, at least 1. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
 
 /** Does not wait, because the answer is ready. If counting fails, the units are not counted. */

@@ -9,6 +9,7 @@ import type { Semaphores } from '../capacity/semaphore.ts'
 import { unavailable } from '../failures.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
 
+/** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
 export const shareReads = (reads: Semaphores): RequestStep => {
   return async (ctx, next) => {
     const release = await reads.acquire(holderOf(ctx.state).org, ctx.state.signal)

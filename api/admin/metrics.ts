@@ -26,6 +26,7 @@ type Metrics = {
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
+/** Creates a registry with all metrics of the API, and the functions that count. Times are in milliseconds. */
 export const createApiMetrics = (): Metrics => {
   const registry = new Registry()
   const registers = [registry]

@@ -18,6 +18,7 @@ import { answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
 import { replacementOf } from './record-json.ts'
 
+/** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (
   ctx: RequestContext,
   page: Page,
@@ -35,6 +36,7 @@ export const answerChanges = (
   })
 }
 
+/** Answers a page of a payout’s history. @throws Refusal as `answerChanges` does */
 export const answerHistory = (
   ctx: RequestContext,
   page: HistoryPage,
@@ -74,6 +76,7 @@ const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Pro
   return items
 }
 
+/** Answers the totals of an organization. */
 export const answerTotals = async (
   ctx: RequestContext,
   { position, totals }: TotalsRead,

@@ -21,6 +21,7 @@ const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')
 const COMMA = 0x2c
 
+/** Answers a page of a list. @param startingAfter the cursor of the request, repeated if the page is empty */
 export const answerList = (
   ctx: RequestContext,
   kind: ListKind,
@@ -37,6 +38,7 @@ export const answerList = (
   answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))
 }
 
+/** Answers a single rep, period or payroll record. */
 export const answerRecord = (
   ctx: RequestContext,
   kind: Exclude<ListKind, 'payouts'>,
@@ -47,12 +49,14 @@ export const answerRecord = (
   )
 }
 
+/** Answers a single payout. */
 export const answerPayout = (ctx: RequestContext, { slice, position }: FoundRecord): void => {
   const replacement = replacementOf(slice, position)
   const etag = entityTag('one of payouts', position, `${contentHash(slice)} ${replacement}`)
   answer(ctx, position, etag, () => joined(RECORD, [slice], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
 }
 
+/** Answers a payout with its calculation trace. */
 export const answerStatement = (ctx: RequestContext, { slice, trace, position }: FoundStatement): void => {
   const replacement = replacementOf(slice, position)
   // The content hash covers the whole event, including the trace.

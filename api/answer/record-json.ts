@@ -28,6 +28,7 @@ export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buf
 export const textOfListed = (kind: ListKind, slice: DocumentSlice): Buffer =>
   Buffer.concat([withoutBrace(slice), Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}' : '}')])
 
+/** Returns the JSON of a payout with its calculation trace. */
 export const textOfStatement = ({ slice, trace, position }: FoundStatement): Buffer =>
   Buffer.concat([
     withoutBrace(slice),

@@ -49,6 +49,7 @@ type BudgetCallbacks = {
   readonly onMuchHeld?: (holds: boolean) => void
 }
 
+/** Creates the budget of a process. All amounts are bytes. */
 export const createAnswerBudget = ({ onRefused, onMuchHeld }: BudgetCallbacks): AnswerBudget => {
   let held = 0
   const shares = new Map<string, number>()

@@ -24,6 +24,7 @@ export type SemaphoreLimits = {
   readonly waitMax: number
 }
 
+/** Creates one semaphore. @param later timers for the longest wait */
 export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, later: Schedule): Semaphore => {
   let held = 0
   const line = new Set<(permit: Release) => void>()
@@ -86,6 +87,7 @@ export type Semaphores = {
   readonly waiting: () => number
 }
 
+/** Creates a semaphore of the same limits for each name, when the name is first used. */
 export const createSemaphores = (limits: SemaphoreLimits, later: Schedule): Semaphores => {
   const used = new Map<string, Semaphore>()
   const sum = (count: (one: Semaphore) => number): number =>

@@ -25,6 +25,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
+/** Returns a multi-get that batches its calls and rejects as the given one does. */
 export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet => {
   let waiting: Waiting[] = []
   let inFlight = 0

@@ -57,6 +57,7 @@ type Parts = {
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
+/** Creates the reads of Elasticsearch. Each rejects only with a Refusal `unavailable`. */
 export const createSearchClient = (parts: Parts): SearchClient => {
   const { transport, otherNodes, observe, now, budget } = parts
   let inFlight = 0

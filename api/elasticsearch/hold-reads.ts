@@ -23,11 +23,13 @@ export type Holdings = {
   readonly set: (signal: AbortSignal, holding: Holding) => void
 }
 
+/** Creates an empty register of holdings. An entry goes with its signal. */
 export const createHoldings = (): Holdings => {
   const holdings = new WeakMap<AbortSignal, Holding>()
   return { of: signal => holdings.get(signal), set: (signal, holding) => void holdings.set(signal, holding) }
 }
 
+/** Returns the same reads, counted for requests that have a holding. */
 export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Reads => {
   const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 

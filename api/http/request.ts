@@ -33,6 +33,7 @@ export const holderOf = ({ key }: RequestState): KeyHolder => {
   return key
 }
 
+/** All paths of the API begin with this. */
 export const BASE_PATH = '/api/v1'
 
 /**

@@ -136,10 +136,12 @@ const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void =
   socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), answer.body]), () => socket.destroy())
 }
 
+/** The server cannot listen on its address. */
 export class ListenError extends Error {
   override name = 'ListenError'
 }
 
+/** Starts to listen and returns the port; a free one for port 0. @throws ListenError */
 export const listen = (server: Server, host: string, port: number): Promise<number> =>
   new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -41,6 +41,7 @@ export type ApiKeyCache = {
 }
 type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
+/** Creates the look-up of keys and its cache. @param now milliseconds of a monotonic clock */
 export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
   const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }
   const known = new LRUCache<string, KeyHolder>(options)

@@ -27,6 +27,7 @@ export type PositionAt = (
   signal: AbortSignal,
 ) => Promise<ReadPosition>
 
+/** Creates the search for the position at a moment. @param now milliseconds since 1970 */
 export const createPositionAt = (
   prefix: string,
   search: Search,

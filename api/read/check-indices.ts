@@ -29,6 +29,7 @@ export type CheckIndices = (generation: string) => Promise<void> | undefined
 /** `at`: milliseconds of the clock when the last check that proved the indices began. */
 type LastCheck = { at: number; running: Promise<void> | undefined }
 
+/** Creates the check of the index ids of a generation. @param now milliseconds of a monotonic clock */
 export const createCheckIndices = (
   prefix: string,
   multiGet: MultiGet,

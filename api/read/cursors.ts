@@ -22,6 +22,7 @@ type CursorLookup = {
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }
 
+/** Creates the resolver of names and its cache. @param prefix of all index names */
 export const createCursorResolver = (prefix: string): CursorResolver => {
   const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
   const keyOf = (org: string, { name }: Generation, named: RecordName) =>

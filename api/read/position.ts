@@ -57,8 +57,9 @@ export const isVisible = (seq: number, position: ReadPosition): boolean => seq <
 /** Whether a reader at this position may know that a record is replaced. */
 export const isReplaced = (untilSeq: number, position: ReadPosition): boolean => untilSeq < position.publishedTo
 
-/** The same two rules as ranges of a search. */
+/** The first rule as a range of `seq` in a search. */
 export const visibleRange = (position: ReadPosition) => ({ lt: position.publishedTo })
+/** The opposite of the second rule, as a range of `until_seq` in a search. */
 export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**

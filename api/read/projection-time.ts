@@ -18,6 +18,7 @@ export type ProjectionTime = (
   signal: AbortSignal,
 ) => Promise<number>
 
+/** Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete. */
 export const createProjectionTime = (
   prefix: string,
   search: Search,

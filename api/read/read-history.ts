@@ -22,6 +22,7 @@ export type ReadHistory = (
   signal: AbortSignal,
 ) => Promise<HistoryPage>
 
+/** Creates the reader of histories. */
 export const createReadHistory = (parts: ReaderParts): ReadHistory => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   return async (org, id, { limit, startingAfter, asOf }, signal) => {

@@ -29,6 +29,7 @@ export type ReaderParts = {
   readonly positionAt: PositionAt
 }
 
+/** Creates the reader of lists and of changes. */
 export const createReadList = ({
   prefix,
   readAt,

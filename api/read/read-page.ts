@@ -45,6 +45,7 @@ export type ListName = ListKind | 'changes'
 type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
+/** Creates the search for one page. It remembers the largest record of each organization’s last page. */
 export const createReadPage = (search: Search): ReadPage => {
   const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 

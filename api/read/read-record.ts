@@ -26,6 +26,7 @@ export type ReadRecords = {
 
 type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'cursors' | 'positionAt'>
 
+/** Creates the readers of single records. */
 export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords => {
   const { prefix } = parts
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)

@@ -40,6 +40,7 @@ type LastChange = { readonly id: string; readonly seq: number; readonly at: numb
 export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
 type Row = Totals['totals'][number]
 
+/** Creates the reader of totals and its cache. */
 export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.

@@ -27,6 +27,7 @@ export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchU
   return { url, process, [Symbol.asyncDispose]: () => process.stop() }
 }
 
+/** Returns the header of a request with this key. */
 export const authorization = (key: string) => ({ authorization: `Bearer ${key}` })
 
 /** Returns the JSON of the answer, of the type that the caller names. @throws Error if the status is not 200 */

@@ -22,6 +22,7 @@ export type BulkRequests = {
   ) => Promise<number>
 }
 
+/** Prepares recorded requests. @param prefix the one that they were recorded with */
 export const createBulkRequests = (recorded: readonly Recorded[], prefix: string): BulkRequests => {
   const bodies = recorded.map(({ body }) => ({ body, offsets: offsetsOf(`"_index":"${prefix}-`, body) }))
   return {

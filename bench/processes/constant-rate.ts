@@ -30,6 +30,7 @@ type Parts = {
   readonly signal: AbortSignal
 }
 
+/** Creates a publisher. Each call continues with the next free pairs of rep and period. */
 export const createSteadyPublisher = ({ topics, organizations, shape, signal }: Parts): PublishSteadily => {
   const random = createDatasetRandom('steady')
   let made = 0

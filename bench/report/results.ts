@@ -21,6 +21,7 @@ export const readResults = async (): Promise<Results> => {
   return JSON.parse(text)
 }
 
+/** Stores the results in bench/results.json. */
 export const keepResults = (results: Results): Promise<void> =>
   writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
 

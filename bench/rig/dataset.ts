@@ -38,6 +38,7 @@ export type DatasetOrganization = {
 
 const PERIODS = 24
 
+/** Creates a dataset. Its events are made as they are read. */
 export const createDataset = (size: DatasetSize): Dataset => {
   const { free = 0 } = size
   const quotas = quotasOf(size)

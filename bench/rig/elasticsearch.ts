@@ -23,6 +23,7 @@ export type BenchElasticsearch = {
 /** All prefixes have the same length, so that one can replace another in recorded bytes. */
 export const newPrefix = (): string => `bench-${randomBytes(4).toString('hex')}`
 
+/** Creates the requests to Elasticsearch at this URL. */
 export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
   const call: BenchElasticsearch['call'] = async (method, path, body) => {
     const answer = await fetch(`${url}${path}`, {

@@ -8,6 +8,7 @@ import type { BenchElasticsearch } from './elasticsearch.ts'
 
 export type Machine = Readonly<Record<string, string>>
 
+/** Returns a description by label. @param mode of the run, such as `quick run` */
 export const describeMachine = async (
   services: Services,
   elasticsearch: BenchElasticsearch,

@@ -69,6 +69,7 @@ const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
 const large = { lines: 6, steps: 8 }
 
+/** Sizes of a run whose results are stored. */
 export const wholeRun: Sizes = {
   replay: {
     data: { payouts: 300_000, organizations: 50, recalculated, ...large },
@@ -127,6 +128,7 @@ export const wholeRun: Sizes = {
   },
 }
 
+/** Sizes of a run that takes under three minutes. */
 export const quickRun: Sizes = {
   replay: {
     data: { ...wholeRun.replay.data, payouts: 10_000 },

@@ -29,6 +29,7 @@ export const recordsToRead = (cases: readonly Case[]): number =>
     0,
   )
 
+/** Reads every case and returns all differences. */
 export const verifyAnswers = async (cases: readonly Case[], steps: VerifySteps): Promise<AnswerDifference[]> => {
   const differences: AnswerDifference[] = []
   for (const [index, each] of cases.entries()) {

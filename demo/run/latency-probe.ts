@@ -12,6 +12,7 @@ import { createRandom } from '../data/random.ts'
 /** `sent` is published first, then `payouts` one by one. */
 type ProbeOrganization = DemoOrganization & { readonly payouts: readonly DemoRecord[] }
 
+/** Makes the organization. @param count payouts that are published one by one */
 export const makeProbeOrganization = (seed: number, count: number): ProbeOrganization => {
   const random = createRandom(seed * 100 + 99)
   const org_id = random.id('org')
