@@ -15,7 +15,7 @@ import type { Topics } from './processes/publish.ts'
 import type { Bench } from './rig/bench.ts'
 import { newPrefix } from './rig/elasticsearch.ts'
 import { type Running, startBenchProcess } from './rig/process.ts'
-import { type Cpu, peakMebibytes, watchCpu } from './rig/usage.ts'
+import { type Cpu, peakMebibytes, serverPids, watchCpu } from './rig/usage.ts'
 
 export type Peer = {
   readonly name: string
@@ -93,7 +93,7 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
   await using running = await startPipe(bench, topics, peer)
   const { index, process: pipe } = running
   const { name } = peer
-  const cpu = watchCpu({ [name]: pipe.pid, Elasticsearch: services.elasticsearch?.pid, Kafka: services.kafka?.pid })
+  const cpu = watchCpu({ [name]: pipe.pid, ...serverPids(services) })
   await Promise.race([waitUntilIndexed(bench, index, records), pipe.died])
   await elasticsearch.call('POST', `/${index}/_refresh`)
   const piped = {

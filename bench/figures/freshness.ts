@@ -14,7 +14,7 @@ import type { Bench, Figure, FigureRow, Measure, Picture } from '../rig/bench.ts
 import { createDataset, type DatasetSize } from '../rig/dataset.ts'
 import type { FreshnessRate } from '../rig/sizes.ts'
 import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
-import { type Cpu, watchCpu } from '../rig/usage.ts'
+import { type Cpu, serverPids, watchCpu } from '../rig/usage.ts'
 
 /** Milliseconds between two requests for one probe: a tenth of its age, so that requests do not slow answers down. */
 const POLL_MS = 5
@@ -57,8 +57,7 @@ const measureOurs = async (bench: Bench, size: DatasetSize): Promise<Measured> =
   const pids = {
     'the projector': projection.projector.pid,
     'the API': api.process.pid,
-    Elasticsearch: services.elasticsearch?.pid,
-    Kafka: services.kafka?.pid,
+    ...serverPids(services),
   }
   const organizations = holders.map(({ organization }) => organization)
   const publish = createSteadyPublisher({ topics, organizations, shape: size, signal })
@@ -84,8 +83,7 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   }
   const pids = {
     'the plain pipe': plain.process.pid,
-    Elasticsearch: services.elasticsearch?.pid,
-    Kafka: services.kafka?.pid,
+    ...serverPids(services),
   }
   const publish = createSteadyPublisher({ topics, organizations, shape: size, signal })
   const system = { what: 'through the plain pipe', publish, ask, pids, died: plain.process.died }

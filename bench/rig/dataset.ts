@@ -21,7 +21,7 @@ export type DatasetSize = {
 /** Lines and trace steps of every payout. */
 export type PayoutShape = { readonly lines: number; readonly steps: number }
 
-type Dataset = {
+export type Dataset = {
   readonly organizations: readonly DatasetOrganization[]
   /** Reps and periods: publish them before the payouts. */
   readonly peopleAndPeriods: () => Iterable<CommissionEvent>
