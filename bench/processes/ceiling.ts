@@ -93,7 +93,7 @@ const sendOne = ({ method, path, headers, body }: Recorded, url: string, agent: 
 
 /** By operation, such as `index`. */
 type BulkItem = Readonly<Record<string, { readonly error?: { readonly type: string } }>>
-type BulkAnswer = { readonly items: readonly BulkItem[] }
+type BulkAnswer = { readonly items?: readonly BulkItem[] }
 
 /**
  * A version conflict is no refusal: a later version of the document came first, as it also happens to the projector.
@@ -101,7 +101,7 @@ type BulkAnswer = { readonly items: readonly BulkItem[] }
 const refusalIn = (status: number | undefined, answer: Buffer): Error | undefined => {
   if (status === 200 && !answer.includes('"error"')) return undefined
   if (status !== 200) return new Error(`Elasticsearch answers ${status} to a recorded bulk request`)
-  const { items }: BulkAnswer = JSON.parse(answer.toString())
+  const { items = [] }: BulkAnswer = JSON.parse(answer.toString())
   const types = new Set(items.flatMap(item => Object.values(item).flatMap(({ error }) => error?.type ?? [])))
   types.delete('version_conflict_engine_exception')
   return types.size === 0 ? undefined : new Error(`Elasticsearch refuses recorded documents: ${[...types].join(', ')}`)
