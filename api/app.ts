@@ -23,7 +23,7 @@ import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
-import type { RequestState, RequestStep } from './http/request.ts'
+import type { RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { createApiKeyCache } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
@@ -31,7 +31,7 @@ import { createReaders } from './read/readers.ts'
 import { createRoutes, findRoute, requireRoute } from './routes.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
 
-export type ApiParts = {
+type ApiParts = {
   readonly elasticsearch: SearchClient
   readonly prefix: string
   readonly rate: Rate
@@ -59,12 +59,13 @@ export type ApiParts = {
   readonly newRequestId: () => string
 }
 
-export type Api = {
+type Api = {
   readonly listener: RequestListener
   readonly readiness: () => Promise<Readiness>
   readonly usage: () => Usage
 }
 
+/** Puts the steps together. Opens no connection and does not listen. */
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, now, later = scheduleTimer } = parts
   const holdings = createHoldings()
@@ -106,7 +107,7 @@ export const createApi = (parts: ApiParts): Api => {
     requireRoute,
     shareReads(shares.readsOfOrganization),
     reserveReads(parts.budget, holdings, shares.largeAnswers),
-    router.routes() as unknown as RequestStep,
+    router.routes(),
   ]
   const app = new Koa<RequestState>({ env: 'production' })
   for (const step of steps) app.use(step)

@@ -3,16 +3,12 @@ import { type RefusalCode, refusals } from '../schemas/errors.ts'
 import { messages } from '../schemas/reference/messages.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
-/** Statuses of answers that are not refusals. */
+/** Statuses beside those of refusals: of other answers, of the admin port, and of an overloaded Elasticsearch. */
 export const OK = 200
 export const NOT_MODIFIED = 304
-
-/** Further statuses of the admin port. */
 export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
 export const ADMIN_METHOD_REFUSED = 405
-
-/** Elasticsearch has no memory, or no room in its queue, for a search. */
 export const ELASTICSEARCH_OVERLOADED = 429
 
 type Failure = {
@@ -27,6 +23,7 @@ type Failure = {
 const plain: Failure = { shows: 'the usual message' }
 const closing: Failure = { ...plain, closes: true }
 
+/** How each refusal code is answered. */
 export const failures: Record<RefusalCode, Failure> = {
   invalid_request: { shows: 'the given message' },
   invalid_cursor: plain,
@@ -44,11 +41,61 @@ export const failures: Record<RefusalCode, Failure> = {
   unavailable: { ...plain, retryable: true },
 }
 
+/** Whether the same request may succeed a little later. */
 export const isRetryable = (code: RefusalCode): boolean => failures[code].retryable === true
 
 /** Returns random whole seconds, so that clients that were refused together do not return together. */
 export const retryAfter = (random: () => number): string =>
   String(RETRY_AFTER_MIN + Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1)))
+
+/**
+ * When a read that failed may be tried again. `later`: at any time. `in parts`: one request, or the size of all, may be
+ * the cause, so requests that were read together are read apart. `no`: the answer is certain.
+ */
+type Retry = 'later' | 'in parts' | 'no'
+
+/** Every reason of `unavailable`. A status, or a rarer error class of the Elasticsearch client, also means `later`. */
+const retries = {
+  time_is_up: 'later',
+  client_gone: 'later',
+  reads_in_flight: 'later',
+  reads_of_organization: 'later',
+  key_look_ups: 'later',
+  large_answers: 'later',
+  answer_bytes_of_process: 'later',
+  answer_bytes_of_organization: 'later',
+  answer_bytes_of_key: 'later',
+  elasticsearch_connection: 'later',
+  elasticsearch_timeout: 'later',
+  elasticsearch_overloaded: 'later',
+  elasticsearch_answer_broke_off: 'later',
+  elasticsearch_timed_out: 'later',
+  elasticsearch_partial: 'later',
+  elasticsearch_too_many_hits: 'later',
+  elasticsearch_too_large: 'in parts',
+  elasticsearch_malformed_head: 'in parts',
+  elasticsearch_malformed_hit: 'in parts',
+  elasticsearch_malformed_search: 'in parts',
+  elasticsearch_malformed_document: 'in parts',
+  elasticsearch_malformed_record: 'in parts',
+  elasticsearch_malformed_end: 'in parts',
+  elasticsearch_malformed_index_ids: 'in parts',
+  no_live_generation: 'later',
+  live_generation_changes: 'later',
+  no_position: 'later',
+  position_went_back: 'later',
+  not_read_again_yet: 'later',
+  no_key_position: 'later',
+  keys_not_read_yet: 'later',
+  key_malformed: 'later',
+  version_missing: 'later',
+  statement_missing: 'later',
+  no_generation: 'no',
+  indices_not_recorded: 'no',
+  indices_replaced: 'no',
+} as const satisfies Record<string, Retry>
+type UnavailableReason = keyof typeof retries
+const retryOf: ReadonlyMap<string | undefined, Retry> = new Map(Object.entries(retries))
 
 /** A refused request. Only the client that caused it sees its message; `code` and `reason` are safe to log. */
 export class Refusal extends Error {
@@ -56,23 +103,27 @@ export class Refusal extends Error {
   readonly code: RefusalCode
   /** For the log and the metrics: a fixed word, never anything that was sent or stored. */
   readonly reason: string | undefined
+  /** Of a failed read, by its reason. */
+  readonly retry: Retry
   constructor(code: RefusalCode, given?: { readonly message?: string; readonly reason?: string }) {
     super((failures[code].shows === 'the given message' ? given?.message : undefined) ?? messages[code])
     this.code = code
     this.reason = given?.reason
+    this.retry = retryOf.get(this.reason) ?? 'later'
   }
 }
 
 /** Returns the refusal of records that cannot be read now. `reason` names the condition that does not hold. */
-export const unavailable = (reason: string): Refusal => new Refusal('unavailable', { reason })
+export const unavailable = (reason: UnavailableReason): Refusal => new Refusal('unavailable', { reason })
 
-export type RefusalAnswer = {
+type RefusalAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly closes: boolean
   readonly body: Buffer
 }
 
+/** Returns the answer to a refused request: the status, the headers of its code, and the error as JSON. */
 export const refusalAnswer = (refusal: Refusal): RefusalAnswer => {
   const failure = failures[refusal.code]
   return {

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import files, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Server as TlsServer } from 'node:tls'
+import { Server as TlsServer } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
@@ -18,8 +18,8 @@ import { createApiMetrics } from './admin/metrics.ts'
 import { logWhenReady } from './admin/ready.ts'
 import { createApi } from './app.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
-import { createSearchClient, type Transport } from './elasticsearch/client.ts'
-import { clientOptions } from './elasticsearch/client-options.ts'
+import { createSearchClient } from './elasticsearch/client.ts'
+import { clientOptions, createTransport } from './elasticsearch/client-options.ts'
 import { createLog } from './http/log.ts'
 import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
@@ -79,8 +79,7 @@ const start = async (): Promise<void> => {
   metrics.watchAnswers(budget.held)
   const elasticsearch = createSearchClient({
     budget,
-    transport: client.transport.request.bind(client.transport) as Transport,
-    onAnswered: connection => client.connectionPool.markAlive(connection as never),
+    transport: createTransport(client),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,
     now,
@@ -130,10 +129,10 @@ const start = async (): Promise<void> => {
     },
     onDrop: metrics.countConnectionDrop,
   })
-  if (tls !== undefined) {
+  if (tls !== undefined && server instanceof TlsServer) {
     const checkCertificate = renewCertificate(tls, {
       read: () => readFiles(settings),
-      use: renewed => (server as unknown as TlsServer).setSecureContext(renewed),
+      use: renewed => server.setSecureContext(renewed),
       say: log.say,
     })
     setInterval(checkCertificate, CERTIFICATE_CHECK_INTERVAL).unref()

@@ -2,8 +2,8 @@
  * Cuts long work into slices of a few milliseconds, so that other requests are answered in between.
  * Promises: work ends with its request: no slice begins after the request has ended.
  */
-import { unavailable } from './failures.ts'
 import { SLICE } from './limits.ts'
+import { abortRefusal } from './time-limits.ts'
 
 /** Counts one piece of work: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
@@ -12,8 +12,8 @@ export type Pace = {
   /** Lets other work run. @throws Refusal `unavailable` if the request has ended */
   readonly rest: () => Promise<void>
 }
-export type Slice = { readonly items: number; readonly bytes: number }
-export type PaceOf = (signal: AbortSignal) => Pace
+type Slice = { readonly items: number; readonly bytes: number }
+type PaceOf = (signal: AbortSignal) => Pace
 
 /** @param turn lets everything else that waits for the thread run */
 export const createPace =
@@ -31,30 +31,33 @@ export const createPace =
         items = 0
         bytes = 0
         await turn()
-        if (signal.aborted) throw unavailable((signal.reason as DOMException).message)
+        if (signal.aborted) throw abortRefusal(signal)
       },
     }
   }
 
-export const nextTurn = (): Promise<void> => new Promise(resolve => void setImmediate(resolve))
+const nextTurn = (): Promise<void> => new Promise(resolve => void setImmediate(resolve))
 
+/** The pace of a process: slices of SLICE. */
 export const usualPace: PaceOf = createPace(SLICE, nextTurn)
 
 /** A part of an answer, as a range of bytes in a buffer. */
 export type Part = { readonly bytes: Buffer; readonly from: number; readonly to: number }
+/** Returns a text as a part. */
 export const partOf = (text: string): Part => {
   const bytes = Buffer.from(text)
   return { bytes, from: 0, to: bytes.length }
 }
+/** Returns the bytes of all parts. */
 export const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, { from, to }) => sum + to - from, 0)
 
 /** Joins all parts in one buffer. Copies a long part in several slices. */
-export const joinParts = async (parts: readonly Part[], pace: Pace, bytesMax = COPY_BYTES): Promise<Buffer> => {
+export const joinParts = async (parts: readonly Part[], pace: Pace): Promise<Buffer> => {
   const joined = Buffer.allocUnsafe(lengthOf(parts))
   let at = 0
   for (const { bytes, from, to } of parts) {
-    for (let start = from; start < to; start += bytesMax) {
-      const end = Math.min(to, start + bytesMax)
+    for (let start = from; start < to; start += COPY_BYTES) {
+      const end = Math.min(to, start + COPY_BYTES)
       at += bytes.copy(joined, at, start, end)
       if (pace.isDue(1, end - start)) await pace.rest()
     }

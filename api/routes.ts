@@ -4,12 +4,13 @@ import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'
-import { BASE_PATH, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
+import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
 import { idPrefixOf, readAsOf, readId, readListParameters } from './read/read-parameters.ts'
 import type { RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
 
+/** Creates the router with all paths of the API. */
 export const createRoutes = ({ list, records, history, totals }: Readers): Router<RequestState> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })
@@ -20,7 +21,7 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
       answerList(ctx, kind, page, parameters.startingAfter)
     })
   }
-  router.get('/changes', async ctx => {
+  router.get(COPIED, '/changes', async ctx => {
     const parameters = readListParameters('changes', ctx.state.query)
     const page = await list(orgOf(ctx), 'changes', parameters, ctx.state.signal)
     await answerChanges(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
@@ -37,7 +38,7 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
   router.get('/payouts/:id', async ctx => {
     answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))
   })
-  router.get('/payouts/:id/history', async ctx => {
+  router.get(COPIED, '/payouts/:id/history', async ctx => {
     const parameters = readListParameters('payouts', ctx.state.query)
     const id = readId('payout', ctx.params.id)
     const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
@@ -53,6 +54,9 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
   return router
 }
 
+/** Name of the routes whose answer is made in a buffer of its own, beside the documents that it is made of. */
+const COPIED = 'copied'
+
 /**
  * Finds the route of a request, for all following steps and the log. Refuses nothing. The router gets the raw path,
  * because it would parse the path in its own way.
@@ -61,7 +65,10 @@ export const findRoute = (router: Router<RequestState>): RequestStep => {
   return async (ctx, next) => {
     const { path, pathAndMethod } = router.match(ctx.state.path, ctx.method)
     const [layer] = path
-    if (layer) ctx.state.route = String(layer.path)
+    if (layer) {
+      ctx.state.route = String(layer.path)
+      ctx.state.isCopied = layer.name === COPIED
+    }
     ctx.state.methodOffered = pathAndMethod.length > 0
     Object.assign(ctx, { newRouterPath: ctx.state.path })
     await next()
@@ -77,10 +84,7 @@ export const requireRoute: RequestStep = async (ctx, next) => {
 
 type RouteContext = RequestContext & { params: Record<string, string> }
 
-const orgOf = (ctx: RequestContext): string => {
-  if (!ctx.state.key) throw new Error('a route needs an authenticated request')
-  return ctx.state.key.org
-}
+const orgOf = (ctx: RequestContext): string => holderOf(ctx.state).org
 
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
   const asOf = readAsOf(ctx.state.query)

@@ -12,6 +12,7 @@ type Parts = {
   readonly end: () => void
 }
 
+/** Listens for both kinds of errors of the process. */
 export const handleUnhandledErrors = (events: Pick<NodeJS.Process, 'on'>, { log, count, end }: Parts): void => {
   events.on('unhandledRejection', error => {
     count()

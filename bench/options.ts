@@ -11,6 +11,7 @@ The servers need some 15 GiB for their data: in memory if there is enough, else 
 
   --quick           smaller sizes, under three minutes; stores nothing
   --only FIGURE     ${figureNames.join(', ')}; may be repeated; stores nothing
+  --live            only the figures of a projection that follows a stream: --only freshness
   --compare         stores nothing, and fails if a ratio with a bound is more than 15 % worse than the stored one
   --render          measures nothing: makes docs/performance.md and its pictures again from bench/results.json
   --profile FOLDER  one more replay round under Node's CPU profiler: prints where the time goes, and leaves the profile there
@@ -36,10 +37,12 @@ export const readOptions = (args: readonly string[]): Options => {
       compare: { type: 'boolean', default: false },
       render: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true, default: [] },
+      live: { type: 'boolean', default: false },
       profile: { type: 'string' },
     },
   })
-  const { quick, compare, render, only, profile } = values
+  const { quick, compare, render, live, profile } = values
+  const only = [...values.only, ...(live ? ['freshness'] : [])]
   for (const name of only) {
     if (!isFigure(name)) throw new Error(`--only: expected one of ${figureNames.join(', ')}; got ${name}`)
   }

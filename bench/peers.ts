@@ -15,7 +15,7 @@ import type { Topics } from './processes/publish.ts'
 import type { Bench } from './rig/bench.ts'
 import { newPrefix } from './rig/elasticsearch.ts'
 import { type Running, startBenchProcess } from './rig/process.ts'
-import { type Cpu, peakMebibytes, watchCpu } from './rig/usage.ts'
+import { type Cpu, peakMebibytes, serverPids, watchCpu } from './rig/usage.ts'
 
 export type Peer = {
   readonly name: string
@@ -32,18 +32,21 @@ export const preparePeers = async ({ say, signal }: Bench): Promise<Peers> => {
   const folder = await mkdtemp(join(tmpdir(), 'commission-peers-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   const program = join(folder, 'go-pipe')
-  try {
-    say('building the Go pipe, which takes some minutes the first time: its client is large')
-    const cwd = join(import.meta.dirname, 'peers/go-pipe')
-    await promisify(execFile)('go', ['build', '-o', program, '.'], { cwd, signal })
+  say('building the Go pipe, which takes some minutes the first time: its client is large')
+  const cwd = join(import.meta.dirname, 'peers/go-pipe')
+  const built = await promisify(execFile)('go', ['build', '-o', program, '.'], { cwd, signal }).catch(buildFailure)
+  if (!('code' in built))
     return { all: [helpersBulk, { name: 'franz-go + esutil', script: program }], [Symbol.asyncDispose]: remove }
-  } catch (error) {
-    signal.throwIfAborted()
-    const { code, stderr = '' } = error as { code?: unknown; stderr?: string }
-    say(`the Go pipe is left out: ${code === 'ENOENT' ? 'there is no go on the PATH' : stderr.trim()}`)
-    return { all: [helpersBulk], [Symbol.asyncDispose]: remove }
-  }
+  signal.throwIfAborted()
+  say(`the Go pipe is left out: ${built.code === 'ENOENT' ? 'there is no go on the PATH' : built.stderr.trim()}`)
+  return { all: [helpersBulk], [Symbol.asyncDispose]: remove }
 }
+
+/** The error of a program: of its start (`ENOENT`), or its exit code and output. */
+const buildFailure = ({ code, stderr = '' }: { readonly code?: unknown; readonly stderr?: string }) => ({
+  code,
+  stderr,
+})
 
 /** The usual client of the language, with its bulk helper. */
 export const helpersBulk: Peer = { name: 'kafkajs + helpers.bulk', script: 'bench/peers/helpers-bulk.ts' }
@@ -90,7 +93,7 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
   await using running = await startPipe(bench, topics, peer)
   const { index, process: pipe } = running
   const { name } = peer
-  const cpu = watchCpu({ [name]: pipe.pid, Elasticsearch: services.elasticsearch?.pid, Kafka: services.kafka?.pid })
+  const cpu = watchCpu({ [name]: pipe.pid, ...serverPids(services) })
   await Promise.race([waitUntilIndexed(bench, index, records), pipe.died])
   await elasticsearch.call('POST', `/${index}/_refresh`)
   const piped = {
@@ -98,7 +101,7 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
     cpu: cpu(),
     peakMebibytes: peakMebibytes(pipe.pid),
   }
-  const { count } = (await elasticsearch.call('GET', `/${index}/_count`)) as { count: number }
+  const { count } = await elasticsearch.call<{ count: number }>('GET', `/${index}/_count`)
   if (count !== records) throw new Error(`${name} made ${count} documents of ${records} records`)
   return piped
 }
@@ -106,7 +109,7 @@ export const pipeOnce = async (bench: Bench, topics: Topics, peer: Peer, records
 /** Every record has another id, so that none is counted twice. */
 const waitUntilIndexed = async ({ elasticsearch, signal }: Bench, index: string, records: number): Promise<void> => {
   for (;;) {
-    const { _all } = (await elasticsearch.call('GET', `/${index}/_stats/indexing`)) as IndexingStats
+    const { _all } = await elasticsearch.call<IndexingStats>('GET', `/${index}/_stats/indexing`)
     const { index_total, index_failed } = _all.primaries.indexing
     if (index_failed > 0) throw new Error(`${index_failed} documents of a plain pipe were refused`)
     if (index_total >= records) return

@@ -5,6 +5,7 @@ import type { DemoInstallation } from './run/installation.ts'
 import { percentileOf } from './run/latency-probe.ts'
 import type { ScenarioResult } from './run/scenario.ts'
 
+/** Returns the lines of the table of figures. */
 export const caseTable = ({ figures, cases }: ScenarioResult): string[] => {
   const { counts, latencies } = figures
   const rows: [string, string][] = [
@@ -50,6 +51,7 @@ const grouped = (value: number | string): string => {
 /** Differences that are printed. */
 const DIFFERENCES_SHOWN = 100
 
+/** Returns a line for each difference, at most DIFFERENCES_SHOWN, after a heading. */
 export const differenceLines = (differences: readonly AnswerDifference[]): string[] => {
   if (differences.length === 0) return ['Everything the API returned is what was published.']
   const shown = differences.slice(0, DIFFERENCES_SHOWN)
@@ -60,6 +62,7 @@ export const differenceLines = (differences: readonly AnswerDifference[]): strin
   ]
 }
 
+/** Returns commands that read the first organization. */
 export const suggestionsOf = (
   { base, apiAdmin, projectorAdmin, folder, settings }: DemoInstallation,
   { cases: [first] }: Pick<ScenarioResult, 'cases'>,

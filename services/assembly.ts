@@ -30,16 +30,8 @@ export const findAssembly = async (): Promise<string | undefined> => {
   return (await exists(folder)) ? folder : undefined
 }
 
-/** Makes the folder: `kafka/{lib,classes}`, `elasticsearch/{lib,classes,modules}`. Concurrent calls share one run. */
-export const assemble = (tools: AssemblyTools): Promise<string> => {
-  assembling ??= assembleNow(tools).finally(() => {
-    assembling = undefined
-  })
-  return assembling
-}
-let assembling: Promise<string> | undefined
-
-const assembleNow = async (tools: AssemblyTools): Promise<string> => {
+/** Makes the folder and returns its path: `kafka/{lib,classes}`, `elasticsearch/{lib,classes,modules}`. */
+export const assemble = async (tools: AssemblyTools): Promise<string> => {
   const folder = await assemblyFolder()
   const unfinished = `${folder}.${process.pid}`
   await removeLeftovers()

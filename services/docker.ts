@@ -37,6 +37,7 @@ export const findDocker = async ({ DOCKER_HOST: host }: Environment): Promise<Do
   }
 }
 
+/** Runs Kafka in a container and waits until it serves. */
 export const startKafkaContainer = async (docker: Docker, options: ServiceOptions = {}): Promise<Service> => {
   const { GenericContainer, Wait } = docker.testcontainers
   // The advertised address must be known before the container runs: choose the port here.

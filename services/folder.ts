@@ -10,6 +10,7 @@ const inMemory = '/dev/shm'
 /** Free bytes that the folder in memory must have. */
 const plenty = 8 * 1024 ** 3
 
+/** Returns the folder for temporary data: TMPDIR, memory, or the usual one of the system. */
 export const temporaryFolder = async ({ TMPDIR }: Environment): Promise<string> =>
   TMPDIR ?? ((await isSuitable(inMemory)) ? inMemory : tmpdir())
 

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ExitHook, runOnExit, unrefPipe } from './cleanup-on-exit.ts'
 import { temporaryFolder } from './folder.ts'
+import { endProcess, errorWithLog, exitOf } from './run-program.ts'
 import type { Environment, Service } from './service.ts'
 
 /** Milliseconds until a server must serve, cold disks and busy cores included. */
@@ -19,7 +20,6 @@ const startMs = 120_000
 /** Milliseconds that a server may take to stop before it is killed. */
 const stopMs = 30_000
 const pollMs = 50
-const linesShown = 30
 
 export type JavaHome = { readonly java: string; readonly assembly: string; readonly environment: Environment }
 
@@ -48,22 +48,25 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   const start = async (): Promise<void> => {
     const started = await launch(server, folder)
     run = started
-    void started.ended.then(how => onEnd(started, how))
+    void started.exited.then(how => onExit(started, how))
     await replaceExitHook()
     await waitUntilServing(server, started)
   }
-  const onEnd = async (ended: Run, how: string): Promise<void> => {
-    if (run !== ended) return
+  const forgetRun = async (): Promise<void> => {
     run = undefined
     await replaceExitHook(runOnExit('rm -rf "$0"', folder))
-    death.resolve(await failure(server, ended, how))
   }
-  const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
-    if (run === undefined) return
-    const ending = run
-    run = undefined
-    await replaceExitHook(runOnExit('rm -rf "$0"', folder))
-    await endRun(ending, signal)
+  /** Reports an exit that was not asked for. */
+  const onExit = async (exitedRun: Run, how: string): Promise<void> => {
+    if (run !== exitedRun) return
+    await forgetRun()
+    death.resolve(await failure(server, exitedRun, how))
+  }
+  const endServer = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+    const current = run
+    if (current === undefined) return
+    await forgetRun()
+    await endRun(current, signal)
   }
   const service: Service = {
     name: server.name,
@@ -72,8 +75,8 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
     get pid() {
       return run?.child.pid
     },
-    stop: () => end('SIGTERM'),
-    kill: () => end('SIGKILL'),
+    stop: () => endServer('SIGTERM'),
+    kill: () => endServer('SIGKILL'),
     freeze: async () => {
       if (run?.child.pid === undefined) return
       await replaceExitHook(runOnExit('kill -CONT "$0"', String(run.child.pid)))
@@ -85,12 +88,12 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
       await replaceExitHook()
     },
     restart: async () => {
-      await end('SIGTERM')
+      await endServer('SIGTERM')
       await start()
     },
     // The data is deleted next: kill without a last write.
     [Symbol.asyncDispose]: async () => {
-      await end('SIGKILL')
+      await endServer('SIGKILL')
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
       await replaceExitHook()
     },
@@ -107,9 +110,9 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
 
 type Run = {
   readonly child: ChildProcess
-  /** Resolves when the process has ended, with the way it ended. */
-  readonly ended: Promise<string>
-  readonly hasEnded: () => boolean
+  /** Resolves when the process has exited, with words for how. */
+  readonly exited: Promise<string>
+  readonly hasExited: () => boolean
   /** The output of this run so far. */
   readonly log: () => Promise<string>
 }
@@ -130,17 +133,15 @@ const launch = async (server: JavaServer, folder: string): Promise<Run> => {
   child.unref()
   unrefPipe(child.stdin)
 
-  const end = Promise.withResolvers<string>()
-  child.once('exit', (code, signal) => end.resolve(`ended with ${code ?? signal}`))
-  child.once('error', error => end.resolve(`could not be run: ${error.message}`))
-  let hasEnded = false
-  void end.promise.then(() => {
-    hasEnded = true
+  const exited = exitOf(child)
+  let hasExited = false
+  void exited.then(() => {
+    hasExited = true
   })
   return {
     child,
-    ended: end.promise,
-    hasEnded: () => hasEnded,
+    exited,
+    hasExited: () => hasExited,
     log: async () => (await readFile(logFile)).subarray(size).toString(),
   }
 }
@@ -148,27 +149,17 @@ const launch = async (server: JavaServer, folder: string): Promise<Run> => {
 const waitUntilServing = async (server: JavaServer, run: Run): Promise<void> => {
   const deadline = Date.now() + startMs
   while (!(await server.serves(await run.log()))) {
-    if (run.hasEnded()) throw await failure(server, run, `${await run.ended} before it served`)
+    if (run.hasExited()) throw await failure(server, run, `${await run.exited} before it served`)
     if (Date.now() > deadline) throw await failure(server, run, `does not serve after ${startMs / 1000} s`)
     await delay(pollMs)
   }
 }
 
-const endRun = async ({ child, ended, hasEnded }: Run, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
-  if (hasEnded()) return
+const endRun = async ({ child, exited, hasExited }: Run, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+  if (hasExited()) return
   child.ref()
-  child.kill(signal)
-  // A frozen process takes the signal only after SIGCONT.
-  child.kill('SIGCONT')
-  const givenUp = new AbortController()
-  await Promise.race([ended, delay(stopMs, undefined, givenUp).catch(() => undefined)])
-  givenUp.abort()
-  child.kill('SIGKILL')
-  await ended
+  await endProcess(child, exited, signal, stopMs)
 }
 
-const failure = async (server: JavaServer, run: Run, what: string): Promise<Error> => {
-  const log = await run.log().catch(() => '')
-  const last = log.trimEnd().split('\n').slice(-linesShown)
-  return new Error([`${server.name} ${what}. The end of its log:`, ...last].join('\n'))
-}
+const failure = async (server: JavaServer, run: Run, what: string): Promise<Error> =>
+  errorWithLog(`${server.name} ${what}`, await run.log().catch(() => ''))

@@ -17,6 +17,7 @@ export type ServiceSource =
   /** Without Maven only if the assembly exists. */
   | { readonly from: 'jvm'; readonly jdk: Jdk; readonly maven: string | undefined }
 
+/** Returns the first source that is available. @throws Error that describes the search if none is */
 export const findServiceSource = async (environment: Environment): Promise<ServiceSource> => {
   const given = givenAddresses(environment)
   if (given !== undefined) return given

@@ -2,6 +2,7 @@
 import { Presets, SingleBar } from 'cli-progress'
 import type { ReportProgress, Say } from './service.ts'
 
+/** Returns a function that shows progress on this output. */
 export const progressBar = (output: { readonly isTTY?: boolean }, say: Say): ReportProgress =>
   output.isTTY ? drawnBar() : printedTenths(say)
 

@@ -16,9 +16,10 @@ import { type Schedule, waitOrAbort, withTimeLimit } from '../time-limits.ts'
 import type { FailedLogins } from './failed-logins.ts'
 
 type Lanes = Pick<Shares, 'keyLookups' | 'keyLookupsExhausted'>
-export type Admission = KeyHolder | 'unknown' | 'refused'
+type Admission = KeyHolder | 'unknown' | 'refused'
 export type AdmitKey = (key: string, address: string | undefined, signal: AbortSignal) => Promise<Admission>
 
+/** Creates the look-up of keys that are not in the cache. It rejects with `unavailable` if keys cannot be looked up. */
 export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes: Lanes, later: Schedule): AdmitKey => {
   const inFlight = new Map<string, Promise<Admission>>()
 

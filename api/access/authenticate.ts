@@ -24,6 +24,7 @@ type Parts = {
   readonly onLimited: () => void
 }
 
+/** Step: sets the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
 export const authenticate = ({ keys, admitKey, addressOf, onLimited }: Parts): RequestStep => {
   const holderOf = async (ctx: RequestContext, key: string) => {
     const remembered = keys.remembered(key)

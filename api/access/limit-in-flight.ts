@@ -8,7 +8,7 @@
 import type { Shares } from '../capacity/shares.ts'
 import { Refusal } from '../failures.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { RequestStep } from '../http/request.ts'
+import { holderOf, type RequestStep } from '../http/request.ts'
 
 /** @param onLimited called for every request over the limit */
 export const limitInFlight = (
@@ -16,8 +16,7 @@ export const limitInFlight = (
   onLimited: () => void,
 ): RequestStep => {
   return async (ctx, next) => {
-    const { key } = ctx.state
-    if (!key) throw new Error('limitInFlight needs an authenticated request')
+    const key = holderOf(ctx.state)
     const ofKey = inFlightOfKey.tryAcquire(`${key.org}:${key.id}`)
     const ofOrganization = ofKey && inFlightOfOrganization.tryAcquire(key.org)
     if (!ofOrganization) {

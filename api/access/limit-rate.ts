@@ -7,7 +7,7 @@
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import { Refusal } from '../failures.ts'
-import type { RequestContext, RequestStep } from '../http/request.ts'
+import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 
 type Parts = {
@@ -20,6 +20,7 @@ type Parts = {
   readonly onLimited: () => void
 }
 
+/** Step: counts the request and its answer. @throws Refusal `forbidden` or `rate_limited` */
 export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts): RequestStep => {
   const policy = [
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
@@ -27,8 +28,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
   ].join(', ')
 
   return async (ctx, next) => {
-    const { key } = ctx.state
-    if (!key) throw new Error('limitRate needs an authenticated request')
+    const key = holderOf(ctx.state)
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
@@ -58,6 +58,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
   }
 }
 
+/** Returns the units that an answer of this number of bytes costs, at least 1. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
 
 /** Does not wait, because the answer is ready. If counting fails, the units are not counted. */
@@ -89,4 +90,4 @@ const setLeft = (ctx: RequestContext, left: number, msBeforeNext: number): void 
   ctx.set('RateLimit', `"default";r=${left};t=${secondsUntil(msBeforeNext)}`)
 
 /** Returns whole seconds until the window has surely ended, at least 1. */
-export const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
+const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))

@@ -28,7 +28,7 @@ export type RequestCounter = {
 export const createLocalCounter = ({ requests, windowSeconds }: Rate): RequestCounter =>
   new RateLimiterMemory({ points: requests, duration: windowSeconds })
 
-export type SharedCounter = RequestCounter & { readonly stop: () => void }
+type SharedCounter = RequestCounter & { readonly stop: () => void }
 
 type CounterCallbacks = {
   /** Called with true when Redis begins to count, with false when Redis stops. */

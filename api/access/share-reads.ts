@@ -7,13 +7,12 @@
 
 import type { Semaphores } from '../capacity/semaphore.ts'
 import { unavailable } from '../failures.ts'
-import type { RequestStep } from '../http/request.ts'
+import { holderOf, type RequestStep } from '../http/request.ts'
 
+/** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
 export const shareReads = (reads: Semaphores): RequestStep => {
   return async (ctx, next) => {
-    const { key, signal } = ctx.state
-    if (!key) throw new Error('shareReads needs an authenticated request')
-    const release = await reads.acquire(key.org, signal)
+    const release = await reads.acquire(holderOf(ctx.state).org, ctx.state.signal)
     if (!release) throw unavailable('reads_of_organization')
     try {
       await next()

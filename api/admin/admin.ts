@@ -17,6 +17,7 @@ type Parts = {
   readonly metricsType: string
 }
 
+/** Creates the server of the admin port. It does not listen yet. */
 export const createAdminServer = ({ readiness, now, metrics, metricsType }: Parts): Server => {
   const pages: Readonly<Record<string, () => Promise<ReferencePage & { readonly status?: number }>>> = {
     '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),

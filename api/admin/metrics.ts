@@ -5,7 +5,7 @@ import type { Limit } from '../capacity/answer-budget.ts'
 import type { Usage } from '../capacity/shares.ts'
 import type { Observe } from '../elasticsearch/client.ts'
 
-export type Metrics = {
+type Metrics = {
   readonly registry: Registry
   readonly request: ObserveRequest
   readonly elasticsearch: Observe
@@ -26,6 +26,7 @@ export type Metrics = {
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
+/** Creates a registry with all metrics of the API, and the functions that count. Times are in milliseconds. */
 export const createApiMetrics = (): Metrics => {
   const registry = new Registry()
   const registers = [registry]

@@ -11,11 +11,12 @@ import type { LivePositions } from '../read/position.ts'
 import { scheduleTimer, withTimeLimit } from '../time-limits.ts'
 
 /** A check. Rejects with `unavailable` if the checked thing is not there. */
-export type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
+type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
 
 /** `positions` is undefined if they could not be read. */
 export type Readiness = { readonly notReady: readonly string[]; readonly positions: LivePositions | undefined }
 
+/** Creates the readiness check. It never rejects, and takes at most READY_TIME_MAX. */
 export const createReadiness =
   (readLivePositions: HealthCheck<LivePositions>, checkKeys: HealthCheck<unknown>) => async (): Promise<Readiness> => {
     const [positions, keys] = await withTimeLimit(READY_TIME_MAX, scheduleTimer, signal =>

@@ -4,6 +4,7 @@ import type { Readiness } from './ready.ts'
 
 const REFRESH_SECONDS = 5
 
+/** Returns the page as HTML. @param now milliseconds since 1970 */
 export const statusPage = ({ notReady, positions }: Readiness, now: number): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -18,6 +18,7 @@ import { answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
 import { replacementOf } from './record-json.ts'
 
+/** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (
   ctx: RequestContext,
   page: Page,
@@ -30,11 +31,12 @@ export const answerChanges = (
   const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
   const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
-    const items = page.hits.map((hit, index) => changeParts(hit, names[index] as RecordName))
+    const items = page.hits.map((hit, index) => changeParts(hit, names[index] ?? recordNameOf(hit)))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
   })
 }
 
+/** Answers a page of a payout’s history. @throws Refusal as `answerChanges` does */
 export const answerHistory = (
   ctx: RequestContext,
   page: HistoryPage,
@@ -74,6 +76,7 @@ const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Pro
   return items
 }
 
+/** Answers the totals of an organization. */
 export const answerTotals = async (
   ctx: RequestContext,
   { position, totals }: TotalsRead,
@@ -118,7 +121,8 @@ const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
 
 const changeParts = (hit: Hit, name: RecordName): Part[] => {
   const { kind, id, ordinal = 1 } = name
-  const superseded = kind === 'payouts' ? supersededIdOf(hit) : ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
+  const previousVersion = ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
+  const superseded = kind === 'payouts' ? supersededIdOf(hit) : previousVersion
   const reversed = kind === 'payroll_files' ? JSON.stringify(textOfSlice(hit, 'reverses_id')) : 'null'
   const at = instantOf(numberOf(hit, 'at'))
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`

@@ -31,6 +31,7 @@ type Parts = {
   readonly admitLine: AdmitLine
 }
 
+/** First step: answers errors of all following steps, and logs and counts the request. Never rejects. */
 export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }: Parts): RequestStep => {
   return async (ctx, next) => {
     const begun = now()

@@ -21,6 +21,7 @@ const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')
 const COMMA = 0x2c
 
+/** Answers a page of a list. @param startingAfter the cursor of the request, repeated if the page is empty */
 export const answerList = (
   ctx: RequestContext,
   kind: ListKind,
@@ -37,6 +38,7 @@ export const answerList = (
   answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))
 }
 
+/** Answers a single rep, period or payroll record. */
 export const answerRecord = (
   ctx: RequestContext,
   kind: Exclude<ListKind, 'payouts'>,
@@ -47,12 +49,14 @@ export const answerRecord = (
   )
 }
 
+/** Answers a single payout. */
 export const answerPayout = (ctx: RequestContext, { slice, position }: FoundRecord): void => {
   const replacement = replacementOf(slice, position)
   const etag = entityTag('one of payouts', position, `${contentHash(slice)} ${replacement}`)
   answer(ctx, position, etag, () => joined(RECORD, [slice], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
 }
 
+/** Answers a payout with its calculation trace. */
 export const answerStatement = (ctx: RequestContext, { slice, trace, position }: FoundStatement): void => {
   const replacement = replacementOf(slice, position)
   // The content hash covers the whole event, including the trace.
@@ -76,8 +80,12 @@ export const contentHash = ({ bytes, start, headerEnd }: DocumentSlice): string 
   return bytes.toString('latin1', from, to)
 }
 
+/** Returns the entity tag of an answer. @param what the kind of answer; @param content all else that determines it */
 export const entityTag = (what: string, position: ReadPosition, content: string): string =>
-  `"${hash('sha256', `${what} ${ANSWER_FORM} ${position.generation.rules} ${content}`, 'base64url').slice(0, 27)}"`
+  tagOf(`${what} ${ANSWER_FORM} ${position.generation.rules} ${content}`)
+
+/** Returns an entity tag: 162 bits of a hash, in quotes. */
+export const tagOf = (content: string | Buffer): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 const answer = (ctx: RequestContext, position: ReadPosition, etag: string, body: () => Buffer): void => {
   if (needsBody(ctx, position, etag)) answerBody(ctx, body())
@@ -103,7 +111,8 @@ const needsBody = (ctx: RequestContext, position: ReadPosition, etag: string): b
   return false
 }
 
-const answerBody = (ctx: RequestContext, body: Buffer): void => {
+/** Answers 200 with a body of JSON. */
+export const answerBody = (ctx: RequestContext, body: Buffer): void => {
   ctx.status = OK
   ctx.set('Content-Type', 'application/json; charset=utf-8')
   ctx.body = body

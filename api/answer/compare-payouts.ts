@@ -22,6 +22,7 @@ const QUOTE = 0x22
 /** An id ends within these bytes: `{"id":"line_`, 64 characters and the quote. */
 const ID_ROOM = 80
 
+/** Prepares a stored payout for comparison. @throws Refusal `unavailable` if it has another form */
 export const readPayout = async (
   { bytes, bodyStart, bodyEnd }: DocumentSlice,
   pace: Pace,
@@ -36,7 +37,7 @@ export const readPayout = async (
 
 const headOf = (text: string): Head => {
   try {
-    return JSON.parse(`${text}}`) as Head
+    return JSON.parse(`${text}}`)
   } catch {
     throw malformed()
   }
@@ -58,6 +59,7 @@ const linesOf = async (bytes: Buffer, from: number, pace: Pace): Promise<Map<str
   return lines
 }
 
+/** Returns the changes from one payout to the next, as parts of JSON. */
 export const differenceParts = async (
   before: ComparablePayout,
   after: ComparablePayout,

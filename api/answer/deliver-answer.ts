@@ -7,23 +7,22 @@
  */
 
 import { Readable } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
 import type { AnswerBudget, Reservation } from '../capacity/answer-budget.ts'
 import { compact, heldBy } from '../capacity/held-bytes.ts'
 import { createTurn, largeFrom } from '../capacity/large-answers.ts'
 import type { Semaphores } from '../capacity/semaphore.ts'
 import type { Holdings } from '../elasticsearch/hold-reads.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { RequestContext, RequestStep } from '../http/request.ts'
+import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 
 /** Opens the reservation of an authenticated request, for its reads and its answer. */
 export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): RequestStep => {
   return async (ctx, next) => {
-    const { key, route, signal } = ctx.state
-    if (!key) throw new Error('reserveReads needs an authenticated request')
-    const turn = createTurn(turns, key.org, largeFrom(route), signal)
+    const { isCopied = false, signal } = ctx.state
+    const key = holderOf(ctx.state)
+    const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
     const reservation = budget.open(key, turn.isMine)
     ctx.state.reservation = reservation
     ctx.state.turn = turn
@@ -64,7 +63,7 @@ export const deliverAnswer = (budget: AnswerBudget, later: Schedule, onDeliveryT
       cancel()
       reservation.close()
     })
-    const isEncrypted = (req.socket as Partial<TLSSocket>).encrypted === true
+    const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
     ctx.body = isEncrypted && body.length > ENCRYPTED_AT_ONCE ? Readable.from(piecesOf(body)) : body
     ctx.length = body.length
   }

@@ -18,8 +18,7 @@ export const replacementOf = (slice: DocumentSlice, position: ReadPosition): str
 }
 
 /** Returns a body without its closing brace, so that fields can follow. */
-export const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer =>
-  bytes.subarray(bodyStart, bodyEnd - 1)
+const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer => bytes.subarray(bodyStart, bodyEnd - 1)
 
 /** Returns the fields that only a statement has, with the closing brace. */
 export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buffer =>
@@ -29,6 +28,7 @@ export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buf
 export const textOfListed = (kind: ListKind, slice: DocumentSlice): Buffer =>
   Buffer.concat([withoutBrace(slice), Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}' : '}')])
 
+/** Returns the JSON of a payout with its calculation trace. */
 export const textOfStatement = ({ slice, trace, position }: FoundStatement): Buffer =>
   Buffer.concat([
     withoutBrace(slice),

@@ -19,7 +19,7 @@ import {
 } from '../limits.ts'
 
 /** The holder of an API key; undefined for reads of the process itself and answers without a key. */
-export type Owner = { readonly org: string; readonly id: string } | undefined
+type Owner = { readonly org: string; readonly id: string } | undefined
 export type Limit = 'process' | 'organization' | 'key'
 
 export type Reservation = {
@@ -49,6 +49,7 @@ type BudgetCallbacks = {
   readonly onMuchHeld?: (holds: boolean) => void
 }
 
+/** Creates the budget of a process. All amounts are bytes. */
 export const createAnswerBudget = ({ onRefused, onMuchHeld }: BudgetCallbacks): AnswerBudget => {
   let held = 0
   const shares = new Map<string, number>()

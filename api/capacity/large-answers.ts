@@ -51,7 +51,5 @@ export const createTurn = (turns: Semaphores, org: string, from: number, signal:
   }
 }
 
-/** Returns the bytes of reads above which a turn is needed. Changes and histories need as much again, for a copy. */
-export const largeFrom = (route: string | undefined): number =>
-  route !== undefined && COPIED.test(route) ? SMALL_ANSWER_BYTES : LARGE_READ_BYTES
-const COPIED = /\/(?:changes|history)$/
+/** Returns the bytes of reads above which a turn is needed. An answer that is a copy needs as much again. */
+export const largeFrom = (isCopied: boolean): number => (isCopied ? SMALL_ANSWER_BYTES : LARGE_READ_BYTES)

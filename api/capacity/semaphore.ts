@@ -5,8 +5,7 @@
  *   times. The longest waiting is next. Nobody waits longer than `waitMax`, or after the signal aborts.
  */
 
-import { unavailable } from '../failures.ts'
-import type { Schedule } from '../time-limits.ts'
+import { abortRefusal, type Schedule } from '../time-limits.ts'
 
 export type Release = () => void
 export type Semaphore = {
@@ -25,6 +24,7 @@ export type SemaphoreLimits = {
   readonly waitMax: number
 }
 
+/** Creates one semaphore. @param later timers for the longest wait */
 export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, later: Schedule): Semaphore => {
   let held = 0
   const line = new Set<(permit: Release) => void>()
@@ -55,7 +55,7 @@ export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, la
       }
       const end = (): void => {
         leave()
-        reject(endOf(signal))
+        reject(abortRefusal(signal))
       }
       const cancel = later(waitMax, () => {
         leave()
@@ -68,7 +68,7 @@ export const createSemaphore = ({ permits, queue, waitMax }: SemaphoreLimits, la
   return {
     tryAcquire,
     acquire: async signal => {
-      if (signal.aborted) throw endOf(signal)
+      if (signal.aborted) throw abortRefusal(signal)
       const now = tryAcquire()
       if (now || line.size >= queue) return now
       return wait(signal)
@@ -87,6 +87,7 @@ export type Semaphores = {
   readonly waiting: () => number
 }
 
+/** Creates a semaphore of the same limits for each name, when the name is first used. */
 export const createSemaphores = (limits: SemaphoreLimits, later: Schedule): Semaphores => {
   const used = new Map<string, Semaphore>()
   const sum = (count: (one: Semaphore) => number): number =>
@@ -150,5 +151,3 @@ export const within = (all: Semaphore, each: Semaphores): Semaphores => {
     },
   }
 }
-
-const endOf = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)

@@ -33,6 +33,7 @@ export type Shares = {
 }
 export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
 
+/** The limits of api/limits.ts. */
 export const usualShares: ShareLimits = {
   inFlightOfKey: IN_FLIGHT_OF_KEY,
   inFlightOfOrganization: IN_FLIGHT_OF_ORGANIZATION,
@@ -43,6 +44,7 @@ export const usualShares: ShareLimits = {
   keyLookupsExhausted: KEY_LOOKUPS_EXHAUSTED,
 }
 
+/** Creates all semaphores of a process. */
 export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
   inFlightOfKey: createSemaphores(limits.inFlightOfKey, later),
   inFlightOfOrganization: createSemaphores(limits.inFlightOfOrganization, later),
@@ -59,8 +61,9 @@ export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
 export type Usage = Readonly<
   Record<'requests' | 'reads' | 'large_answers' | 'key_look_ups' | 'limited_key_look_ups', InUse>
 >
-export type InUse = { readonly held: number; readonly waiting: number }
+type InUse = { readonly held: number; readonly waiting: number }
 
+/** Returns the use of each semaphore now. */
 export const usageOf = (shares: Shares): Usage => {
   const inUse = ({ held, waiting }: Semaphore | Semaphores): InUse => ({ held: held(), waiting: waiting() })
   return {

@@ -12,9 +12,9 @@
  */
 
 import { free } from '../capacity/held-bytes.ts'
-import { Refusal, unavailable } from '../failures.ts'
+import { Refusal } from '../failures.ts'
 import { BATCH_TIME_MAX, BATCHED_DOCUMENTS, RECORDS_SURE } from '../limits.ts'
-import type { Schedule } from '../time-limits.ts'
+import { abortRefusal, type Schedule } from '../time-limits.ts'
 import type { MultiGet } from './client.ts'
 import { type DocumentName, divideMultiGet } from './slice-documents.ts'
 
@@ -25,6 +25,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
+/** Returns a multi-get that batches its calls and rejects as the given one does. */
 export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet => {
   let waiting: Waiting[] = []
   let inFlight = 0
@@ -66,7 +67,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
       if (group.length === 1) first.resolve(await send(first.names, first.signal))
       else await sendTogether(group)
     } catch (error) {
-      if (group.length > 1 && error instanceof Refusal && OF_ONE.test(error.reason ?? '')) {
+      if (group.length > 1 && error instanceof Refusal && error.retry === 'in parts') {
         const middle = Math.ceil(group.length / 2)
         await sendGroup(group.slice(0, middle))
         await sendGroup(group.slice(middle))
@@ -88,8 +89,8 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
   }
   const wait: MultiGet = (names, signal) =>
     new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(gone(signal))
-      const leave = (): void => reject(gone(signal))
+      if (signal.aborted) return reject(abortRefusal(signal))
+      const leave = (): void => reject(abortRefusal(signal))
       signal.addEventListener('abort', leave, { once: true })
       const stay = (): void => signal.removeEventListener('abort', leave)
       waiting.push({
@@ -110,12 +111,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
   return (names, signal) => (inFlight === 0 ? send(names, signal) : wait(names, signal))
 }
 
-/** Failures that one request of the group, or the size of the group, may have caused. */
-const OF_ONE = /^elasticsearch_(?:malformed_|too_large$)/
-
 const isWaiting = ({ signal }: Waiting): boolean => !signal.aborted
-
-const gone = (signal: AbortSignal) => unavailable((signal.reason as DOMException).message)
 
 /** Returns the names of all requests, and for each request the indexes of its names, in its own order. */
 const together = (group: readonly Waiting[]) => {

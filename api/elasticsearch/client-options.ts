@@ -1,8 +1,10 @@
-/** Builds the options of the Elasticsearch client from the settings. */
-import type { ClientOptions } from '@elastic/elasticsearch'
+/** The options of the official Elasticsearch client, and how this API sends requests through it. */
+import type { Readable } from 'node:stream'
+import type { Client, ClientOptions } from '@elastic/elasticsearch'
 import { READ_TIME_MAX } from '../limits.ts'
+import type { Transport } from './client.ts'
 
-/** @param ca the contents of ELASTICSEARCH_CA_FILE */
+/** Returns the options for these settings. @param ca the contents of ELASTICSEARCH_CA_FILE */
 export const clientOptions = (
   nodes: readonly string[],
   apiKey: string | undefined,
@@ -21,3 +23,12 @@ export const clientOptions = (
   compression: false,
   redaction: { type: 'remove' },
 })
+
+/** Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. */
+export const createTransport =
+  ({ transport, connectionPool }: Client): Transport =>
+  async (request, options) => {
+    const answer = await transport.request<Readable>(request, options)
+    if (answer.meta.connection) connectionPool.markAlive(answer.meta.connection)
+    return answer
+  }

@@ -10,7 +10,8 @@ import type { Readable } from 'node:stream'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
 import type { AnswerBudget } from '../capacity/answer-budget.ts'
 import { ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../failures.ts'
-import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SEARCH_TIME_MAX, SLICE } from '../limits.ts'
+import { abortRefusal } from '../time-limits.ts'
 import type { DocumentName } from './slice-documents.ts'
 
 /** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for the request. */
@@ -37,7 +38,7 @@ export type SearchClient = { readonly search: Search; readonly multiGet: MultiGe
 export type Transport = (
   request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
   options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
-) => Promise<{ statusCode: number | null; body: Readable; meta: { connection: unknown } }>
+) => Promise<{ statusCode: number | null; body: Readable }>
 
 type Asked = Parameters<Transport>[0]
 type Operation = 'search' | 'multi_get' | 'index_ids'
@@ -46,8 +47,6 @@ export type Observe = (operation: Operation, outcome: string, milliseconds: numb
 
 type Parts = {
   readonly transport: Transport
-  /** Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. */
-  readonly onAnswered: (connection: unknown) => void
   /** Nodes besides the first: a read is retried on another node if one cannot be reached. */
   readonly otherNodes: number
   readonly observe: Observe
@@ -58,14 +57,14 @@ type Parts = {
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
+/** Creates the reads of Elasticsearch. Each rejects only with a Refusal `unavailable`. */
 export const createSearchClient = (parts: Parts): SearchClient => {
-  const { transport, onAnswered, otherNodes, observe, now, budget } = parts
+  const { transport, otherNodes, observe, now, budget } = parts
   let inFlight = 0
 
   const ask = async (request: Asked, signal: AbortSignal, arrived?: CountBytes): Promise<Buffer | TooMuch> => {
     const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
     const answer = await transport(request, options)
-    onAnswered(answer.meta.connection)
     if (answer.statusCode === OK) {
       if (arrived) return collect(answer.body, arrived)
       const reservation = budget?.open(undefined)
@@ -74,7 +73,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     // Read to the end and dropped, so that the connection can be reused.
     answer.body.on('error', () => undefined).resume()
     if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
-    throw unavailable(`elasticsearch_status_${answer.statusCode}`)
+    throw new Refusal('unavailable', { reason: `elasticsearch_status_${answer.statusCode}` })
   }
 
   const read = async (operation: Operation, request: Asked, signal: AbortSignal, arrived?: CountBytes) => {
@@ -87,7 +86,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       if (typeof answer === 'string') outcome = answer
       return answer
     } catch (error) {
-      const failure = signal.aborted ? unavailable((signal.reason as DOMException).message) : asRefusal(error)
+      const failure = signal.aborted ? abortRefusal(signal) : asRefusal(error)
       outcome = failure.reason ?? failure.code
       throw failure
     } finally {
@@ -126,6 +125,19 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   }
 }
 
+/** Returns the answer of a search that finds little. @throws Refusal `unavailable` if the answer is too large */
+export const searchSmall = async (
+  search: Search,
+  indices: readonly string[],
+  body: object,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
+  const answer = await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal)
+  if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+  return answer
+}
+
 /** Drops the parser's error, because its message quotes the answer. */
 const readIndexIds = (answer: Buffer): Map<string, string> => {
   try {
@@ -142,7 +154,7 @@ const multiGetBody = (names: readonly DocumentName[]): string =>
 const asRefusal = (error: unknown): Refusal => {
   if (error instanceof Refusal) return error
   const name = error instanceof Error ? error.name : 'unknown'
-  return unavailable(`elasticsearch_${name.replace(/Error$/, '').toLowerCase()}`)
+  return new Refusal('unavailable', { reason: `elasticsearch_${name.replace(/Error$/, '').toLowerCase()}` })
 }
 
 const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_large'> =>

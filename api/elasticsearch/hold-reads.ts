@@ -13,7 +13,7 @@ import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
 import type { CountBytes, MultiGet, Search, SearchClient } from './client.ts'
 
-export type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
+type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
 
 type Reads = Pick<SearchClient, 'search' | 'multiGet'>
 
@@ -23,11 +23,13 @@ export type Holdings = {
   readonly set: (signal: AbortSignal, holding: Holding) => void
 }
 
+/** Creates an empty register of holdings. An entry goes with its signal. */
 export const createHoldings = (): Holdings => {
   const holdings = new WeakMap<AbortSignal, Holding>()
   return { of: signal => holdings.get(signal), set: (signal, holding) => void holdings.set(signal, holding) }
 }
 
+/** Returns the same reads, counted for requests that have a holding. */
 export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Reads => {
   const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 

@@ -6,6 +6,7 @@
  *   `body`, last).
  * Can go wrong: an answer that is partial, timed out or in another form → `unavailable`, never fewer documents.
  */
+import type { ListKind } from '../../schemas/stored/documents.ts'
 import { unavailable } from '../failures.ts'
 
 /** Where a document lies: `start` is the offset of its opening brace, `end` the offset after its closing brace. */
@@ -19,8 +20,11 @@ export type DocumentSlice = {
   readonly end: number
 }
 
-/** A document that a search found, its index, and the value it was sorted by. */
-export type Hit = DocumentSlice & { readonly index: string; readonly idStart: number; readonly sortValue: number }
+/** A document that a search found, its kind, and the value it was sorted by. */
+export type Hit = DocumentSlice & { readonly kind: ListKind; readonly idStart: number; readonly sortValue: number }
+
+/** An index of records that is searched, and the kind of its records. */
+export type RecordIndex = { readonly name: string; readonly kind: ListKind }
 
 /**
  * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
@@ -50,7 +54,9 @@ const MISSING = Buffer.from('"found":false}')
 const FOUND = Buffer.from('"found":true,')
 const VERSION = Buffer.from('"_version":')
 
-const malformed = (what: string) => unavailable(`elasticsearch_malformed_${what}`)
+/** The part of an answer that is malformed. */
+type Malformed = 'head' | 'hit' | 'end' | 'search' | 'document' | 'record'
+const malformed = (what: Malformed) => unavailable(`elasticsearch_malformed_${what}`)
 
 /** Returns the next offset of these bytes, or -1. Searches byte by byte, for bytes nearby. */
 const findBytes = (bytes: Buffer, sought: Buffer, from: number): number => {
@@ -72,12 +78,12 @@ export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean
  * @param indices those that were searched
  * @param org every hit must be of this organization, whose id is part of each document's id
  */
-export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: string): Hit[] => {
+export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex[], org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
 
-  const expected = indices.map(index => Buffer.from(`{"_index":${JSON.stringify(index)},"_id":"${org}:`))
+  const expected = indices.map(({ name }) => Buffer.from(`{"_index":${JSON.stringify(name)},"_id":"${org}:`))
   const found: Hit[] = []
   let at = hits + HITS.length
   let previousSortValue = -1
@@ -102,7 +108,7 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
       throw malformed('hit')
     }
     previousSortValue = sortValue
-    found.push({ ...slice, index, idStart, sortValue })
+    found.push({ ...slice, kind: index.kind, idStart, sortValue })
     at = sortEnd + HIT_END.length
     if (bytes[at] !== COMMA) break
     at++
@@ -115,21 +121,29 @@ export const sliceSearch = (bytes: Buffer, indices: readonly string[], org: stri
 export const idOf = ({ bytes, idStart }: Hit): string =>
   bytes.toString('latin1', idStart, bytes.indexOf(QUOTE, idStart))
 
-/** Parses the hits and aggregations of a small search. The caller must check them. */
-export const smallSearch = (bytes: Buffer): { readonly hits: readonly SmallHit[]; readonly aggregations: unknown } => {
-  const { hits, aggregations } = parsed(bytes.toString('utf8'), 'search') as SmallSearch
+/** Parses the hits and aggregations of a small search. The caller names their types. */
+export const smallSearch = <Aggregations, Source = unknown>(bytes: Buffer): SmallSearch<Aggregations, Source> => {
+  const { hits, aggregations } = parsed<SmallSearchAnswer<Aggregations, Source>>(bytes.toString('utf8'), 'search')
   requireComplete(bytes.toString('latin1', 0, bytes.indexOf(HITS)))
   if (!Array.isArray(hits?.hits)) throw malformed('search')
   return { hits: hits.hits, aggregations }
 }
-export type SmallHit = {
+type SmallHit<Source> = {
   readonly _index: string
   readonly _id: string
-  readonly _source?: unknown
-  readonly sort: unknown
+  readonly _source: Source
+  readonly sort: readonly unknown[]
 }
-type SmallSearch = { readonly hits?: { readonly hits?: readonly SmallHit[] }; readonly aggregations?: unknown }
+type SmallSearch<Aggregations, Source> = {
+  readonly hits: readonly SmallHit<Source>[]
+  readonly aggregations: Aggregations
+}
+type SmallSearchAnswer<Aggregations, Source> = {
+  readonly hits?: { readonly hits?: readonly SmallHit<Source>[] }
+  readonly aggregations: Aggregations
+}
 
+/** Whether a search found anything. */
 export const anyHit = (bytes: Buffer): boolean => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
@@ -139,12 +153,17 @@ export const anyHit = (bytes: Buffer): boolean => {
 
 /** Refuses a search that timed out or lost a shard: its hits are incomplete, and never a page. */
 const requireComplete = (head: string): void => {
-  const answer = parsed(`${head}"hits":[]}}`, 'head') as Record<string, unknown>
+  const answer = parsed<SearchHead>(`${head}"hits":[]}}`, 'head')
   if (answer.timed_out !== false) throw unavailable('elasticsearch_timed_out')
-  const shards = answer._shards as Record<string, unknown> | undefined
+  const { _shards: shards } = answer
   if (shards?.failed !== 0 || shards.successful !== shards.total || shards.total === 0) {
     throw unavailable('elasticsearch_partial')
   }
+}
+
+type SearchHead = {
+  readonly timed_out?: boolean
+  readonly _shards?: { readonly failed: number; readonly successful: number; readonly total: number }
 }
 
 /** Returns the documents of a multi-get in the order of `names`; undefined for a missing document. */
@@ -260,19 +279,19 @@ const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
   throw malformed('document')
 }
 
-/** Parses a small document. The caller must check its fields. */
-export const smallDocument = (slice: DocumentSlice): unknown =>
+/** Parses a small document of this type, unchecked: the caller must check its fields. */
+export const smallDocument = <Document extends object>(slice: DocumentSlice): Partial<Document> =>
   parsed(slice.bytes.toString('utf8', slice.start, slice.end), 'document')
 
-/** Parses the body of a record. Only for a small body that is not passed on. */
-export const bodyOf = (slice: DocumentSlice): unknown =>
+/** Parses the body of a record of this type, unchecked. Only for a small body that is not passed on. */
+export const bodyOf = <Body extends object>(slice: DocumentSlice): Partial<Body> =>
   parsed(slice.bytes.toString('utf8', slice.bodyStart, slice.bodyEnd), 'record')
 
 /** Returns a whole number from the fields before a record's body. */
 export const numberOf = (slice: DocumentSlice, field: string): number => {
   const value = headerOf(slice)[field]
-  if (!Number.isSafeInteger(value)) throw malformed('record')
-  return value as number
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw malformed('record')
+  return value
 }
 
 /** Returns a text or null from the fields before a record's body. */
@@ -283,9 +302,9 @@ export const textOfSlice = (slice: DocumentSlice, field: string): string | null 
 }
 
 const headerOf = (slice: DocumentSlice): Record<string, unknown> =>
-  parsed(`${slice.bytes.toString('utf8', slice.start, slice.headerEnd)}}`, 'record') as Record<string, unknown>
+  parsed(`${slice.bytes.toString('utf8', slice.start, slice.headerEnd)}}`, 'record')
 
-const parsed = (text: string, what: string): unknown => {
+const parsed = <Value>(text: string, what: Malformed): Value => {
   try {
     return JSON.parse(text)
   } catch {

@@ -8,6 +8,7 @@ import { Refusal } from '../failures.ts'
 import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 import { BASE_PATH, countHeader, type RequestStep } from './request.ts'
 
+/** Step: passes a request that is small enough and well-formed. @throws Refusal for any other */
 export const refuseEarly: RequestStep = async (ctx, next) => {
   const { req } = ctx
   if ((req.url ?? '').length > TARGET_LENGTH_MAX) throw new Refusal('uri_too_long')
@@ -26,7 +27,7 @@ export const refuseEarly: RequestStep = async (ctx, next) => {
   await next()
 }
 
-export const isContinue = (expect: string): boolean => expect.toLowerCase() === '100-continue'
+const isContinue = (expect: string): boolean => expect.toLowerCase() === '100-continue'
 
 const headersAreTooLarge = (rawHeaders: readonly string[]): boolean => {
   let bytes = 0

@@ -8,6 +8,7 @@ import { READ_TIME_MAX } from '../limits.ts'
 import { abortReason, type Schedule } from '../time-limits.ts'
 import { type RequestStep, readTarget } from './request.ts'
 
+/** Step: sets id, target and signal of the request. */
 export const identifyRequest = (newRequestId: () => string, later: Schedule): RequestStep => {
   return async (ctx, next) => {
     const { path, query } = readTarget(ctx.req.url ?? '')

@@ -25,8 +25,9 @@ export type Log = {
 }
 
 /** The address of a refused request, and how many refusals of this address got no line since its last line. */
-export type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
+type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
 
+/** Creates the log of the API on a logger. Times are in milliseconds. */
 export const createLog = (pino: Logger): Log => ({
   answer: (state, method, status, milliseconds, reason, from) =>
     pino.info(

@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
+/** Calls `run` once the response is delivered or its connection is gone; at once if it is gone already. */
 export const onceDelivered = ({ socket }: IncomingMessage, res: ServerResponse, run: () => void): void => {
   const end = (): void => {
     res.removeListener('close', end)

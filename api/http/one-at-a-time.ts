@@ -10,6 +10,7 @@ import { REQUESTS_AHEAD_MAX } from '../limits.ts'
 
 type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
 
+/** Returns a listener that starts the requests of a connection one after the other. */
 export const oneAtATime = (listener: RequestListener): RequestListener => {
   const waitingOn = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
 

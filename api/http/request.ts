@@ -12,6 +12,8 @@ export type RequestState = {
   /** Pattern of the route; absent for unknown paths. */
   route?: string
   methodOffered?: boolean
+  /** Whether the answer is made in a buffer of its own, beside the documents that it is made of. */
+  isCopied?: boolean
   key?: KeyHolder
   /** Bytes of the budget that the reads of the request and its answer hold. */
   reservation?: Reservation
@@ -25,6 +27,13 @@ export type RequestState = {
 export type RequestStep = Koa.Middleware<RequestState>
 export type RequestContext = Koa.ParameterizedContext<RequestState>
 
+/** Returns the holder of the key of an authenticated request. @throws Error in a step before authentication */
+export const holderOf = ({ key }: RequestState): KeyHolder => {
+  if (!key) throw new Error('this step needs an authenticated request')
+  return key
+}
+
+/** All paths of the API begin with this. */
 export const BASE_PATH = '/api/v1'
 
 /**

@@ -7,7 +7,6 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
 import type { RefusalCode } from '../../schemas/errors.ts'
 import { Refusal, refusalAnswer } from '../failures.ts'
 import {
@@ -65,9 +64,8 @@ export const createApiServer = (parts: Parts): Server => {
     requestBegins(res)
     ordered(req, res)
   }
-  // Both kinds of server have everything that is used here.
-  const server = tls
-    ? (createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener) as unknown as Server)
+  const server: Server = tls
+    ? createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener)
     : createServer(options, listener)
   const requestBegins = limitConnections(server, {
     max: parts.connectionsMax ?? (tls ? ENCRYPTED_CONNECTIONS_MAX : CONNECTIONS_MAX),
@@ -96,7 +94,7 @@ export const createApiServer = (parts: Parts): Server => {
 
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
     // Nothing can be written before the handshake: the refusal would wait, and hold its connection forever.
-    if ((socket as Partial<TLSSocket & { secureConnecting: boolean }>).secureConnecting) return void socket.destroy()
+    if ('secureConnecting' in socket && socket.secureConnecting) return void socket.destroy()
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuseNext(socket, codeOf(error))
   })
@@ -138,10 +136,12 @@ const closeWith = (socket: Duplex, code: RefusalCode, requestId: string): void =
   socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), answer.body]), () => socket.destroy())
 }
 
+/** The server cannot listen on its address. */
 export class ListenError extends Error {
   override name = 'ListenError'
 }
 
+/** Starts to listen and returns the port; a free one for port 0. @throws ListenError */
 export const listen = (server: Server, host: string, port: number): Promise<number> =>
   new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -39,8 +39,9 @@ export type ApiKeyCache = {
   /** Rejects with `unavailable` unless keys are served. */
   readonly checkServed: (signal: AbortSignal) => Promise<void>
 }
-export type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
+type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
+/** Creates the look-up of keys and its cache. @param now milliseconds of a monotonic clock */
 export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
   const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }
   const known = new LRUCache<string, KeyHolder>(options)
@@ -93,7 +94,7 @@ const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
 /** An empty or restored index would refuse keys that exist, or serve revoked ones. */
 const requireServed = (document: DocumentSlice | undefined): void => {
-  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+  const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
     throw unavailable('no_key_position')
   }
@@ -104,8 +105,7 @@ const requireServed = (document: DocumentSlice | undefined): void => {
 const ORG_HASH_LENGTH = 16
 
 const holderOf = (document: DocumentSlice): KeyHolder | undefined => {
-  const key = smallDocument(document) as Partial<ApiKeyDocument>
-  const { org_id, key_id, permissions, revoked } = key
+  const { org_id, key_id, permissions, revoked } = smallDocument<ApiKeyDocument>(document)
   if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
     throw unavailable('key_malformed')
   }

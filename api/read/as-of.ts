@@ -10,10 +10,10 @@
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
-import type { Search } from '../elasticsearch/client.ts'
+import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
-import { AS_OF_MARGIN, AS_OF_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
+import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
 import { isVisible, type ReadPosition, visibleRange } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import { invalidAsOf, type Moment } from './read-parameters.ts'
@@ -27,6 +27,7 @@ export type PositionAt = (
   signal: AbortSignal,
 ) => Promise<ReadPosition>
 
+/** Creates the search for the position at a moment. @param now milliseconds since 1970 */
 export const createPositionAt = (
   prefix: string,
   search: Search,
@@ -42,14 +43,12 @@ export const createPositionAt = (
     instant: number,
     signal: AbortSignal,
   ): Promise<number | undefined> => {
-    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind)).join()
-    const answer = await search(indices, searchBody(org, position, instant), signal)
-    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
-    const [hit] = smallSearch(answer).hits
+    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    const [hit] = smallSearch(await searchSmall(search, indices, firstAfterBody(org, position, instant), signal)).hits
     if (!hit) return undefined
-    const [seq] = hit.sort as unknown[]
-    if (!Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
-    return seq as number
+    const [seq] = hit.sort
+    if (typeof seq !== 'number' || !Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
+    return seq
   }
 
   return async (org, position, asOf, changeOffset, signal) => {
@@ -81,20 +80,17 @@ const notOver = (latest: number): Refusal =>
     message: `\`as_of\` must not be later than ${new Date(latest).toISOString()}: later events may not be known yet.`,
   })
 
-const searchBody = (org: string, position: ReadPosition, instant: number): string =>
-  JSON.stringify({
-    size: 1,
-    _source: false,
-    track_total_hits: false,
-    timeout: `${SEARCH_TIME_MAX}ms`,
-    sort: [{ seq: 'asc' }],
-    query: {
-      bool: {
-        filter: [
-          { term: { org_id: org } },
-          { range: { at: { gt: instant } } },
-          { range: { seq: visibleRange(position) } },
-        ],
-      },
+const firstAfterBody = (org: string, position: ReadPosition, instant: number): object => ({
+  size: 1,
+  _source: false,
+  sort: [{ seq: 'asc' }],
+  query: {
+    bool: {
+      filter: [
+        { term: { org_id: org } },
+        { range: { at: { gt: instant } } },
+        { range: { seq: visibleRange(position) } },
+      ],
     },
-  })
+  },
+})

@@ -26,8 +26,10 @@ import type { PositionReader } from './position.ts'
 /** Returns undefined if the last check is recent: a request waits only after a pause. */
 export type CheckIndices = (generation: string) => Promise<void> | undefined
 
-type Seen = { at: number; running: Promise<void> | undefined }
+/** `at`: milliseconds of the clock when the last check that proved the indices began. */
+type LastCheck = { at: number; running: Promise<void> | undefined }
 
+/** Creates the check of the index ids of a generation. @param now milliseconds of a monotonic clock */
 export const createCheckIndices = (
   prefix: string,
   multiGet: MultiGet,
@@ -35,14 +37,14 @@ export const createCheckIndices = (
   now: () => number,
   later: Schedule,
 ): CheckIndices => {
-  const seen = new Map<string, Seen>()
+  const lastChecks = new Map<string, LastCheck>()
 
   const compare = async (generation: string, signal: AbortSignal): Promise<void> => {
     const name: DocumentName = { index: controlIndexOf(prefix), id: generationId(generation), form: 'small' }
     const read = indicesReadOf(prefix, generation)
     const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds(read, signal)])
     const [document] = sliceMultiGet(answer, [name])
-    const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
+    const body = document && smallDocument<GenerationDocument>(document).body
     if (body === undefined) throw unavailable('no_generation')
     if (body.indices === undefined) throw unavailable('indices_not_recorded')
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
@@ -55,36 +57,36 @@ export const createCheckIndices = (
         try {
           return await compare(generation, signal)
         } catch (error) {
-          if (tries === 1 || isOfIndices(error) || signal.aborted) throw error
+          if (tries === 1 || isCertain(error) || signal.aborted) throw error
         }
       }
     })
 
-  const checkShared = (generation: string, known: Seen): Promise<void> => {
+  const checkShared = (generation: string, last: LastCheck): Promise<void> => {
     const begun = now()
-    known.running ??= checkWithRetries(generation)
+    last.running ??= checkWithRetries(generation)
       .then(
         () => {
-          known.at = begun
+          last.at = begun
         },
         (error: unknown) => {
           // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
-          if (isOfIndices(error)) known.at = Number.NEGATIVE_INFINITY
+          if (isCertain(error)) last.at = Number.NEGATIVE_INFINITY
           throw error
         },
       )
       .finally(() => {
-        known.running = undefined
+        last.running = undefined
       })
-    return known.running
+    return last.running
   }
 
   return generation => {
-    const known = seen.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
-    seen.set(generation, known)
-    const age = now() - known.at
+    const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
+    lastChecks.set(generation, last)
+    const age = now() - last.at
     if (age < INDICES_CHECK_INTERVAL) return undefined
-    const running = checkShared(generation, known)
+    const running = checkShared(generation, last)
     if (age >= INDICES_CACHE_TIME) return running
     // No request waits for this check; the next one uses its result.
     running.catch(() => undefined)
@@ -92,14 +94,8 @@ export const createCheckIndices = (
   }
 }
 
-const ofIndices: ReadonlySet<string | undefined> = new Set([
-  'no_generation',
-  'indices_not_recorded',
-  'indices_replaced',
-])
-
 /** Whether the check was made and the indices are not those that were recorded. */
-const isOfIndices = (error: unknown): boolean => error instanceof Refusal && ofIndices.has(error.reason)
+const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
 
 /** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string): string[] => [

@@ -16,12 +16,13 @@ export type CursorResolver = {
   readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
   readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
-/** The documents to read, and then the sort value of each name; undefined for an unknown name. */
-export type CursorLookup = {
+/** First `documents`: those to read. Then `sortValues`: the sort value of each name; undefined for an unknown name. */
+type CursorLookup = {
   readonly documents: DocumentsOf
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }
 
+/** Creates the resolver of names and its cache. @param prefix of all index names */
 export const createCursorResolver = (prefix: string): CursorResolver => {
   const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
   const keyOf = (org: string, { name }: Generation, named: RecordName) =>
@@ -58,7 +59,7 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
 
 const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
   if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
-  const { versions } = bodyOf(document) as Partial<HeadBody>
+  const { versions } = bodyOf<HeadBody>(document)
   if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {
     throw unavailable('elasticsearch_malformed_record')
   }

@@ -45,8 +45,11 @@ export type Generation = {
   readonly rules: number
 }
 
-/** `floor`: the positions that readers may have seen of the previous generation; undefined: none, null: unknown yet. */
-type Live = { readonly name: string; readonly floor: readonly number[] | null | undefined }
+/**
+ * The live document. `minPositions`: by partition, the positions up to which readers may have seen the previous
+ * generation; undefined if there are none, null if they are not known yet.
+ */
+type Live = { readonly name: string; readonly minPositions: readonly number[] | null | undefined }
 
 /** Whether a record was made before `publishedTo`, replaced since or not. */
 export const isVisible = (seq: number, position: ReadPosition): boolean => seq < position.publishedTo
@@ -54,15 +57,16 @@ export const isVisible = (seq: number, position: ReadPosition): boolean => seq <
 /** Whether a reader at this position may know that a record is replaced. */
 export const isReplaced = (untilSeq: number, position: ReadPosition): boolean => untilSeq < position.publishedTo
 
-/** The same two rules as ranges of a search. */
+/** The first rule as a range of `seq` in a search. */
 export const visibleRange = (position: ReadPosition) => ({ lt: position.publishedTo })
+/** The opposite of the second rule, as a range of `until_seq` in a search. */
 export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**
  * How documents are read with the position. `at-position`: no earlier than it. `known-before`: the client knows them
  * from an earlier answer, so they existed before this request began.
  */
-export type Freshness = 'at-position' | 'known-before'
+type Freshness = 'at-position' | 'known-before'
 
 export type PositionReader = {
   readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
@@ -72,24 +76,32 @@ export type PositionReader = {
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
 }
 /** The positions of the live generation, by partition. */
-export type LivePositions = { readonly generation: Generation; readonly partitions: readonly Reached[] }
+export type LivePositions = { readonly generation: Generation; readonly partitions: readonly PartitionPosition[] }
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
-export type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
+type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
 
-export type Reached = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
-/** The furthest position read of a partition. `by`: the generation of the position; `timeOf`: that of the time. */
-type Furthest = Reached & { readonly by: string; readonly timeOf: string }
-const NOTHING_REACHED: Furthest = { publishedTo: -1, time: 0, takenBack: 0, by: '', timeOf: '' }
+type PartitionPosition = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
+/** The furthest position and the latest time that this process has read of a partition, and the generation of each. */
+type Furthest = PartitionPosition & { readonly generation: string; readonly timeGeneration: string }
+const NOTHING_READ: Furthest = { publishedTo: -1, time: 0, takenBack: 0, generation: '', timeGeneration: '' }
 
+/**
+ * Creates the reader of positions.
+ * @param prefix of all index names
+ * @param later timers for the pauses while a new live generation catches up
+ */
 export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Schedule): PositionReader => {
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
-  const reached = new Map<string, Furthest>()
+  const furthestRead = new Map<string, Furthest>()
   let live: Generation | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
     sliceMultiGet(await multiGet(names, signal), names)
+
+  const furthestOf = (generation: Generation, partition: number): Furthest =>
+    furthestRead.get(positionKeyOf(generation, partition)) ?? NOTHING_READ
 
   const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
     const known = generations.get(name)
@@ -105,73 +117,82 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     return generationNamed(asLive(document).name, signal)
   }
 
-  /** Records and returns what was read. @throws Refusal if this process had read a later position before the request */
-  const reach = (generation: Generation, partition: number, before: Furthest, now: Reached): Reached => {
-    if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')
-    const positionKey = positionKeyOf(generation, partition)
-    const highest = reached.get(positionKey) ?? NOTHING_REACHED
-    const shown = laterTime(before, { ...now, timeOf: generation.name })
-    const isFurther = now.publishedTo >= highest.publishedTo
-    reached.set(positionKey, {
-      publishedTo: isFurther ? now.publishedTo : highest.publishedTo,
-      ...laterTime(highest, shown),
-      by: isFurther ? generation.name : highest.by,
+  /**
+   * Remembers a position that was read, and returns it with the time to show.
+   * @param seen the furthest position when the request began
+   * @throws Refusal if the position is behind it
+   */
+  const remember = (
+    generation: Generation,
+    partition: number,
+    seen: Furthest,
+    published: PartitionPosition,
+  ): PartitionPosition => {
+    if (published.publishedTo < seen.publishedTo) throw unavailable('position_went_back')
+    const furthest = furthestOf(generation, partition)
+    const shown = laterTime(seen, { ...published, timeGeneration: generation.name })
+    const latest = laterTime(furthest, shown)
+    const isFurther = published.publishedTo >= furthest.publishedTo
+    furthestRead.set(positionKeyOf(generation, partition), {
+      publishedTo: Math.max(published.publishedTo, furthest.publishedTo),
+      generation: isFurther ? generation.name : furthest.generation,
+      time: latest.time,
+      takenBack: latest.takenBack,
+      timeGeneration: latest.timeGeneration,
     })
-    return { publishedTo: now.publishedTo, time: shown.time, takenBack: shown.takenBack }
+    return { publishedTo: published.publishedTo, time: shown.time, takenBack: shown.takenBack }
   }
 
   const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
     let generation = live ?? (await liveGeneration(signal))
-    let waits = 0
+    let polls = 0
     for (let attempt = 0; attempt < 2; ) {
       const partition = partitionOf(org, generation.partitions)
-      const before = reached.get(positionKeyOf(generation, partition)) ?? NOTHING_REACHED
+      const seen = furthestOf(generation, partition)
       const names = documents(generation)
       // This order matters: documents of one shard are read one after the other. A generation that is live after its
       // position was read was also live before.
-      const [positionNow, liveNow, ...found] = await read(
+      const [positionDocument, liveDocument, ...found] = await read(
         [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],
         signal,
       )
-      const { name, floor } = asLive(liveNow)
-      if (name !== generation.name) {
-        generation = await generationNamed(name, signal)
+      const nowLive = asLive(liveDocument)
+      if (nowLive.name !== generation.name) {
+        generation = await generationNamed(nowLive.name, signal)
         attempt++
         continue
       }
       live = generation
-      const published = asPosition(positionNow)
-      const isBelowFloor =
-        published.publishedTo < (floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))
-      if ((isBelowFloor || isLagging(generation, before, published)) && waits++ < SWAP_POLLS_MAX) {
+      const published = asPosition(positionDocument)
+      const isBelowMinimum = published.publishedTo < minPositionOf(nowLive, partition)
+      if ((isBelowMinimum || isLagging(generation, seen, published)) && polls++ < SWAP_POLLS_MAX) {
         await pause(later, signal)
         continue
       }
       // Another process may have shown a later position of the previous generation.
-      if (isBelowFloor) throw unavailable('position_went_back')
-      const now = reach(generation, partition, before, published)
-      const position = { generation, ...now }
+      if (isBelowMinimum) throw unavailable('position_went_back')
+      const position = { generation, ...remember(generation, partition, seen, published) }
       // A multi-get reads different shards in any order. If the position has moved since this process last read it, or
       // is another generation's, a document may be older than the position: it is read again.
-      const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name
-      const again = moved && freshness === 'at-position' && names.length > 0
-      return { position, documents: again ? await read(names, signal) : found }
+      const hasMoved = published.publishedTo !== seen.publishedTo || seen.generation !== generation.name
+      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
+      return { position, documents: mustReadAgain ? await read(names, signal) : found }
     }
     throw unavailable('live_generation_changes')
   }
 
-  const readAll = async (generation: Generation, signal: AbortSignal): Promise<Reached[]> => {
+  const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
     const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
     const names = partitions.map(partition => control(positionId(generation.name, partition)))
-    for (let waits = 0; ; waits++) {
-      const before = partitions.map(partition => reached.get(positionKeyOf(generation, partition)) ?? NOTHING_REACHED)
-      const published = (await read(names, signal)).map(asPosition)
-      const pairs = partitions.map(partition => {
-        return [before[partition] ?? NOTHING_REACHED, published[partition] ?? NOTHING_REACHED] as const
+    for (let polls = 0; ; polls++) {
+      const seenBefore = partitions.map(partition => furthestOf(generation, partition))
+      const positions = (await read(names, signal)).map((document, partition) => {
+        return { seen: seenBefore[partition] ?? NOTHING_READ, published: asPosition(document) }
       })
-      if (waits < SWAP_POLLS_MAX && pairs.some(([was, now]) => isLagging(generation, was, now)))
-        await pause(later, signal)
-      else return pairs.map(([was, now], partition) => reach(generation, partition, was, now))
+      const isBehind = positions.some(({ seen, published }) => isLagging(generation, seen, published))
+      if (!isBehind || polls >= SWAP_POLLS_MAX)
+        return positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
+      await pause(later, signal)
     }
   }
 
@@ -186,19 +207,23 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   return { readAt, oldestTime, readLivePositions }
 }
 
-type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeOf'>
+type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeGeneration'>
 
 /** Returns the later time. In one generation a higher `takenBack` wins: the projector took the other time back. */
-const laterTime = (a: Time, b: Time): Time => {
-  const later = b.time > a.time ? b : a
-  const { time } = a.timeOf !== b.timeOf || a.takenBack === b.takenBack ? later : b.takenBack > a.takenBack ? b : a
-  const { takenBack, timeOf } = a.timeOf === b.timeOf && a.takenBack > b.takenBack ? a : b
-  return { time, takenBack, timeOf }
+const laterTime = (known: Time, read: Time): Time => {
+  const isSameGeneration = known.timeGeneration === read.timeGeneration
+  if (isSameGeneration && known.takenBack > read.takenBack) return known
+  if (isSameGeneration && known.takenBack < read.takenBack) return read
+  return { ...read, time: Math.max(known.time, read.time) }
 }
 
+/** Returns the least position of the live generation that may be shown. */
+const minPositionOf = ({ minPositions }: Live, partition: number): number =>
+  minPositions === null ? Number.POSITIVE_INFINITY : (minPositions?.[partition] ?? 0)
+
 /** Whether a new live generation is still behind what was read of the previous one. That lasts milliseconds. */
-const isLagging = ({ name }: Generation, before: Furthest, now: Reached): boolean =>
-  now.publishedTo < before.publishedTo && before.by !== name
+const isLagging = ({ name }: Generation, seen: Furthest, published: PartitionPosition): boolean =>
+  published.publishedTo < seen.publishedTo && seen.generation !== name
 
 const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -210,13 +235,13 @@ const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
 const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined): Live => {
-  const body = document && (smallDocument(document) as Partial<LiveDocument>).body
+  const body = document && smallDocument<LiveDocument>(document).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
-  return { name: body.generation, floor: body.floor }
+  return { name: body.generation, minPositions: body.floor }
 }
 
 const asGeneration = (name: string, document: DocumentSlice | undefined): Generation => {
-  const body = document && (smallDocument(document) as Partial<GenerationDocument>).body
+  const body = document && smallDocument<GenerationDocument>(document).body
   if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
     throw unavailable('no_generation')
   }
@@ -228,8 +253,8 @@ const asGeneration = (name: string, document: DocumentSlice | undefined): Genera
   }
 }
 
-const asPosition = (document: DocumentSlice | undefined): Reached => {
-  const body = document && (smallDocument(document) as Partial<PositionDocument>).body
+const asPosition = (document: DocumentSlice | undefined): PartitionPosition => {
+  const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }

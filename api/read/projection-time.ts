@@ -6,10 +6,9 @@
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
-import type { Search } from '../elasticsearch/client.ts'
+import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { anyHit } from '../elasticsearch/slice-documents.ts'
-import { unavailable } from '../failures.ts'
-import { ORGANIZATIONS_REMEMBERED, SEARCH_TIME_MAX } from '../limits.ts'
+import { ORGANIZATIONS_REMEMBERED } from '../limits.ts'
 import { type PositionReader, type ReadPosition, visibleRange } from './position.ts'
 
 export type ProjectionTime = (
@@ -19,6 +18,7 @@ export type ProjectionTime = (
   signal: AbortSignal,
 ) => Promise<number>
 
+/** Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete. */
 export const createProjectionTime = (
   prefix: string,
   search: Search,
@@ -27,10 +27,8 @@ export const createProjectionTime = (
   const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
 
   const hasRecords = async (org: string, position: ReadPosition, signal: AbortSignal): Promise<boolean> => {
-    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind)).join()
-    const answer = await search(indices, searchBody(org, position), signal)
-    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
-    return anyHit(answer)
+    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    return anyHit(await searchSmall(search, indices, anyRecordBody(org, position), signal))
   }
 
   return async (org, position, found, signal) => {
@@ -44,12 +42,9 @@ export const createProjectionTime = (
   }
 }
 
-const searchBody = (org: string, position: ReadPosition): string =>
-  JSON.stringify({
-    size: 1,
-    _source: false,
-    track_total_hits: false,
-    terminate_after: 1,
-    timeout: `${SEARCH_TIME_MAX}ms`,
-    query: { bool: { filter: [{ term: { org_id: org } }, { range: { seq: visibleRange(position) } }] } },
-  })
+const anyRecordBody = (org: string, position: ReadPosition): object => ({
+  size: 1,
+  _source: false,
+  terminate_after: 1,
+  query: { bool: { filter: [{ term: { org_id: org } }, { range: { seq: visibleRange(position) } }] } },
+})

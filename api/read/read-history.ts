@@ -22,6 +22,7 @@ export type ReadHistory = (
   signal: AbortSignal,
 ) => Promise<HistoryPage>
 
+/** Creates the reader of histories. */
 export const createReadHistory = (parts: ReaderParts): ReadHistory => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   return async (org, id, { limit, startingAfter, asOf }, signal) => {
@@ -42,7 +43,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
     const asked = {
       org,
       kind: 'payouts',
-      indices: [indexOf(parts.prefix, position.generation.name, 'payouts')],
+      indices: [{ name: indexOf(parts.prefix, position.generation.name, 'payouts'), kind: 'payouts' }],
       chain,
       after: before ? numberOf(before, 'seq') : -1,
       limit,

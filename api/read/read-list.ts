@@ -29,6 +29,7 @@ export type ReaderParts = {
   readonly positionAt: PositionAt
 }
 
+/** Creates the reader of lists and of changes. */
 export const createReadList = ({
   prefix,
   readAt,
@@ -39,20 +40,20 @@ export const createReadList = ({
 }: ReaderParts): ReadList => {
   return async (org, list, { limit, startingAfter, asOf }, signal) => {
     const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-    const { position: now, documents } = await readAt(org, lookup.documents, 'known-before', signal)
-    const { generation } = now
+    const { position: current, documents } = await readAt(org, lookup.documents, 'known-before', signal)
+    const { generation } = current
     const [after, change] = lookup.sortValues(documents, generation)
-    const position = await positionAt(org, now, asOf, change, signal)
+    const position = await positionAt(org, current, asOf, change, signal)
     if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
       throw new Refusal('invalid_cursor')
     }
     const kinds = list === 'changes' ? listKinds : [list]
-    const indices = kinds.map(kind => indexOf(prefix, generation.name, kind))
+    const indices = kinds.map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
     const { hits, hasMore } = await readPage({ org, kind: list, indices, after: after ?? -1, limit, position }, signal)
 
     const last = hits.at(-1)
     if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
-    const time = await projectionTime(org, now, last || after !== undefined ? 'records' : 'nothing', signal)
+    const time = await projectionTime(org, current, last || after !== undefined ? 'records' : 'nothing', signal)
     return { position: { ...position, time }, hits, hasMore }
   }
 }
@@ -66,8 +67,7 @@ const nameOf = (hit: Hit, list: ListName): RecordName =>
 
 /** Returns the change of a hit of the feed. */
 export const recordNameOf = (hit: Hit): RecordName => {
-  const kind = listKinds.find(kind => hit.index.endsWith(`-${kind}`))
-  if (kind === undefined) throw new Error('a page has a hit of an index that was not searched')
+  const { kind } = hit
   const id = recordIdOf(hit)
   return kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }
 }

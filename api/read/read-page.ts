@@ -13,7 +13,7 @@ import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type ListKind, listOrder } from '../../schemas/stored/documents.ts'
 import type { Search } from '../elasticsearch/client.ts'
-import { type DocumentSlice, type Hit, sliceSearch } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, type Hit, type RecordIndex, sliceSearch } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import {
   ANSWER_BYTES_MAX,
@@ -27,10 +27,10 @@ import {
 } from '../limits.ts'
 import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts'
 
-export type PageAsked = {
+type PageAsked = {
   readonly org: string
   readonly kind: ListName
-  readonly indices: readonly string[]
+  readonly indices: readonly RecordIndex[]
   /** Only payouts of this rep and period, replaced ones included. */
   readonly chain?: { readonly rep_id: string; readonly period_id: string }
   /** The sort value after which the page begins; -1 for the first page. */
@@ -42,14 +42,16 @@ export type PageAsked = {
 }
 /** A list of records, or the feed of changes: every record and version, in the order of their events. */
 export type ListName = ListKind | 'changes'
-export type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
+type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
+/** Creates the search for one page. It remembers the largest record of each organization’s last page. */
 export const createReadPage = (search: Search): ReadPage => {
   const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
   return async (asked, signal) => {
     const { org, kind, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
+    const indexNames = indices.map(({ name }) => name).join()
     const cacheKey = `${kind}:${org}`
     const hits: Hit[] = []
     let bytes = 0
@@ -59,7 +61,7 @@ export const createReadPage = (search: Search): ReadPage => {
       const seen = lastSeen.get(cacheKey)
       const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
-      const answer = await search(indices.join(), searchBody(asked, after, size), signal, expected)
+      const answer = await search(indexNames, searchBody(asked, after, size), signal, expected)
       if (answer === 'too_large') {
         if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
         lastSeen.set(cacheKey, BODY_STORED_MAX)

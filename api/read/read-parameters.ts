@@ -14,6 +14,7 @@ import type { ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
+/** Returns the text of a name, as a cursor or a change id. */
 export const textOfName = ({ id, ordinal }: RecordName): string => (ordinal === undefined ? id : `${id}.${ordinal}`)
 
 /** A moment of an organization: an instant (milliseconds since 1970), or just after a change. */
@@ -27,6 +28,7 @@ export type ListParameters = {
   readonly asOf: Moment | undefined
 }
 
+/** The prefix of the ids of each list. */
 export const idPrefixOf = {
   reps: 'rep',
   periods: 'period',
@@ -34,6 +36,7 @@ export const idPrefixOf = {
   payroll_files: 'payroll',
 } as const satisfies Record<ListKind, IdPrefix>
 
+/** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
   const given = readQuery(query, ['limit', 'starting_after', 'as_of'])
   const limit = given.has('limit') ? readLimit(given.get('limit')) : PAGE_LIMIT_DEFAULT

@@ -26,6 +26,7 @@ export type ReadRecords = {
 
 type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'cursors' | 'positionAt'>
 
+/** Creates the readers of single records. */
 export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords => {
   const { prefix } = parts
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
@@ -41,7 +42,7 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
     version: async (asked, kind, signal) => {
       const { org, id } = asked
       const { position, documents } = await read(asked, [kind], signal)
-      const versions = documents[0] && (bodyOf(documents[0]) as Partial<HeadBody>).versions
+      const versions = documents[0] && bodyOf<HeadBody>(documents[0]).versions
       const version = versions?.findLast(({ seq }) => isVisible(seq, position))
       if (!version) throw new Refusal('not_found')
       const index = indexOf(prefix, position.generation.name, kind)
@@ -66,19 +67,23 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
   }
 }
 
-/** Reads documents no earlier than the organization's position. Also returns its positions now and as of the moment. */
+/**
+ * Returns a reader of documents, no earlier than the organization's position. It also returns the current position, and
+ * the position as of the moment.
+ */
 export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
   return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
     const lookup = cursors.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
     const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
-    const { position: now, documents } = await readAt(org, all, 'at-position', signal)
-    const before = documents.length - documentsOf(now.generation).length
-    const [change] = lookup.sortValues(documents, now.generation)
-    const position = await positionAt(org, now, asOf, change, signal)
-    return { now, position, documents: documents.slice(before) }
+    const { position: current, documents } = await readAt(org, all, 'at-position', signal)
+    const lookedUp = documents.length - documentsOf(current.generation).length
+    const [change] = lookup.sortValues(documents, current.generation)
+    const position = await positionAt(org, current, asOf, change, signal)
+    return { current, position, documents: documents.slice(lookedUp) }
   }
 }
 
+/** Returns the same document. @throws Refusal `not_found` if it is missing, or not visible at the position */
 export const requireVisible = (slice: DocumentSlice | undefined, position: ReadPosition): DocumentSlice => {
   if (!slice || !isVisible(numberOf(slice, 'seq'), position)) throw new Refusal('not_found')
   return slice

@@ -13,11 +13,9 @@ import { LRUCache } from 'lru-cache'
 import { Exact, textOfSum } from '../../schemas/money.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
-import type { Search } from '../elasticsearch/client.ts'
+import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
-import { unavailable } from '../failures.ts'
 import {
-  SEARCH_TIME_MAX,
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
   TOTALS_OF_ORGANIZATION,
@@ -42,6 +40,7 @@ type LastChange = { readonly id: string; readonly seq: number; readonly at: numb
 export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
 type Row = Totals['totals'][number]
 
+/** Creates the reader of totals and its cache. */
 export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
@@ -51,10 +50,8 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   })
   const summing = new Map<string, Promise<readonly Row[]>>()
 
-  const ask = async (indices: readonly string[], body: object, signal: AbortSignal) => {
-    const answer = await search(indices.join(), JSON.stringify({ ...always, ...body }), signal)
-    if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
-    return smallSearch(answer)
+  const ask = async <Aggregations, Source = unknown>(indices: readonly string[], body: object, signal: AbortSignal) => {
+    return smallSearch<Aggregations, Source>(await searchSmall(search, indices, body, signal))
   }
 
   /** Counts how often each combination of these fields occurs. */
@@ -68,8 +65,8 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     for (let after: object | undefined; ; ) {
       const sources = fields.map(field => ({ [field]: { terms: { field } } }))
       const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
-      const { aggregations } = await ask([index], { size: 0, query, aggs: { all: { composite } } }, signal)
-      const { all } = aggregations as { all: { buckets: readonly Counted<Field>[]; after_key?: object } }
+      const body = { size: 0, query, aggs: { all: { composite } } }
+      const { all } = (await ask<Composite<Field>>([index], body, signal)).aggregations
       counted = counted.concat(all.buckets)
       if (all.buckets.length < TOTALS_AMOUNTS) return counted
       after = all.after_key
@@ -142,27 +139,30 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
       sort: [{ seq: 'desc' }],
       query: queryOf(org, 'changes', position),
     }
-    const [hit] = (await ask(indices, body, signal)).hits
+    const [hit] = (await ask<unknown, ChangeSource>(indices, body, signal)).hits
     if (!hit) return undefined
     const kind = listKinds[indices.indexOf(hit._index)] ?? 'reps'
     const id = hit._id.split(':')[1] ?? ''
-    const { ordinal, seq, at } = hit._source as { ordinal?: number; seq: number; at: number }
+    const { ordinal, seq, at } = hit._source
     const name: RecordName = kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: ordinal ?? 0 } : { kind, id }
     return { id: textOfName(name), seq, at }
   }
 
   return async (org, asOf, signal) => {
-    const { now, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
+    const { current, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
     const last = await lastChange(org, position, signal)
-    const time = await parts.projectionTime(org, now, last ? 'records' : 'nothing', signal)
+    const time = await parts.projectionTime(org, current, last ? 'records' : 'nothing', signal)
     const totals = last ? await sumOnce(org, position, last.id, signal) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }
 
-const always = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
-
 type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
+
+type Composite<Field extends string> = {
+  readonly all: { readonly buckets: readonly Counted<Field>[]; readonly after_key?: object }
+}
+type ChangeSource = { readonly ordinal?: number; readonly seq: number; readonly at: number }
 
 /** Groups neighbours with up to TOTALS_RECORDS records in all. A larger one is alone. */
 const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly Item[]): Item[][] => {

@@ -20,6 +20,7 @@ export type Readers = {
   readonly totals: ReadTotals
 }
 
+/** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
   prefix: string,
   search: Search,

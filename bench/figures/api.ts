@@ -12,7 +12,7 @@ import type { Bench, Figure, FigureRow, Measure, Picture } from '../rig/bench.ts
 import { separate } from '../rig/cores.ts'
 import { applyLoad, type Load } from '../rig/load.ts'
 import { type Spread, spreadOf } from '../rig/statistics.ts'
-import { type Cpu, EVERYTHING_ELSE, watchCpu } from '../rig/usage.ts'
+import { type Cpu, EVERYTHING_ELSE, serverPids, watchCpu } from '../rig/usage.ts'
 
 /** The number of connections that has targets, and the targets: shares of the straight rate. */
 const TARGET_CONNECTIONS = 8
@@ -113,8 +113,7 @@ const measureSeparated = async (bench: Bench, recordings: readonly Recording[], 
 const pidsOf = ({ services }: Bench, { api, projection }: Served) => ({
   'the API': api.process.pid,
   'the projector': projection.projector.pid,
-  Elasticsearch: services.elasticsearch?.pid,
-  Kafka: services.kafka?.pid,
+  ...serverPids(services),
 })
 
 const figureOf = ({ what }: Recording, all: readonly Round[]): Figure => ({

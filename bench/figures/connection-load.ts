@@ -3,7 +3,7 @@
  * time of an answer distinguishes another organization's record from an unknown one.
  */
 import { connect, type Socket } from 'node:net'
-import { authorization, type RunningApi, readApi } from '../processes/api-process.ts'
+import { authorization, type PayoutsPage, type RunningApi, readApi } from '../processes/api-process.ts'
 import { serve } from '../processes/read-rig.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
 import { applyLoad, type Load } from '../rig/load.ts'
@@ -74,7 +74,7 @@ const probe = async (
   probes: number,
   signal: AbortSignal,
 ): Promise<Times> => {
-  const page = (await readApi(`${api.url}/payouts?limit=200`, foreignKey)) as { data: { id: string }[] }
+  const page = await readApi<PayoutsPage>(`${api.url}/payouts?limit=200`, foreignKey)
   const foreign = page.data.map(({ id }) => id)
   const reversed = foreign.map(id => `payout_${[...id.slice('payout_'.length)].reverse().join('')}`)
   const unknown = reversed.filter(id => !foreign.includes(id))

@@ -34,6 +34,7 @@ const RESTART_SECONDS_MAX = 3
 /** Growth of memory that counts as flat: uncollected garbage varies as much. */
 const MEMORY_RATIO_MAX = 1.15
 
+/** Returns the tables and pictures of the measured sizes. */
 export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[]): Figure => {
   const largest = stages.at(-1)
   if (largest === undefined) throw new Error('nothing was measured')
@@ -182,6 +183,7 @@ const pagePicture = (stages: readonly Stage[]): Picture => ({
   })),
 })
 
+/** Returns the table and picture of the measured chain lengths. */
 export const figureOfChains = ({ payouts, organizations }: DatasetSize, chains: Chains): Figure => {
   const [shortest] = chains
   const bars: Bar[] = chains.map(({ length, seconds }) => ({

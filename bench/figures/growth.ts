@@ -13,7 +13,7 @@ import {
   startProjector,
   waitForPositions,
 } from '../processes/projection.ts'
-import { createBenchKey, createTopics, type Topics } from '../processes/publish.ts'
+import { createBenchKey, createTopics, publishDataset, type Topics } from '../processes/publish.ts'
 import type { Bench, Measure } from '../rig/bench.ts'
 import { createDataset, type DatasetOrganization, payoutOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
@@ -39,10 +39,8 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
   if (organization === undefined) throw new Error('there is no organization')
   const key = createBenchKey(organization.id)
   await using topics = await createTopics(bench)
-  const recorded = [...dataset.peopleAndPeriods()]
   await topics.publish(key.event)
-  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-  await topics.publishAll(dataset.payouts(), payouts, `publishing ${payouts} payouts`)
+  const others = await publishDataset(topics, dataset, payouts, `${payouts} payouts`)
 
   const growth: Growth[] = []
   await using projection = await startProjection(bench, topics, {
@@ -52,10 +50,10 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
       const { applied = 0 } = outcomes(await readMetrics(projector), 'commission_records_total')
       const seconds = (Date.now() - projector.ready.time) / 1000
       // One organization is in one partition, in order: reps and periods are done when its payouts begin.
-      growth.push({ payouts: applied - recorded.length, seconds, mebibytes: memoryMebibytes(projector.pid) })
+      growth.push({ payouts: applied - others, seconds, mebibytes: memoryMebibytes(projector.pid) })
     },
   })
-  requireAllApplied(projection, recorded.length + payouts)
+  requireAllApplied(projection, others + payouts)
   const next = newPayouts(organization, bench)
   const stage = { payouts, growth, peakMebibytes: projection.peakMebibytes, diskBytes: await diskOf(bench, projection) }
   const read = await measureReading(bench, topics, projection, key.text, next)
@@ -97,7 +95,7 @@ const measureReading = async (
 /** Bytes of all segments of the indices. The flush first writes what is only in the translog into segments. */
 const diskOf = async ({ elasticsearch }: Bench, { prefix }: RunningProjection): Promise<number> => {
   await elasticsearch.call('POST', `/${prefix}-*/_flush`)
-  const { indices } = (await elasticsearch.call('GET', `/${prefix}-*/_segments`)) as Segments
+  const { indices } = await elasticsearch.call<Segments>('GET', `/${prefix}-*/_segments`)
   const shards = Object.values(indices).flatMap(index => Object.values(index.shards).flat())
   const segments = shards.flatMap(shard => Object.values(shard.segments))
   return segments.reduce((sum, { size_in_bytes }) => sum + size_in_bytes, 0)
@@ -139,10 +137,8 @@ const measureChains = async (bench: Bench): Promise<Chains> => {
   for (const length of lengths) {
     const topics = stack.use(await createTopics(bench))
     const dataset = createDataset({ ...data, chainLength: length })
-    const recorded = [...dataset.peopleAndPeriods()]
-    await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-    await topics.publishAll(dataset.payouts(), data.payouts, `publishing payouts in chains of ${length}`)
-    chains.push({ length, topics, events: recorded.length + data.payouts, seconds: [] })
+    const others = await publishDataset(topics, dataset, data.payouts, `payouts in chains of ${length}`)
+    chains.push({ length, topics, events: others + data.payouts, seconds: [] })
   }
   for (let round = 0; round < rounds; round++) {
     for (const { length, topics, events, seconds } of chains) {

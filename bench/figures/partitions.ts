@@ -1,7 +1,7 @@
 /** Two projectors against one, and six partitions against one, on one machine. Rounds alternate. */
 
 import { forgetProjectors, outcomes, readMetrics, startProjector, waitForPositions } from '../processes/projection.ts'
-import { createTopics, type Topics } from '../processes/publish.ts'
+import { createTopics, publishDataset, type Topics } from '../processes/publish.ts'
 import type { Bench, Figure, Measure } from '../rig/bench.ts'
 import { createDataset } from '../rig/dataset.ts'
 import { newPrefix } from '../rig/elasticsearch.ts'
@@ -16,17 +16,12 @@ type Round = { readonly one: number; readonly two: number; readonly onePartition
 export const measurePartitions: Measure = async bench => {
   const { data, rounds } = bench.sizes.partitions
   const dataset = createDataset(data)
-  const recorded = [...dataset.peopleAndPeriods()]
-  const publish = async (topics: Topics, what: string): Promise<void> => {
-    await topics.publishAll(recorded, recorded.length, `publishing reps and periods, ${what}`)
-    await topics.publishAll(dataset.payouts(), data.payouts, `publishing payouts, ${what}`)
-  }
   await using six = await createTopics(bench, PARTITIONS)
-  await publish(six, 'six partitions')
+  const others = await publishDataset(six, dataset, data.payouts, 'payouts, six partitions')
   await using single = await createTopics(bench, 1)
-  await publish(single, 'one partition')
+  await publishDataset(single, dataset, data.payouts, 'payouts, one partition')
 
-  const events = recorded.length + data.payouts
+  const events = others + data.payouts
   const measured: Round[] = []
   for (let round = 1; round <= rounds; round++) {
     const one = await projectBy(bench, six, 1, events)
@@ -36,7 +31,7 @@ export const measurePartitions: Measure = async bench => {
     const rates = [one, two, onePartition].map(seconds => (data.payouts / seconds).toFixed(0))
     bench.say(`round ${round} of ${rounds}: one ${rates[0]}, two ${rates[1]}, one partition ${rates[2]} events/s`)
   }
-  return figureOf(bench, recorded.length, measured)
+  return figureOf(bench, others, measured)
 }
 
 /** @returns seconds from the first log line "projecting" until all is visible, the assignment of partitions included */

@@ -30,6 +30,7 @@ export type CeilingPair = { readonly ceiling: Ceiling; readonly projection: Omit
 /** Pipes by name. */
 export type Round = CeilingPair & { readonly pipes: Readonly<Record<string, Piped>> }
 
+/** Returns the table and picture of the measured rounds. */
 export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds: readonly Round[]): Figure => {
   const { payouts, lines, steps, organizations, recalculated } = data
   const records = payouts + others

@@ -7,7 +7,7 @@ import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
 import { type Peer, type Piped, pipeOnce, preparePeers } from '../peers.ts'
 import { type BulkRequests, createBulkRequests } from '../processes/ceiling.ts'
 import { requireAllApplied, startProjection } from '../processes/projection.ts'
-import { createTopics, type Topics } from '../processes/publish.ts'
+import { createTopics, publishDataset, type Topics } from '../processes/publish.ts'
 import { startRecordingProxy } from '../processes/recording-proxy.ts'
 import type { Bench, Figure, Measure } from '../rig/bench.ts'
 import { separate } from '../rig/cores.ts'
@@ -78,13 +78,10 @@ const measureMix = async (bench: Bench): Promise<Figure[]> => {
 const publishMix = async (bench: Bench, data: DatasetSize): Promise<Mix> => {
   await using stack = new AsyncDisposableStack()
   const topics = stack.use(await createTopics(bench))
-  const dataset = createDataset(data)
-  const recorded = [...dataset.peopleAndPeriods()]
-  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-  await topics.publishAll(dataset.payouts(), data.payouts, 'publishing payouts')
-  const bulks = await recordBulks(bench, topics, recorded.length + data.payouts)
+  const { payouts } = data
+  const others = await publishDataset(topics, createDataset(data), payouts)
+  const bulks = await recordBulks(bench, topics, others + payouts)
   const kept = stack.move()
-  const [payouts, others] = [data.payouts, recorded.length]
   return { topics, payouts, others, bulks, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 

@@ -23,11 +23,11 @@ const kafka = new kafkajs.Kafka({
 const consumer = kafka.consumer({ groupId: KAFKA_GROUP_ID, maxBytesPerPartition: 4 * MiB, maxBytes: 16 * MiB })
 const client = new Client({ node: ELASTICSEARCH_URL })
 
-const actionOf = ({ key, offset, timestamp, value }: KafkaMessage) => {
-  const body = JSON.parse(value?.toString() ?? '') as Data
+const actionOf = ({ key, offset, timestamp, value }: KafkaMessage): [{ index: object }, object] => {
+  const body: Data = JSON.parse(value?.toString() ?? '')
   const { org_id, id, rep_id, period_id, net_amount: amount, currency } = body
   const document = { org_id, seq: Number(offset), at: Number(timestamp), rep_id, period_id, amount, currency, body }
-  return [{ index: { _index: ELASTICSEARCH_INDEX, _id: `${key}:${id}` } }, document] as [{ index: object }, object]
+  return [{ index: { _index: ELASTICSEARCH_INDEX, _id: `${key}:${id}` } }, document]
 }
 
 process.on('SIGTERM', async () => {

@@ -27,10 +27,11 @@ export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchU
   return { url, process, [Symbol.asyncDispose]: () => process.stop() }
 }
 
+/** Returns the header of a request with this key. */
 export const authorization = (key: string) => ({ authorization: `Bearer ${key}` })
 
-/** Returns the JSON of the answer. @throws Error if the status is not 200 */
-export const readApi = async (url: string, key: string): Promise<unknown> => {
+/** Returns the JSON of the answer, of the type that the caller names. @throws Error if the status is not 200 */
+export const readApi = async <Answer>(url: string, key: string): Promise<Answer> => {
   const answer = await fetch(url, { headers: authorization(key) })
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`the API answers ${answer.status} to ${url}: ${text.slice(0, 500)}`)
@@ -50,11 +51,16 @@ export const walkPayouts = async (
   const pages: WalkedPage[] = []
   for (let path = first; ; ) {
     signal.throwIfAborted()
-    const page = (await readApi(`${url}${path}`, key)) as PageRead
+    const page = await readApi<PayoutsPage>(`${url}${path}`, key)
     pages.push({ path, ids: page.data.map(({ id }) => id) })
     if (!page.has_more) return pages
     path = `${first}&starting_after=${page.next_cursor}`
   }
 }
 
-type PageRead = { data: { id: string }[]; has_more: boolean; next_cursor: string }
+/** A page of the list of payouts: the fields that are used. */
+export type PayoutsPage = {
+  readonly data: readonly { readonly id: string }[]
+  readonly has_more: boolean
+  readonly next_cursor: string
+}

@@ -22,6 +22,7 @@ export type BulkRequests = {
   ) => Promise<number>
 }
 
+/** Prepares recorded requests. @param prefix the one that they were recorded with */
 export const createBulkRequests = (recorded: readonly Recorded[], prefix: string): BulkRequests => {
   const bodies = recorded.map(({ body }) => ({ body, offsets: offsetsOf(`"_index":"${prefix}-`, body) }))
   return {
@@ -90,13 +91,18 @@ const sendOne = ({ method, path, headers, body }: Recorded, url: string, agent: 
     sent.end(body)
   })
 
+/** By operation, such as `index`. */
+type BulkItem = Readonly<Record<string, { readonly error?: { readonly type: string } }>>
+type BulkAnswer = { readonly items?: readonly BulkItem[] }
+
 /**
  * A version conflict is no refusal: a later version of the document came first, as it also happens to the projector.
  */
 const refusalIn = (status: number | undefined, answer: Buffer): Error | undefined => {
   if (status === 200 && !answer.includes('"error"')) return undefined
   if (status !== 200) return new Error(`Elasticsearch answers ${status} to a recorded bulk request`)
-  const types = new Set(answer.toString().match(/"type":"[a-z_]+"/g))
-  types.delete('"type":"version_conflict_engine_exception"')
+  const { items = [] }: BulkAnswer = JSON.parse(answer.toString())
+  const types = new Set(items.flatMap(item => Object.values(item).flatMap(({ error }) => error?.type ?? [])))
+  types.delete('version_conflict_engine_exception')
   return types.size === 0 ? undefined : new Error(`Elasticsearch refuses recorded documents: ${[...types].join(', ')}`)
 }

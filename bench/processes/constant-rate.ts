@@ -1,4 +1,7 @@
-/** Publishes new payouts of several organizations at a constant rate, whatever happens to earlier ones. */
+/**
+ * Publishes payouts of several organizations at a constant rate, whatever happens to earlier ones. A given share of them
+ * replaces a payout that was published before.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DatasetOrganization, type PayoutShape, payoutOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
@@ -24,23 +27,40 @@ export type PublishSteadily = (
 
 type Parts = {
   readonly topics: Pick<Topics, 'publish'>
-  /** They need free pairs for all payouts that are ever published. */
+  /** They need free pairs of rep and period for all payouts that replace none: see `freePairs`. */
   readonly organizations: readonly DatasetOrganization[]
   readonly shape: PayoutShape
+  /** Share of the payouts that replace another one, chosen at random of all current ones. */
+  readonly recalculated?: number
   readonly signal: AbortSignal
 }
 
-export const createSteadyPublisher = ({ topics, organizations, shape, signal }: Parts): PublishSteadily => {
+/** Pairs that each organization needs for this many payouts. One in ten more, because replacing is left to chance. */
+export const freePairs = (payouts: number, organizations: number, recalculated: number): number =>
+  Math.ceil((payouts / organizations) * Math.min(1, 1.1 * (1 - recalculated))) + 100
+
+/** Creates a publisher. Each call continues where the one before ended. */
+export const createSteadyPublisher = ({
+  topics,
+  organizations,
+  shape,
+  recalculated = 0,
+  signal,
+}: Parts): PublishSteadily => {
   const random = createDatasetRandom('steady')
+  /** Ids of the current payouts, by organization and pair. */
+  const current = organizations.map((): string[] => [])
   let made = 0
 
   const next = () => {
-    const index = made % organizations.length
+    const index = made++ % organizations.length
     const organization = organizations[index]
-    if (organization === undefined) throw new Error('there is no organization')
-    const pair = organization.firstFree + Math.floor(made / organizations.length)
-    made++
-    return { index, payout: payoutOf(organization, pair, null, shape, random) }
+    const payouts = current[index]
+    if (organization === undefined || payouts === undefined) throw new Error('there is no organization')
+    const pair = payouts.length > 0 && random.chance(recalculated) ? random.below(payouts.length) : payouts.length
+    const payout = payoutOf(organization, organization.firstFree + pair, payouts[pair] ?? null, shape, random)
+    payouts[pair] = payout.id
+    return { index, payout }
   }
 
   return async (perSecond, seconds, onSent = () => {}) => {

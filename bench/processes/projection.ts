@@ -5,7 +5,7 @@ import type { Bench } from '../rig/bench.ts'
 import { newPrefix } from '../rig/elasticsearch.ts'
 import { type Running, startBenchProcess } from '../rig/process.ts'
 import { showProgress } from '../rig/progress.ts'
-import { type Cpu, peakMebibytes, watchCpu } from '../rig/usage.ts'
+import { type Cpu, peakMebibytes, serverPids, watchCpu } from '../rig/usage.ts'
 import type { Topics } from './publish.ts'
 
 export type RunningProjection = {
@@ -74,11 +74,7 @@ export const startProjection = async (
   stack.defer(() => elasticsearch.removeIndices(prefix))
   stack.defer(() => forgetProjectors(topics, prefix))
   const projector = stack.use(await startProjector(bench, topics, prefix, options))
-  const cpu = watchCpu({
-    'the projector': projector.pid,
-    Elasticsearch: services.elasticsearch?.pid,
-    Kafka: services.kafka?.pid,
-  })
+  const cpu = watchCpu({ 'the projector': projector.pid, ...serverPids(services) })
   const { what, onPoll } = options
   const poll = onPoll && (() => onPoll(projector))
   await Promise.race([waitForPositions(bench, prefix, ends, { what, onPoll: poll }), projector.died])

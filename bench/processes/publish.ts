@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type Kafka, type Message } from 'kafkajs'
 import type { AnyEvent, ApiKeyEvent } from '../../schemas/events.ts'
 import type { Bench } from '../rig/bench.ts'
+import type { Dataset } from '../rig/dataset.ts'
 import { runScript } from '../rig/process.ts'
 import { showProgress } from '../rig/progress.ts'
 
@@ -92,6 +93,19 @@ export const createTopics = async ({ services, say, signal }: Bench, partitions 
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
+}
+
+/** Publishes a dataset of this many payouts, reps and periods first. @returns the number of reps and periods */
+export const publishDataset = async (
+  { publishAll }: Pick<Topics, 'publishAll'>,
+  { peopleAndPeriods, payouts }: Dataset,
+  count: number,
+  what = 'payouts',
+): Promise<number> => {
+  const others = [...peopleAndPeriods()]
+  await publishAll(others, others.length, 'publishing reps and periods')
+  if (count > 0) await publishAll(payouts(), count, `publishing ${what}`)
+  return others.length
 }
 
 const connectedAdmin = async (kafka: Kafka, stack: AsyncDisposableStack): Promise<Admin> => {

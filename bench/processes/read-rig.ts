@@ -4,7 +4,7 @@ import type { Bench } from '../rig/bench.ts'
 import { createDataset, type DatasetOrganization, type DatasetSize } from '../rig/dataset.ts'
 import { type RunningApi, startApi } from './api-process.ts'
 import { type RunningProjection, startProjection } from './projection.ts'
-import { createBenchKey, createTopics, type Topics } from './publish.ts'
+import { createBenchKey, createTopics, publishDataset, type Topics } from './publish.ts'
 
 export type Served = {
   readonly topics: Topics
@@ -24,16 +24,15 @@ export type Holder = { readonly organization: DatasetOrganization; readonly key:
 export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> => {
   await using stack = new AsyncDisposableStack()
   const topics = stack.use(await createTopics(bench))
-  const { organizations, peopleAndPeriods, payouts } = createDataset(size)
+  const dataset = createDataset(size)
+  const { organizations } = dataset
   const keys = organizations.map(({ id }) => createBenchKey(id))
   await topics.publishAll(
     keys.map(({ event }) => event),
     keys.length,
     'publishing API keys',
   )
-  const recorded = [...peopleAndPeriods()]
-  await topics.publishAll(recorded, recorded.length, 'publishing reps and periods')
-  if (size.payouts > 0) await topics.publishAll(payouts(), size.payouts, 'publishing payouts')
+  await publishDataset(topics, dataset, size.payouts)
   const projection = stack.use(await startProjection(bench, topics, { what: 'projecting' }))
   const api = stack.use(await startApi(bench, projection.prefix, bench.elasticsearch.url))
 

@@ -1,7 +1,7 @@
 /** A proxy that records requests byte for byte, to repeat them later. Never used in a measured round. */
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../../api/http/server.ts'
 
 export type Recorded = {
   readonly method: string
@@ -34,10 +34,9 @@ export const startRecordingProxy = async (
       })
       .catch(() => answer.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listen(server, '127.0.0.1', 0)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     recorded,
     [Symbol.asyncDispose]: async () => {
       agent.destroy()

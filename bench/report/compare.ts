@@ -1,6 +1,7 @@
 /** Compares the ratios of two runs. Times and rates depend on machine and day, so they are not compared. */
 import type { Figure, FigureRow } from '../rig/bench.ts'
 
+/** Percent that a ratio may be worse than the stored one. */
 export const WORSE_PERCENT = 15
 
 export type ComparedRatio = {

@@ -10,6 +10,7 @@ const AROUND_BARS = 110
 const COLORS = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#9d755d']
 const SPREAD = '#333333'
 
+/** Returns the picture as SVG. */
 export const drawPicture = (picture: Picture): string => {
   const height = 'bars' in picture ? AROUND_BARS + BAR * picture.bars.length : LINES_HEIGHT
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })

@@ -3,11 +3,14 @@ import { type Figure, type FigureName, type FigureRow, figureNames, type Picture
 import type { Machine } from '../rig/machine.ts'
 import type { ComparedRatio } from './compare.ts'
 
+/** Returns the machine as a Markdown table. */
 export const reportMachine = (machine: Machine): string => table([['', ''], ...Object.entries(machine)])
 
+/** Returns a figure as Markdown, without its pictures. */
 export const reportFigure = ({ title, rows, notes }: Figure): string =>
   [`## ${title}`, tableOf(rows), ...notes].join('\n\n')
 
+/** Returns the compared ratios as a Markdown table. */
 export const reportCompared = (compared: readonly ComparedRatio[]): string =>
   table([
     ['ratio', 'kept', 'now', 'worse by'],

@@ -18,9 +18,10 @@ export const readResults = async (): Promise<Results> => {
   const text = await readFile(resultsFile, 'utf8').catch(() => {
     throw new Error('no whole run is stored: there is no bench/results.json')
   })
-  return JSON.parse(text) as Results
+  return JSON.parse(text)
 }
 
+/** Stores the results in bench/results.json. */
 export const keepResults = (results: Results): Promise<void> =>
   writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
 

@@ -34,8 +34,7 @@ export const separate = async (
   }
   for (const pid of servers) await put(pid, first)
   for (const pid of [process.pid, ...started]) if (pid !== undefined) await put(pid, second)
-  const kept = stack.move()
-  return { [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  return stack.move()
 }
 
 const run = promisify(execFile)

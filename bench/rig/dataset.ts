@@ -21,7 +21,7 @@ export type DatasetSize = {
 /** Lines and trace steps of every payout. */
 export type PayoutShape = { readonly lines: number; readonly steps: number }
 
-type Dataset = {
+export type Dataset = {
   readonly organizations: readonly DatasetOrganization[]
   /** Reps and periods: publish them before the payouts. */
   readonly peopleAndPeriods: () => Iterable<CommissionEvent>
@@ -38,6 +38,7 @@ export type DatasetOrganization = {
 
 const PERIODS = 24
 
+/** Creates a dataset. Its events are made as they are read. */
 export const createDataset = (size: DatasetSize): Dataset => {
   const { free = 0 } = size
   const quotas = quotasOf(size)

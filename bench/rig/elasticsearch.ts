@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import {
   controlIndexOf,
   FIRST_GENERATION,
+  indexOf,
   type PositionDocument,
   positionId,
   templateNameOf,
@@ -11,8 +12,12 @@ import { commonIndices, generationIndices } from '../../schemas/stored/mappings.
 
 export type BenchElasticsearch = {
   readonly url: string
-  /** Returns the JSON of the answer. @throws Error if the status is not 2xx */
-  readonly call: (method: string, path: string, body?: object) => Promise<unknown>
+  /** Returns the JSON of the answer, of the type that the caller names. @throws Error if the status is not 2xx */
+  readonly call: <Answer = unknown>(method: string, path: string, body?: object) => Promise<Answer>
+  /** Sends a bulk request. @throws Error if the status is not 200 or a document is refused */
+  readonly bulk: (lines: string) => Promise<void>
+  /** What was asked of the indices of a prefix since they exist. */
+  readonly counts: (prefix: string) => Promise<RequestCounts>
   /** Creates the indices of the first generation and the common ones, as a projector does. */
   readonly createIndices: (prefix: string) => Promise<void>
   readonly removeIndices: (prefix: string) => Promise<void>
@@ -20,9 +25,19 @@ export type BenchElasticsearch = {
   readonly positions: (prefix: string, partitions: number) => Promise<number[]>
 }
 
+export type RequestCounts = {
+  /** Writes of control documents: positions and times. */
+  readonly controlWrites: number
+  /** Refreshes of the index of payouts. */
+  readonly refreshes: number
+  /** Realtime reads of chains: only the projector reads them. */
+  readonly chainsRead: number
+}
+
 /** All prefixes have the same length, so that one can replace another in recorded bytes. */
 export const newPrefix = (): string => `bench-${randomBytes(4).toString('hex')}`
 
+/** Creates the requests to Elasticsearch at this URL. */
 export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
   const call: BenchElasticsearch['call'] = async (method, path, body) => {
     const answer = await fetch(`${url}${path}`, {
@@ -37,6 +52,26 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
   return {
     url,
     call,
+    bulk: async lines => {
+      const answer = await fetch(`${url}/_bulk?filter_path=errors`, {
+        method: 'POST',
+        body: lines,
+        headers: { 'content-type': 'application/x-ndjson' },
+      })
+      const text = await answer.text()
+      if (answer.status !== 200 || text !== '{"errors":false}') {
+        throw new Error(`Elasticsearch answers ${answer.status} to a bulk request: ${text.slice(0, 200)}`)
+      }
+    },
+    counts: async prefix => {
+      const { indices } = await call<IndexStats>('GET', `/${prefix}-*/_stats/indexing,refresh,get`)
+      const of = (index: string) => indices[index]?.primaries
+      return {
+        controlWrites: of(controlIndexOf(prefix))?.indexing.index_total ?? 0,
+        refreshes: of(indexOf(prefix, FIRST_GENERATION, 'payouts'))?.refresh.total ?? 0,
+        chainsRead: of(indexOf(prefix, FIRST_GENERATION, 'chains'))?.get.total ?? 0,
+      }
+    },
     createIndices: async prefix => {
       for (const [name, { mappings, settings }] of Object.entries(indicesOf(prefix))) {
         await call('PUT', `/${name}?wait_for_active_shards=1`, { mappings, settings: { index: settings } })
@@ -48,12 +83,26 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
     },
     positions: async (prefix, partitions) => {
       const ids = Array.from({ length: partitions }, (_, partition) => positionId(FIRST_GENERATION, partition))
-      const { docs } = (await call('POST', `/${controlIndexOf(prefix)}/_mget`, { ids })) as Positions
+      const { docs } = await call<Positions>('POST', `/${controlIndexOf(prefix)}/_mget`, { ids })
       return docs.map(({ _source }) => _source?.body.position ?? 0)
     },
   }
 }
 
+type IndexStats = {
+  readonly indices: Readonly<
+    Record<
+      string,
+      {
+        readonly primaries: {
+          readonly indexing: { readonly index_total: number }
+          readonly refresh: { readonly total: number }
+          readonly get: { readonly total: number }
+        }
+      }
+    >
+  >
+}
 type Positions = { readonly docs: readonly { readonly _source?: PositionDocument }[] }
 
 const indicesOf = (prefix: string) => ({ ...generationIndices(prefix, FIRST_GENERATION, 1), ...commonIndices(prefix) })

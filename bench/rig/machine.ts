@@ -8,14 +8,14 @@ import type { BenchElasticsearch } from './elasticsearch.ts'
 
 export type Machine = Readonly<Record<string, string>>
 
+/** Returns a description by label. @param mode of the run, such as `quick run` */
 export const describeMachine = async (
   services: Services,
   elasticsearch: BenchElasticsearch,
   mode: string,
 ): Promise<Machine> => {
-  const { version } = (await elasticsearch.call('GET', '/')) as { version: { number: string } }
-  const started =
-    services.from === 'environment' ? 'given' : services.from === 'docker' ? 'in Docker' : 'as Java processes'
+  const { version } = await elasticsearch.call<{ version: { number: string } }>('GET', '/')
+  const started = startedAs[services.from]
   return {
     run: `${mode}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
     commit: commit(),
@@ -25,6 +25,12 @@ export const describeMachine = async (
     'data of both': services.from === 'jvm' ? await dataLocation() : 'wherever they keep it',
     Kafka: services.from === 'environment' ? 'given' : `${kafkaVersion}, ${started}, one node`,
   }
+}
+
+const startedAs: Readonly<Record<Services['from'], string>> = {
+  environment: 'given',
+  docker: 'in Docker',
+  jvm: 'as Java processes',
 }
 
 const dataLocation = async (): Promise<string> =>

@@ -1,11 +1,12 @@
 /** Runs the project's main files as an operator does, with settings in the environment; other programs too. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import manifest from '../../package.json' with { type: 'json' }
 import { runOnExit } from '../../services/cleanup-on-exit.ts'
+import { endProcess } from '../../services/run-program.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 /** The Kafka client sets timers in the past, which is harmless. */
@@ -87,9 +88,10 @@ export const startBenchProcess = async (options: ProcessOptions): Promise<Runnin
   let stopped: Promise<void> | undefined
   const stopOnce = async (): Promise<void> => {
     asked = true
-    const code = await end(child, exit)
+    await endProcess(child, exit, 'SIGTERM', STOP_MS)
+    const [code, by] = await exit
     await exitHook.revoke()
-    if (code !== 0) throw failure(`was asked to stop and ended with ${code}`)
+    if (code !== 0) throw failure(`was asked to stop and ended with ${code ?? by}`)
   }
   const stop = (): Promise<void> => {
     stopped ??= stopOnce()
@@ -110,14 +112,6 @@ const rejectWhenLate = (failure: (what: string) => Error, signal: AbortSignal): 
     timer.unref()
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
-
-const end = async (child: ChildProcess, exit: Promise<unknown[]>): Promise<unknown> => {
-  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
-  const [code, by] = await exit
-  clearTimeout(timer)
-  return code ?? by
-}
 
 /** Parses lines until the one that means ready. Later output (a line for every request) is read and dropped. */
 const collectOutput = (streams: readonly Readable[], message: string) => {
@@ -144,8 +138,8 @@ const collectOutput = (streams: readonly Readable[], message: string) => {
 
 const logLine = (text: string): LogLine | undefined => {
   try {
-    const line: unknown = JSON.parse(text)
-    return typeof line === 'object' && line !== null && 'msg' in line ? (line as LogLine) : undefined
+    const line: LogLine | null = JSON.parse(text)
+    return line?.msg === undefined ? undefined : line
   } catch {
     return undefined
   }

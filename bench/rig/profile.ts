@@ -10,7 +10,7 @@ export const printProfile = async (folder: string, say: Say): Promise<void> => {
   const names = (await readdir(folder)).filter(name => name.endsWith('.cpuprofile')).sort()
   const name = names.at(-1)
   if (name === undefined) throw new Error(`no profile was left in ${folder}`)
-  const profile = JSON.parse(await readFile(join(folder, name), 'utf8')) as Profile
+  const profile: Profile = JSON.parse(await readFile(join(folder, name), 'utf8'))
   const { total, functions } = selfTimes(profile)
   say(`\n${name}: ${(total / 1e6).toFixed(1)} s; of the time that the thread was not idle:`)
   for (const [functionName, time] of functions.slice(0, FUNCTIONS_SHOWN)) {

@@ -13,6 +13,7 @@ export type DatasetRandom = {
 
 const characters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
+/** Creates a source of numbers. Each seed has its own. */
 export const createDatasetRandom = (seed: string): DatasetRandom => {
   let state = createHash('sha256').update(seed).digest().readInt32LE(0)
 

@@ -26,6 +26,8 @@ export type Sizes = {
   }
   readonly freshness: {
     readonly organizations: number
+    /** Share of the payouts that replace an earlier one. */
+    readonly recalculated: number
     /** Warms processes and JVM up: not counted, and longer than the warm-up of each rate. */
     readonly jvmWarmUp: { readonly eventsPerSecond: number; readonly seconds: number }
     readonly rates: readonly FreshnessRate[]
@@ -34,6 +36,10 @@ export type Sizes = {
     readonly rounds: number
     readonly secondsPerRound: number
     readonly plainSecondsPerRound: number
+    /** The bare loop: seconds of each rate, after `warmUpSeconds`. */
+    readonly bareSeconds: number
+    /** Seconds without events: what the installation costs at rest. */
+    readonly idleSeconds: number
     readonly shape: PayoutShape
   }
   readonly api: {
@@ -69,6 +75,7 @@ const recalculated = 0.1
 const shape = { lines: 3, steps: 3 }
 const large = { lines: 6, steps: 8 }
 
+/** Sizes of a run whose results are stored. */
 export const wholeRun: Sizes = {
   replay: {
     data: { payouts: 300_000, organizations: 50, recalculated, ...large },
@@ -94,16 +101,20 @@ export const wholeRun: Sizes = {
   freshness: {
     // No common factor with any `probeEvery`, so that every organization gets probes.
     organizations: 13,
-    jvmWarmUp: { eventsPerSecond: 200, seconds: 20 },
+    recalculated: 0.8,
+    jvmWarmUp: { eventsPerSecond: 300, seconds: 60 },
     rates: [
       { eventsPerSecond: 20, probeEvery: 2 },
       { eventsPerSecond: 200, probeEvery: 20 },
-      { eventsPerSecond: 2_000, probeEvery: 200 },
+      { eventsPerSecond: 1_000, probeEvery: 50 },
+      { eventsPerSecond: 2_000, probeEvery: 100 },
     ],
     warmUpSeconds: 5,
     rounds: 3,
-    secondsPerRound: 20,
-    plainSecondsPerRound: 10,
+    secondsPerRound: 15,
+    plainSecondsPerRound: 8,
+    bareSeconds: 12,
+    idleSeconds: 20,
     shape,
   },
   api: {
@@ -127,6 +138,7 @@ export const wholeRun: Sizes = {
   },
 }
 
+/** Sizes of a run that takes under three minutes. */
 export const quickRun: Sizes = {
   replay: {
     data: { ...wholeRun.replay.data, payouts: 10_000 },
@@ -156,6 +168,8 @@ export const quickRun: Sizes = {
     rounds: 2,
     secondsPerRound: 3,
     plainSecondsPerRound: 3,
+    bareSeconds: 3,
+    idleSeconds: 3,
   },
   api: {
     ...wholeRun.api,

@@ -3,6 +3,7 @@
 /** `value` is the median. */
 export type Spread = { readonly value: number; readonly lowest: number; readonly highest: number }
 
+/** Returns median, lowest and highest of at least one value. */
 export const spreadOf = (values: readonly number[]): Spread => ({
   value: percentile(values, 50),
   lowest: Math.min(...values),

@@ -2,12 +2,19 @@
  * CPU and memory of processes, as Linux counts them. Undefined on other systems, and for processes that cannot be seen.
  */
 import { readFileSync } from 'node:fs'
+import type { Services } from '../../services/services.ts'
 
 /** CPU seconds by process, and those of all others as `everything else`. Processes that cannot be seen are missing. */
 export type Cpu = Readonly<Record<string, number>>
 
 /** Linux reports CPU time in hundredths of a second, whatever its own clock is. */
 const TICKS_PER_SECOND = 100
+
+/** Returns the ids of the servers' processes by name, for `watchCpu`. */
+export const serverPids = ({ elasticsearch, kafka }: Services) => ({
+  Elasticsearch: elasticsearch?.pid,
+  Kafka: kafka?.pid,
+})
 
 /** Starts to watch processes. @returns a function that returns the CPU used since, the bench itself as `bench` */
 export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): (() => Cpu) => {

@@ -2,7 +2,8 @@
 
 import type { Client } from '@elastic/elasticsearch'
 import { textOfStatement } from '../../api/answer/record-json.ts'
-import { createSearchClient, type SearchClient, type Transport } from '../../api/elasticsearch/client.ts'
+import { createSearchClient, type SearchClient } from '../../api/elasticsearch/client.ts'
+import { createTransport } from '../../api/elasticsearch/client-options.ts'
 import { smallSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../../api/failures.ts'
 import { createCheckIndices } from '../../api/read/check-indices.ts'
@@ -51,8 +52,7 @@ type Parts = {
 
 export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
   const elasticsearch = createSearchClient({
-    transport: client.transport.request.bind(client.transport) as Transport,
-    onAnswered: () => undefined,
+    transport: createTransport(client),
     otherNodes: 0,
     observe: () => undefined,
     now: parts.now,

@@ -4,6 +4,7 @@ import { type ApiRecord, type Expected, type ExpectedParked, sumByCurrency } fro
 
 export type AnswerDifference = { readonly what: string; readonly expected: string; readonly got: string }
 
+/** The lists of the API. */
 export const lists = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type Lists = Pick<Expected, (typeof lists)[number]>
 
@@ -72,6 +73,7 @@ export const compareParked = (
   return compareList('parked', asRecords(expected), asRecords(got))
 }
 
+/** Returns the difference of two values; none if they are deeply equal. */
 export const compareValues = (what: string, expected: unknown, got: unknown): AnswerDifference[] =>
   isDeepStrictEqual(expected, got) ? [] : [{ what, expected: shown(expected), got: shown(got) }]
 

@@ -3,6 +3,7 @@ import type { Client } from '@elastic/elasticsearch'
 import { apiKeysParkedIndexOf, FIRST_GENERATION, indexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
 import type { ExpectedParked } from '../data/expected.ts'
 
+/** Returns all parked records, in any order. */
 export const readDemoParked = async (client: Client, prefix: string): Promise<ExpectedParked[]> => {
   const index = [indexOf(prefix, FIRST_GENERATION, 'parked'), apiKeysParkedIndexOf(prefix)]
   await client.indices.refresh({ index })

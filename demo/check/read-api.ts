@@ -1,33 +1,33 @@
 /** Reads the API as a client does: with a key, lists page by page, single records by id. */
 import type { ApiRecord } from '../data/expected.ts'
 
-type ApiAnswer = { readonly status: number; readonly body: Body }
+type ApiAnswer<Data> = { readonly status: number; readonly body: Body<Data> }
 /** Fields of all bodies in the contract; each body has some. */
-type Body = {
-  readonly data?: unknown
+type Body<Data> = {
+  readonly data?: Data
   readonly has_more?: boolean
   readonly next_cursor?: string
   readonly error?: { readonly code: string }
 }
 
 export type ApiReader = {
-  /** Resolves whatever the status. */
-  readonly get: (path: string) => Promise<ApiAnswer>
+  /** Resolves whatever the status. The caller names the type of `data`. */
+  readonly get: <Data = unknown>(path: string) => Promise<ApiAnswer<Data>>
   /** Reads every record of a list. @throws Error for anything but a page */
   readonly walk: (list: string, onRead?: (count: number) => void) => Promise<ApiRecord[]>
 }
 
 /** @param base up to and including `/api/v1` */
 export const createApiReader = (base: string, key: string, signal: AbortSignal): ApiReader => {
-  const get = async (path: string): Promise<ApiAnswer> => {
+  const get: ApiReader['get'] = async path => {
     const answer = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${key}` }, signal })
-    return { status: answer.status, body: (await answer.json()) as Body }
+    return { status: answer.status, body: JSON.parse(await answer.text()) }
   }
   const walk: ApiReader['walk'] = async (list, onRead = () => {}) => {
     const records: ApiRecord[] = []
     for (let cursor = ''; ; ) {
       const path = `/${list}?limit=200${cursor === '' ? '' : `&starting_after=${cursor}`}`
-      const { status, body } = await get(path)
+      const { status, body } = await get<readonly ApiRecord[]>(path)
       if (status !== 200) throw new Error(`GET ${path}: ${status} ${body.error?.code}`)
       const { data, has_more, next_cursor = '' } = body
       if (!Array.isArray(data)) throw new Error(`GET ${path}: no data`)

@@ -29,6 +29,7 @@ export const recordsToRead = (cases: readonly Case[]): number =>
     0,
   )
 
+/** Reads every case and returns all differences. */
 export const verifyAnswers = async (cases: readonly Case[], steps: VerifySteps): Promise<AnswerDifference[]> => {
   const differences: AnswerDifference[] = []
   for (const [index, each] of cases.entries()) {
@@ -59,10 +60,9 @@ const verifySingles = async (
   { onRead, random }: VerifySteps,
 ): Promise<AnswerDifference[]> => {
   const verifyOne = async (path: string, record: ApiRecord): Promise<AnswerDifference[]> => {
-    const { status, body } = await reader.get(`${path}/${record.id}`)
+    const { status, body } = await reader.get<ApiRecord>(`${path}/${record.id}`)
     if (status === 200) onRead(1)
-    const got = status === 200 ? (body.data as ApiRecord) : undefined
-    return compareRecord(`${organization.name}, ${path}/{id}`, record, got)
+    return compareRecord(`${organization.name}, ${path}/{id}`, record, status === 200 ? body.data : undefined)
   }
   const sample = takeSome([...expected.statements.values()], STATEMENTS_READ, random)
   const superseded = await inParallel(expected.superseded, AT_ONCE, record => verifyOne('/payouts', record))

@@ -12,22 +12,18 @@ export type Span = Pick<PeriodData, 'kind' | 'name' | 'timezone' | 'starts_at' |
 /** The time zone of each kind of period, and the month (1 to 12) in which the year begins. */
 export type Calendar = { readonly zones: Readonly<Record<PeriodKind, string>>; readonly yearBegins: number }
 
+/** The kinds of period, the shortest first, and the months of each. */
+const kinds = ['month', 'quarter', 'year'] as const satisfies readonly PeriodKind[]
 const lengths: Readonly<Record<PeriodKind, number>> = { month: 1, quarter: 3, year: 12 }
 
 /**
  * Every month, quarter and year that begins in the given years, ordered by end; with the same end the shorter first.
  */
 export const spansOf = ({ zones, yearBegins }: Calendar, firstYear: number, years: number): Span[] =>
-  Object.entries(lengths)
-    .flatMap(([kind, months]) =>
-      Array.from({ length: (12 * years) / months }, (_, index) =>
-        spanOf(
-          kind as PeriodKind,
-          zones[kind as PeriodKind],
-          firstYear,
-          kind === 'month' ? 1 : yearBegins,
-          index * months,
-        ),
+  kinds
+    .flatMap(kind =>
+      Array.from({ length: (12 * years) / lengths[kind] }, (_, index) =>
+        spanOf(kind, zones[kind], firstYear, kind === 'month' ? 1 : yearBegins, index * lengths[kind]),
       ),
     )
     .sort((a, b) => a.to - b.to)

@@ -22,9 +22,11 @@ export const eventAt = (at: number, serial: string, event: AnyEvent): DemoEvent 
   time: new Date(at).toISOString(),
 })
 
+/** Returns the stream of an event, by its type. */
 export const streamOf = ({ type }: Pick<Event, 'type'>): Stream =>
   type.startsWith('commission.api_key.') ? 'api-keys' : 'events'
 
+/** Returns a valid event as a record that must be applied. */
 export const applied = (event: DemoEvent): DemoRecord => ({
   stream: streamOf(event),
   message: toMessage(event),

@@ -25,6 +25,7 @@ export type Expected = {
   readonly statements: ReadonlyMap<string, ApiRecord>
 }
 
+/** Returns the records that the API must return to one organization. */
 export const expectedOf = (org_id: string, sent: readonly DemoRecord[]): Expected => {
   const books = openBooks()
   for (const { message, outcome } of sent) {
@@ -108,6 +109,7 @@ const withoutOrg = <Data extends { readonly org_id: string }>({ org_id: _, ...re
 /** A record that must be parked, with its code and bytes. The id of its event identifies it. */
 export type ExpectedParked = { readonly event_id: string; readonly code: ParkCode; readonly value: string }
 
+/** Returns the records that must be parked. */
 export const expectedParked = (sent: readonly DemoRecord[]): ExpectedParked[] =>
   sent.flatMap(({ message, outcome }) =>
     outcome === 'applied' || outcome === 'duplicate'

@@ -24,6 +24,7 @@ type PairState = {
 
 const DAY = 24 * 60 * 60_000
 
+/** Returns the events of one pair, in the order of their times. */
 export const historyOf = (pair: RepPeriod, random: Random): TimedEvent[] => {
   const timedEvents: TimedEvent[] = []
   let state: PairState = { basis: makeBasis(pair.span.kind, random), payout: undefined, payment: undefined }

@@ -15,6 +15,7 @@ export type DemoKeys = {
 /** The text is what a client sends. */
 export type DemoKey = { readonly text: string; readonly data: ApiKeyCreatedData }
 
+/** Makes the keys of an organization. @param at their creation, in milliseconds since 1970 */
 export const makeKeys = (org_id: string, at: number, random: Random): DemoKeys => {
   const reading = makeKey(org_id, 'Payroll export', ['read'], at, random)
   const revoked = makeKey(org_id, 'Former dashboard', ['read'], at, random)

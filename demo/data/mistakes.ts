@@ -11,7 +11,7 @@ import type { Random } from './random.ts'
 
 /** Inputs of mistakes: the id of another organization, and the number of partitions. */
 type MistakeInputs = { readonly other: string; readonly partitions: number }
-type Fields = Readonly<Record<string, unknown>>
+type Fields = Readonly<Record<string, unknown>> & { readonly org_id: string }
 
 type Mistake = {
   readonly code: ParkCode
@@ -121,7 +121,7 @@ export const withMistakes = (events: readonly DemoEvent[], means: MistakeInputs,
 
 const make = (mistake: Mistake, event: DemoEvent, means: MistakeInputs, random: Random): DemoRecord => {
   const { code, data = same, record = same } = mistake
-  const changed = { ...event, id: `${event.id}-${code}`, data: data(event.data, random) as DemoEvent['data'] }
+  const changed = { ...event, id: `${event.id}-${code}`, data: data(event.data, random) }
   return { stream: streamOf(event), message: record(toMessage(changed), means), outcome: code }
 }
 

@@ -25,6 +25,7 @@ type Size = {
   readonly partitions: number
 }
 
+/** Makes the organizations of a seed, mistakes included. */
 export const makeOrganizations = (seed: number, { years, partitions }: Size): DemoOrganization[] => {
   const made = profiles.map((profile, index) => makeOrganization(profile, years, createRandom(seed * 100 + index)))
   const random = createRandom(seed * 100 + profiles.length)

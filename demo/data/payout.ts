@@ -46,6 +46,7 @@ const plans: Readonly<Record<PeriodKind, { name: string; deals: [number, number]
   year: { name: 'Annual accelerator', deals: [1, 5], rates: ['0.005', '0.00625', '0.0033'] },
 }
 
+/** Makes the deals and rates that a payout is calculated from. */
 export const makeBasis = (kind: PeriodKind, random: Random): Basis => ({
   kind,
   deals: Array.from({ length: random.integer(...plans[kind].deals) }, () => ({

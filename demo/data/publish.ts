@@ -15,6 +15,7 @@ export type Event = {
 /** The publisher, as a URI reference. It is stored nowhere. */
 const SOURCE = '/demo/commission-calculation'
 
+/** Returns an event as a Kafka record. */
 export const toMessage = ({ id, type, time, data }: Event): Message => ({
   // Keeps all events of an organization in one partition, in order.
   key: data.org_id,
@@ -40,6 +41,7 @@ export type Publisher = {
   readonly disconnect: () => Promise<void>
 }
 
+/** Creates a publisher. It is not connected yet. */
 export const createPublisher = (kafka: Kafka): Publisher => {
   const producer = kafka.producer({
     // A retried send is stored once; acks is `all`.

@@ -23,8 +23,9 @@ export const createRandom = (seed: number): Random => {
   }
   const integer = (lowest: number, highest: number) => lowest + Math.floor(next() * (highest - lowest + 1))
   const pick = <Item>(items: readonly Item[]): Item => {
-    if (items.length === 0) throw new Error('there is nothing to pick from')
-    return items[integer(0, items.length - 1)] as Item
+    const item = items[integer(0, items.length - 1)]
+    if (item === undefined) throw new Error('there is nothing to pick from')
+    return item
   }
   return {
     next,

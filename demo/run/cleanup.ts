@@ -4,6 +4,7 @@ import kafkajs, { type Kafka } from 'kafkajs'
 import { templateNameOf } from '../../schemas/stored/documents.ts'
 import type { DemoNames } from './installation.ts'
 
+/** Deletes the topics and consumer groups of a demo. */
 export const removeTopics = async ({ topics, group }: DemoNames, kafka: Kafka): Promise<void> => {
   const admin = kafka.admin()
   await admin.connect()
@@ -25,6 +26,7 @@ const unlessNotEmpty = (error: unknown): void => {
   if (!(error instanceof kafkajs.KafkaJSDeleteGroupsError)) throw error
 }
 
+/** Deletes the indices and the index template of a demo. */
 export const removeIndices = async ({ prefix }: DemoNames, client: Client): Promise<void> => {
   // By name: Elasticsearch refuses deletion by pattern by default.
   const indices = Object.keys(await client.indices.get({ index: `${prefix}-*` }))

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ApiReader } from '../check/read-api.ts'
 import { midnight, spansOf } from '../data/calendar.ts'
 import { applied, type DemoRecord, eventAt } from '../data/demo-record.ts'
+import type { ApiRecord } from '../data/expected.ts'
 import { makeKeys } from '../data/keys.ts'
 import type { DemoOrganization } from '../data/organization.ts'
 import { calculate, makeBasis } from '../data/payout.ts'
@@ -11,6 +12,7 @@ import { createRandom } from '../data/random.ts'
 /** `sent` is published first, then `payouts` one by one. */
 type ProbeOrganization = DemoOrganization & { readonly payouts: readonly DemoRecord[] }
 
+/** Makes the organization. @param count payouts that are published one by one */
 export const makeProbeOrganization = (seed: number, count: number): ProbeOrganization => {
   const random = createRandom(seed * 100 + 99)
   const org_id = random.id('org')
@@ -64,7 +66,7 @@ export const measureLatencies = async (payouts: readonly DemoRecord[], steps: Pr
   const times: number[] = []
   let cursor = ''
   for (const sent of payouts) {
-    const { id } = JSON.parse(String(sent.message.value)) as { id: string }
+    const { id }: { id: string } = JSON.parse(String(sent.message.value))
     const began = steps.now()
     await steps.publish(sent)
     await waitUntilListed(id, cursor, steps)
@@ -80,9 +82,9 @@ export const measureLatencies = async (payouts: readonly DemoRecord[], steps: Pr
 const waitUntilListed = async (id: string, cursor: string, { reader, now, signal }: ProbeSteps): Promise<void> => {
   const began = now()
   while (now() - began < VISIBLE_TIMEOUT_MS) {
-    const { status, body } = await reader.get(`/payouts?limit=1${cursor}`)
+    const { status, body } = await reader.get<readonly ApiRecord[]>(`/payouts?limit=1${cursor}`)
     if (status !== 200) throw new Error(`GET /payouts: ${status} ${body.error?.code}`)
-    if (JSON.stringify(body.data).includes(`"id":"${id}"`)) return
+    if (body.data?.some(payout => payout.id === id)) return
     await delay(POLL_MS, undefined, { signal })
   }
   throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIMEOUT_MS / 1000} s`)

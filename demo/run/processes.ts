@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import { runOnExit } from '../../services/cleanup-on-exit.ts'
+import { endProcess, errorWithLog, exitOf } from '../../services/run-program.ts'
 import type { Environment } from '../../services/service.ts'
 
 type RunningProcess = {
@@ -22,8 +22,6 @@ type Program = {
 
 /** Longest clean stop in milliseconds: both promise 10 s. */
 const STOP_TIMEOUT_MS = 12_000
-/** Lines of the log that are shown when the process died. */
-const LINES_SHOWN = 20
 
 /** The process ends with this one, however this one ends. */
 export const startProcess = ({ name, command: [program, ...args], environment, logFile }: Program): RunningProcess => {
@@ -34,32 +32,19 @@ export const startProcess = ({ name, command: [program, ...args], environment, l
   const exitHook = child.pid === undefined ? undefined : runOnExit('kill -KILL "$0"', String(child.pid))
 
   let stopping = false
-  const ended = Promise.withResolvers<string>()
+  const exited = exitOf(child)
   const death = Promise.withResolvers<Error>()
-  child.once('exit', (code, signal) => ended.resolve(`ended with ${code ?? signal}`))
-  child.once('error', error => ended.resolve(`could not be run: ${error.message}`))
-  void ended.promise.then(async how => {
+  void exited.then(async how => {
     await exitHook?.revoke()
-    if (!stopping) death.resolve(await describeDeath(name, how, logFile))
+    if (!stopping) death.resolve(errorWithLog(`The ${name} ${how}`, await readFile(logFile, 'utf8').catch(() => '')))
   })
   return {
     died: death.promise,
     stop: async () => {
       stopping = true
-      child.kill('SIGTERM')
-      const late = new AbortController()
-      await Promise.race([ended.promise, delay(STOP_TIMEOUT_MS, undefined, late).catch(() => undefined)])
-      late.abort()
-      child.kill('SIGKILL')
-      await ended.promise
+      await endProcess(child, exited, 'SIGTERM', STOP_TIMEOUT_MS)
     },
   }
-}
-
-const describeDeath = async (name: string, how: string, logFile: string): Promise<Error> => {
-  const log = await readFile(logFile, 'utf8').catch(() => '')
-  const last = log.trimEnd().split('\n').slice(-LINES_SHOWN)
-  return new Error([`The ${name} ${how}. The end of its log:`, ...last].join('\n'))
 }
 
 /** Turns a death that resolves with an error into a rejection: `died.then(rethrow)`. */

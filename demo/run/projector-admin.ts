@@ -45,7 +45,8 @@ const readPartitions = async (admin: string, signal: AbortSignal): Promise<reado
   const answer = await fetch(`${admin}/status`, { signal })
   // The status is not known at this moment; read again.
   if (!answer.ok) return []
-  return ((await answer.json()) as { partitions: Partition[] }).partitions
+  const { partitions }: { readonly partitions: readonly Partition[] } = JSON.parse(await answer.text())
+  return partitions
 }
 
 export type Counts = { readonly applied: number; readonly duplicate: number; readonly parked: number }

@@ -52,6 +52,7 @@ export type ScenarioResult = {
   readonly differences: readonly AnswerDifference[]
 }
 
+/** Runs the scenario once. @throws Error if a step fails; differences are no failure */
 export const runScenario = async (options: ScenarioOptions, parts: ScenarioParts): Promise<ScenarioResult> => {
   const { say, signal, projectorAdmin } = parts
   const organizations = makeOrganizations(options.seed, options)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { failures, isRetryable, Refusal, refusalAnswer, retryAfter } from '../../api/failures.ts'
+import { failures, isRetryable, Refusal, refusalAnswer, retryAfter, unavailable } from '../../api/failures.ts'
 import { type RefusalCode, refusals } from '../../schemas/errors.ts'
 
 const codes = Object.keys(refusals) as RefusalCode[]
@@ -30,6 +30,13 @@ describe('a refusal', () => {
     expect(codes.filter(isRetryable)).toEqual(['rate_limited', 'unavailable'])
     const said = [0, 0.2, 0.34, 0.5, 0.67, 0.999999].map(chance => retryAfter(() => chance))
     expect(said).toEqual(['1', '1', '2', '2', '3', '3'])
+  })
+
+  test('says when the same read may be tried again; after an unknown reason later', () => {
+    expect(unavailable('elasticsearch_overloaded').retry).toBe('later')
+    expect(unavailable('elasticsearch_too_large').retry).toBe('in parts')
+    expect(unavailable('indices_replaced').retry).toBe('no')
+    expect(new Refusal('unavailable', { reason: 'elasticsearch_status_502' }).retry).toBe('later')
   })
 
   test('of bytes that cannot be trusted closes the connection', () => {

@@ -17,6 +17,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
 import { runningProcesses } from '../../commands/export/lock.ts'
+import type { ListKind } from '../../schemas/stored/documents.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7 }
@@ -26,12 +27,12 @@ const hitOf = (kind: string, id: string, seq: number) => {
   const source = `{"org_id":"org_a","first_seq":${seq},"seq":${seq},"hash":"h","body_bytes":${body.length},"body":${body}}`
   return `{"_index":"p-g1-${kind}","_id":"org_a:${id}:${seq}","_score":null,"_source":${source},"sort":[${seq}]}`
 }
-const pageOf = (kind: string, ids: readonly string[], from: number) =>
+const pageOf = (kind: ListKind, ids: readonly string[], from: number) =>
   sliceSearch(
     Buffer.from(
       `{"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"max_score":null,"hits":[${ids.map((id, place) => hitOf(kind, id, from + place)).join()}]}}`,
     ),
-    [`p-g1-${kind}`],
+    [{ name: `p-g1-${kind}`, kind }],
     'org_a',
   )
 
@@ -44,7 +45,7 @@ const stepsOf = (turn: () => Promise<void> = async () => undefined, more: Partia
       totals: { last_change_id: 'rep_5.1', totals: [] },
       last: { id: 'rep_5.1', seq: 5, at: 1 },
     }),
-    readList: async (_: string, kind: string, { startingAfter }: { startingAfter?: { id: string } }) => {
+    readList: async (_: string, kind: ListKind, { startingAfter }: { startingAfter?: { id: string } }) => {
       await turn()
       const all = kind === 'reps' ? reps : []
       const from = startingAfter ? all.indexOf(startingAfter.id) + 1 : 0

@@ -7,7 +7,7 @@ import { type Hit, sliceSearch } from '../../api/elasticsearch/slice-documents.t
 import type { RequestContext } from '../../api/http/request.ts'
 import { usualPace } from '../../api/pace.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
-import { listKinds } from '../../schemas/stored/documents.ts'
+import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'
 import { payoutBodies } from '../support/bodies.ts'
 
@@ -25,11 +25,11 @@ const position = {
 const pace = usualPace(new AbortController().signal)
 
 const fields = { at: 1_000, until_seq: 20, superseded_by_id: 'payout_2', reverses_id: null, ordinal: 1 }
-const hit = (kind: string, id: string, body: object | string, place: number): Hit => {
+const hit = (kind: ListKind | 'statements', id: string, body: object | string, place: number): Hit => {
   const text = recordText(place, body, { ...fields, until_seq: id === 'payout_2' ? 5_000 : 20 })
   const [found] = sliceSearch(
     searchAnswer(`p-g1-${kind}`, [{ id: `org_a:${id}`, text, place }]),
-    [`p-g1-${kind}`],
+    [{ name: `p-g1-${kind}`, kind: kind === 'statements' ? 'payouts' : kind }],
     'org_a',
   )
   if (!found) throw new Error('no hit')

@@ -93,7 +93,7 @@ export const apiMutants: readonly Mutant[] = [
     name: 'a moment accepts the cursor of a later record',
     file: 'api/read/read-list.ts',
     find: '(after === undefined || !isVisible(after, position))',
-    replace: '(after === undefined || !isVisible(after, now))',
+    replace: '(after === undefined || !isVisible(after, current))',
     flow: MOMENTS,
   },
   {
@@ -145,22 +145,22 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'after a swap, documents are not read again although the position is of another generation',
     file: 'api/read/position.ts',
-    find: ' || before.by !== generation.name\n      const again',
-    replace: '\n      const again',
+    find: ' || seen.generation !== generation.name\n      const mustReadAgain',
+    replace: '\n      const mustReadAgain',
   },
   {
     name: 'a new live generation is served before it reaches the position of the previous one',
     file: 'api/read/position.ts',
-    find: "    if (now.publishedTo < before.publishedTo) throw unavailable('position_went_back')",
+    find: "    if (published.publishedTo < seen.publishedTo) throw unavailable('position_went_back')",
     replace:
-      "    if (now.publishedTo < before.publishedTo && before.by === generation.name) throw unavailable('position_went_back')",
+      "    if (published.publishedTo < seen.publishedTo && seen.generation === generation.name) throw unavailable('position_went_back')",
   },
   {
     name: 'documents are not read again although the position has moved since the last read',
     file: 'api/read/position.ts',
-    find: "      const moved = now.publishedTo !== before.publishedTo || before.by !== generation.name\n      const again = moved && freshness === 'at-position' && names.length > 0",
+    find: "      const hasMoved = published.publishedTo !== seen.publishedTo || seen.generation !== generation.name\n      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0",
     replace:
-      "      const again = now.publishedTo < before.publishedTo && freshness === 'at-position' && names.length > 0",
+      "      const mustReadAgain = published.publishedTo < seen.publishedTo && freshness === 'at-position' && names.length > 0",
   },
   {
     name: 'in a batched multi-get a request can read its record before its position',

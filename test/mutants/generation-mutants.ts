@@ -82,8 +82,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'an API process serves a new generation below the position that another process has shown',
     file: 'api/read/position.ts',
-    find: '(floor === null ? Number.POSITIVE_INFINITY : (floor?.[partition] ?? 0))',
-    replace: '(floor === null ? 0 : (floor?.[partition] ?? 0))',
+    find: 'minPositions === null ? Number.POSITIVE_INFINITY : (',
+    replace: 'minPositions === null ? 0 : (',
   },
   {
     name: 'a swap does not wait until the new generation has caught up',
@@ -129,9 +129,9 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the live document is read before the position',
     file: 'api/read/position.ts',
-    find: '      const [positionNow, liveNow, ...found] = await read(\n        [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],',
+    find: '      const [positionDocument, liveDocument, ...found] = await read(\n        [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],',
     replace:
-      '      const [liveNow, positionNow, ...found] = await read(\n        [control(LIVE_ID), control(positionId(generation.name, partition)), ...names],',
+      '      const [liveDocument, positionDocument, ...found] = await read(\n        [control(LIVE_ID), control(positionId(generation.name, partition)), ...names],',
   },
   {
     name: 'events after the start of a comparison count as differences',

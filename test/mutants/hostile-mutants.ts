@@ -20,9 +20,9 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'a multi-get that Elasticsearch refused for overload is sent again',
-    file: 'api/elasticsearch/batch-multi-gets.ts',
-    find: '(?:malformed_|too_large$)/',
-    replace: '(?:malformed_|too_large$|overloaded$)/',
+    file: 'api/failures.ts',
+    find: "  elasticsearch_overloaded: 'later',\n",
+    replace: "  elasticsearch_overloaded: 'in parts',\n",
     flow: GONE,
   },
   {

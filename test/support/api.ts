@@ -8,8 +8,8 @@ import { createLocalCounter, type Rate, type RequestCounter } from '../../api/ac
 import { createApi } from '../../api/app.ts'
 import { createAnswerBudget } from '../../api/capacity/answer-budget.ts'
 import { type ShareLimits, usualShares } from '../../api/capacity/shares.ts'
-import { createSearchClient, type SearchClient, type Transport } from '../../api/elasticsearch/client.ts'
-import { clientOptions } from '../../api/elasticsearch/client-options.ts'
+import { createSearchClient, type SearchClient } from '../../api/elasticsearch/client.ts'
+import { clientOptions, createTransport } from '../../api/elasticsearch/client-options.ts'
 import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
 import { expectNoContent } from './canary.ts'
@@ -52,8 +52,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const elasticsearch = createSearchClient({
     budget,
-    transport: client.transport.request.bind(client.transport) as Transport,
-    onAnswered: () => undefined,
+    transport: createTransport(client),
     otherNodes: 0,
     observe: () => undefined,
     now,

@@ -29,7 +29,7 @@ const chain = (payouts: number, lines: number) =>
   })
 
 const historyOf = async (payouts: number, lines: number) => {
-  const hits = sliceSearch(searchAnswer('i', chain(payouts, lines)), ['i'], 'org_a')
+  const hits = sliceSearch(searchAnswer('i', chain(payouts, lines)), [{ name: 'i', kind: 'payouts' }], 'org_a')
   const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
   await answerHistory(
     ctx as unknown as RequestContext,

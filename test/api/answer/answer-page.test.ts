@@ -12,7 +12,7 @@ const answered = (bodies: readonly string[], answers: number): string => {
   const records = bodies.map((body, place) => ({ id: `org_a:payout_${place}`, text: recordText(place, body), place }))
   const size = Math.ceil(records.length / answers) || 1
   const pieces = Array.from({ length: answers }, (_, piece) => records.slice(piece * size, (piece + 1) * size))
-  const hits = pieces.flatMap(piece => sliceSearch(searchAnswer('i', piece), ['i'], 'org_a'))
+  const hits = pieces.flatMap(piece => sliceSearch(searchAnswer('i', piece), [{ name: 'i', kind: 'payouts' }], 'org_a'))
   const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
   answerList(ctx as unknown as RequestContext, 'payouts', { position, hits, hasMore: false }, undefined)
   return ctx.body.toString()

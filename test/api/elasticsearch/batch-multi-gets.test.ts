@@ -133,7 +133,11 @@ describe('multi-gets of several requests', () => {
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)
     try {
-      for (const reason of ['elasticsearch_partial', 'elasticsearch_malformed_document', 'elasticsearch_overloaded']) {
+      for (const reason of [
+        'elasticsearch_partial',
+        'elasticsearch_malformed_document',
+        'elasticsearch_overloaded',
+      ] as const) {
         const { asked, ask, ids } = rig()
         const gone = new AbortController()
         const answers = Promise.allSettled([ask('a'), ask('b', gone.signal), ask('c'), ask('d', gone.signal)])
@@ -161,7 +165,7 @@ describe('multi-gets of several requests', () => {
     }
   })
 
-  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'])(
+  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'] as const)(
     'are sent again in halves, one after the other, until the one that fails with %s is alone',
     async reason => {
       const { asked, ask, ids } = rig()

@@ -6,8 +6,7 @@ import { ANSWER_BYTES_MAX } from '../../../api/limits.ts'
 const answering = (text: string) => {
   const outcomes: string[] = []
   const elasticsearch = createSearchClient({
-    transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]), meta: { connection: {} } }),
-    onAnswered: () => undefined,
+    transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]) }),
     otherNodes: 0,
     observe: (_, outcome) => outcomes.push(outcome),
     now: () => 0,
@@ -28,8 +27,7 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
 
 const searching = (parts: readonly Buffer[]) => {
   const elasticsearch = createSearchClient({
-    transport: async () => ({ statusCode: 200, body: Readable.from(parts), meta: { connection: {} } }),
-    onAnswered: () => undefined,
+    transport: async () => ({ statusCode: 200, body: Readable.from(parts) }),
     otherNodes: 0,
     observe: () => undefined,
     now: () => 0,
@@ -66,9 +64,7 @@ test('index ids are requested from another node if a node fails, once for each o
     transport: async () => ({
       statusCode: statuses.shift() ?? 500,
       body: Readable.from([Buffer.from('{}')]),
-      meta: { connection: {} },
     }),
-    onAnswered: () => undefined,
     otherNodes: 1,
     observe: () => undefined,
     now: () => 0,

@@ -23,6 +23,7 @@ const reasonOf = (act: () => unknown): string | undefined => {
 
 const hostile =
   '{"text":"}]}} \\"_source\\":{ ,\\"body_bytes\\":1,\\"body\\":{} ,\\"sort\\":[9]} é😀","deep":[{"a":{}}]}'
+const indices = [{ name: 'i', kind: 'payouts' }] as const
 const two = () => [
   { id: 'org_a:payout_1', text: recordText(3, hostile), place: 3 },
   { id: 'org_a:payout_2', text: recordText(5, { n: '0.10' }), place: 5 },
@@ -30,7 +31,7 @@ const two = () => [
 
 describe('the hits of a search', () => {
   test('are cut at the right bytes, whatever their bodies contain', () => {
-    const hits = sliceSearch(searchAnswer('i', two()), ['i'], 'org_a')
+    const hits = sliceSearch(searchAnswer('i', two()), indices, 'org_a')
     expect(hits.map(hit => [idOf(hit), hit.sortValue])).toEqual([
       ['payout_1', 3],
       ['payout_2', 5],
@@ -42,7 +43,7 @@ describe('the hits of a search', () => {
   })
 
   test('may be none', () => {
-    expect(sliceSearch(searchAnswer('i', []), ['i'], 'org_a')).toEqual([])
+    expect(sliceSearch(searchAnswer('i', []), indices, 'org_a')).toEqual([])
   })
 
   test.each([
@@ -52,14 +53,18 @@ describe('the hits of a search', () => {
     ['asked no shard', { _shards: { total: 0, successful: 0, skipped: 0, failed: 0 } }, 'elasticsearch_partial'],
     ['does not report its shards', { _shards: undefined }, 'elasticsearch_partial'],
   ])('of a search that %s are refused', (_, more, reason) => {
-    expect(reasonOf(() => sliceSearch(searchAnswer('i', two(), more), ['i'], 'org_a'))).toBe(reason)
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', two(), more), indices, 'org_a'))).toBe(reason)
   })
 
   test('of another organization or another index are refused, even one among many', () => {
-    expect(reasonOf(() => sliceSearch(searchAnswer('i', two()), ['i'], 'org_b'))).toBe('elasticsearch_malformed_hit')
-    expect(reasonOf(() => sliceSearch(searchAnswer('i', two()), ['j'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', two()), indices, 'org_b'))).toBe('elasticsearch_malformed_hit')
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', two()), [{ name: 'j', kind: 'payouts' }], 'org_a'))).toBe(
+      'elasticsearch_malformed_hit',
+    )
     const foreign = [...two(), { id: 'org_ab:payout_3', text: recordText(6, {}), place: 6 }]
-    expect(reasonOf(() => sliceSearch(searchAnswer('i', foreign), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+    expect(reasonOf(() => sliceSearch(searchAnswer('i', foreign), indices, 'org_a'))).toBe(
+      'elasticsearch_malformed_hit',
+    )
   })
 
   test('whose places do not strictly increase are refused', () => {
@@ -68,7 +73,7 @@ describe('the hits of a search', () => {
       [5, 3],
     ]) {
       const hits = two().map((hit, at) => ({ ...hit, place: places[at] ?? 0 }))
-      expect(reasonOf(() => sliceSearch(searchAnswer('i', hits), ['i'], 'org_a'))).toBe('elasticsearch_malformed_hit')
+      expect(reasonOf(() => sliceSearch(searchAnswer('i', hits), indices, 'org_a'))).toBe('elasticsearch_malformed_hit')
     }
   })
 
@@ -76,7 +81,7 @@ describe('the hits of a search', () => {
     const whole = searchAnswer('i', two())
     for (let length = 0; length < whole.length; length++) {
       expect(
-        reasonOf(() => sliceSearch(whole.subarray(0, length), ['i'], 'org_a')),
+        reasonOf(() => sliceSearch(whole.subarray(0, length), indices, 'org_a')),
         `${length} bytes`,
       ).toMatch(/malformed/)
     }
@@ -84,7 +89,7 @@ describe('the hits of a search', () => {
 
   test('are refused if anything follows the response', () => {
     const whole = searchAnswer('i', two())
-    expect(reasonOf(() => sliceSearch(Buffer.concat([whole, whole]), ['i'], 'org_a'))).toBe(
+    expect(reasonOf(() => sliceSearch(Buffer.concat([whole, whole]), indices, 'org_a'))).toBe(
       'elasticsearch_malformed_end',
     )
   })
@@ -103,7 +108,7 @@ describe('the hits of a search', () => {
       expect(text).toContain(from)
       const changed = Buffer.from(text.replace(from, to))
       expect(
-        reasonOf(() => sliceSearch(changed, ['i'], 'org_a')),
+        reasonOf(() => sliceSearch(changed, indices, 'org_a')),
         to,
       ).toMatch(/malformed/)
     }

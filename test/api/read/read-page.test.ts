@@ -8,7 +8,14 @@ import { recordText, searchAnswer } from '../answers.ts'
 const signal = new AbortController().signal
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
-const asked = { org: 'org_a', kind: 'payouts', indices: ['i'], after: -1, limit: 200, position } as const
+const asked = {
+  org: 'org_a',
+  kind: 'payouts',
+  indices: [{ name: 'i', kind: 'payouts' }],
+  after: -1,
+  limit: 200,
+  position,
+} as const
 
 type SearchBody = { size: number; query: { bool: { filter: { range?: { seq?: { gt: number } } }[] } } }
 

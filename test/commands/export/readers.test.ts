@@ -25,17 +25,17 @@ const given = (refuse: () => never) => {
 
 test('a read without an answer is repeated, and fails after the last attempt with the reason', async () => {
   const { readers, counts } = given(() => {
-    throw unavailable('elasticsearch_away')
+    throw unavailable('elasticsearch_connection')
   })
   const reading = readers.readTotals('org_1', undefined)
-  await expect(reading).rejects.toThrow(new CommandError('Elasticsearch cannot be read: elasticsearch_away'))
+  await expect(reading).rejects.toThrow(new CommandError('Elasticsearch cannot be read: elasticsearch_connection'))
   expect(counts).toEqual({ reads: READ_ATTEMPTS, sleeps: READ_ATTEMPTS - 1 })
 })
 
 test('an interrupted command does not repeat a read', async () => {
   const its = given(() => {
     its.stopping.abort(new CommandError('stopped'))
-    throw unavailable('elasticsearch_away')
+    throw unavailable('elasticsearch_connection')
   })
   await expect(its.readers.readTotals('org_1', undefined)).rejects.toThrow('stopped')
   expect(its.counts).toEqual({ reads: 1, sleeps: 0 })

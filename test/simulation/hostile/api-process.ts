@@ -50,7 +50,6 @@ export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, onDe
     elasticsearch: createSearchClient({
       transport: wire.transport,
       budget,
-      onAnswered: () => undefined,
       otherNodes: 0,
       observe: () => undefined,
       now,
@@ -133,7 +132,7 @@ const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) 
       if (signal.aborted) return abort()
       if (faults.elasticsearch === 'frozen') return
       answerOf(request.path, request.method === 'POST' ? request.body : undefined).then(
-        answer => end(() => resolve({ ...answer, meta: { connection: undefined } })),
+        answer => end(() => resolve(answer)),
         error => end(() => reject(error)),
       )
     })
