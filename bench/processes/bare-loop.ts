@@ -19,7 +19,7 @@ export type RecordedDocuments = {
 }
 
 /** Positions are not documents of events: only requests to the lists are taken. */
-export const documentsOf = (recorded: readonly Recorded[], prefix: string, events: number): RecordedDocuments => {
+export const recordedDocuments = (recorded: readonly Recorded[], prefix: string, events: number): RecordedDocuments => {
   const lines: string[] = []
   for (const { body } of recorded) {
     const all = body.toString('utf8').split('\n')

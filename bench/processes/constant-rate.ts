@@ -1,6 +1,6 @@
 /**
- * Publishes payouts of several organizations at a constant rate, whatever happens to earlier ones. A given share of them
- * replaces a payout that was published before.
+ * Publishes payouts of several organizations at a constant rate, whatever happens to earlier ones. A given share of
+ * them replaces a payout that was published before.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DatasetOrganization, type PayoutShape, payoutOf } from '../rig/dataset.ts'

@@ -16,7 +16,7 @@ export type BenchElasticsearch = {
   readonly call: <Answer = unknown>(method: string, path: string, body?: object) => Promise<Answer>
   /** Sends a bulk request. @throws Error if the status is not 200 or a document is refused */
   readonly bulk: (lines: string) => Promise<void>
-  /** What was asked of the indices of a prefix since they exist. */
+  /** Counts the requests to the indices of a prefix since their creation. */
   readonly counts: (prefix: string) => Promise<RequestCounts>
   /** Creates the indices of the first generation and the common ones, as a projector does. */
   readonly createIndices: (prefix: string) => Promise<void>
