@@ -137,15 +137,15 @@ const changeOf = <Kind extends string, Record extends Type.TSchema>(kind: Kind, 
     record,
   })
 
-export const Change = Type.Union(
-  [
-    changeOf('reps', Rep),
-    changeOf('periods', Period),
-    changeOf('payouts', Payout),
-    changeOf('payroll_files', PayrollRecord),
-  ],
-  { description: 'One change: a record as it was right after the change, and the change that it replaced.' },
-)
+const RepChange = changeOf('reps', Rep)
+const PeriodChange = changeOf('periods', Period)
+const PayoutChange = changeOf('payouts', Payout)
+const PayrollChange = changeOf('payroll_files', PayrollRecord)
+export const Change = Type.Union([RepChange, PeriodChange, PayoutChange, PayrollChange], {
+  description: 'One change: a record as it was right after the change, and the change that it replaced.',
+})
+
+const LineItemChange = Type.Object({ before: LineItem, after: LineItem })
 
 export const Difference = Type.Object(
   {
@@ -158,7 +158,7 @@ export const Difference = Type.Object(
     line_items_removed: Type.Array(LineItem, {
       description: 'Lines of the previous payout whose ids this one does not have.',
     }),
-    line_items_changed: Type.Array(Type.Object({ before: LineItem, after: LineItem }), {
+    line_items_changed: Type.Array(LineItemChange, {
       description: 'Lines of both payouts with the same id and different content.',
     }),
   },
@@ -175,6 +175,15 @@ export const PayoutStep = Type.Object(
   { description: 'One of the payouts of a rep for a period.' },
 )
 
+const Total = Type.Object({
+  period_id: Id('period'),
+  currency: Currency,
+  owed_amount: { ...Sum, description: 'The sum of `net_amount` over the list of payouts.' },
+  owed_count: Type.Integer({ minimum: 0, description: 'The number of these payouts.' }),
+  paid_amount: { ...Sum, description: 'The sum of `amount` over the list of payroll records, voids too.' },
+  paid_count: Type.Integer({ minimum: 0, description: 'The number of these payroll records.' }),
+})
+
 export const Totals = Type.Object(
   {
     last_change_id: {
@@ -182,17 +191,7 @@ export const Totals = Type.Object(
       description:
         'The last change that these totals include. Send it as `as_of` to the lists and as `starting_after` to the changes. Null if there is none yet.',
     },
-    totals: Type.Array(
-      Type.Object({
-        period_id: Id('period'),
-        currency: Currency,
-        owed_amount: { ...Sum, description: 'The sum of `net_amount` over the list of payouts.' },
-        owed_count: Type.Integer({ minimum: 0, description: 'The number of these payouts.' }),
-        paid_amount: { ...Sum, description: 'The sum of `amount` over the list of payroll records, voids too.' },
-        paid_count: Type.Integer({ minimum: 0, description: 'The number of these payroll records.' }),
-      }),
-      { description: 'Ordered by period id and currency.' },
-    ),
+    totals: Type.Array(Total, { description: 'Ordered by period id and currency.' }),
   },
   { description: 'Amounts owed and paid, by period and currency, at one moment.' },
 )
@@ -210,6 +209,20 @@ export const resources = {
   Totals,
 } as const
 export type ResourceName = keyof typeof resources
+
+/** Parts of records that the OpenAPI document names. A client generator makes one type of each. */
+export const resourceParts = {
+  LineItem,
+  TraceStep,
+  Destination,
+  Difference,
+  LineItemChange,
+  Total,
+  RepChange,
+  PeriodChange,
+  PayoutChange,
+  PayrollChange,
+} as const
 
 /** `{error: {code, message}}`: the shape of every refusal. */
 export const Refused = Type.Object(

@@ -22,19 +22,28 @@ export const isId = (prefix: IdPrefix, value: unknown): value is string =>
 /** A text or null. Not a union of schemas: to accept a value by one, ajv first collects the errors of the other. */
 export const Nullable = (schema: TString) => Type.Unsafe<string | null>({ ...schema, type: ['string', 'null'] })
 
+/**
+ * Refuses minus zero. This is a keyword of its own because a look-ahead in the pattern would not load in Go and Rust:
+ * their regular expressions have none.
+ */
+const notMinusZero = { not: { type: 'string', pattern: '^-0(?:\\.0+)?$' } }
+
+const integerDigits = `(?:0|[1-9][0-9]{0,${MONEY_INTEGER_DIGITS_MAX - 1}})`
+/** The form of an amount. It permits minus zero. */
+export const moneyPattern = `^-?${integerDigits}(?:\\.[0-9]{1,${MONEY_FRACTION_DIGITS_MAX}})?$`
+
 /** An amount as a decimal string, never minus zero. The API returns the characters that were published. */
-export const moneyPattern =
-  `^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]{0,${MONEY_INTEGER_DIGITS_MAX - 1}})` +
-  `(?:\\.[0-9]{1,${MONEY_FRACTION_DIGITS_MAX}})?$`
 export const Money = Type.String({
   pattern: moneyPattern,
+  ...notMinusZero,
   description: 'A decimal amount as a string, at the precision it was recorded to. Parse it into a decimal type.',
   examples: ['1234.5000'],
 })
 
 /** An exact sum or difference of amounts: it may have more digits than any of them. */
 export const Sum = Type.String({
-  pattern: '^(?!-0(?:\\.0+)?$)-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$',
+  pattern: '^-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$',
+  ...notMinusZero,
   description: 'An exact sum of decimal amounts as a string.',
   examples: ['1034.6'],
 })

@@ -22,6 +22,7 @@ export type Keywords = {
   readonly pattern?: string
   readonly format?: string
   readonly maxLength?: number
+  readonly not?: { readonly pattern: string }
 }
 
 /** The fields of an object, without the braces. `groups` replaces the sources of the fields that it names. */
@@ -59,13 +60,19 @@ const sourceOf = (schema: TSchema): string => {
 }
 
 const charactersOf = (schema: TSchema): string => {
-  const { pattern, format, maxLength }: Keywords = schema
+  const { pattern, format, maxLength, not }: Keywords = schema
   // `maxLength` counts code points, the expression counts code units: it may refuse a valid text.
   if (format === 'text' && pattern === undefined) return `${CHARACTER}{0,${maxLength}}`
-  if (format === undefined && maxLength === undefined && pattern?.startsWith('^') && pattern.endsWith('$')) {
-    return `(?:${pattern.slice(1, -1).replaceAll('$', '(?=")')})`
+  if (format === undefined && maxLength === undefined && pattern !== undefined) {
+    return `(?:${not === undefined ? '' : `(?!${inQuotes(not.pattern)}")`}${inQuotes(pattern)})`
   }
   throw new Error(`no regular expression for the string ${JSON.stringify(schema)}`)
+}
+
+/** A pattern of a whole text, for a place between quotes. */
+const inQuotes = (pattern: string): string => {
+  if (!pattern.startsWith('^') || !pattern.endsWith('$')) throw new Error(`no pattern of a whole text: ${pattern}`)
+  return pattern.slice(1, -1).replaceAll('$', '(?=")')
 }
 
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')

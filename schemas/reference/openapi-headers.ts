@@ -28,7 +28,7 @@ export const headers = {
   'Projection-Time': {
     description:
       'The response includes everything that was published for the organization up to this instant. The instant advances at least every second. For a client that stays with one process it never goes back, with one exception: a time that was ahead because of wrong clocks is corrected.',
-    schema: { type: 'string', format: 'date-time' },
+    schema: { type: 'string', pattern: '^[0-9-]{10}T[0-9:]{8}\\.[0-9]{3}Z$' },
     example: '2026-02-02T07:15:05.000Z',
   },
   'RateLimit-Policy': text(

@@ -1,12 +1,14 @@
 /** The OpenAPI 3.1 document for clients, built from the resources, the refusals and the limits. */
 
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../limits.ts'
-import { changePattern, Refused, resources } from '../resources.ts'
+import { changePattern, Refused, resourceParts, resources } from '../resources.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
-import { headerRefs, type Json, json, readable, ref } from './openapi-parts.ts'
+import { createReadable, headerRefs, type Json, json, ref } from './openapi-parts.ts'
 import { always, anywhere, counted, refusalRefs, refusalResponses, withKey } from './openapi-refusals.ts'
+
+const readable = createReadable({ ...resources, ...resourceParts })
 
 // --- answers
 
@@ -218,13 +220,12 @@ export const openapi = {
         in: 'query',
         description:
           'Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state.',
-        schema: {
-          anyOf: [
-            { type: 'string', format: 'date-time' },
-            { type: 'string', pattern: changePattern },
-          ],
+        // Not a union of both forms: they are texts all the same, and generators make types that do not compile.
+        schema: { type: 'string', format: 'as-of' },
+        examples: {
+          instant: { summary: 'A past instant.', value: '2026-02-01T08:30:00Z' },
+          change: { summary: 'The id of a change, which is included.', value: recordExamples.Change.id },
         },
-        example: recordExamples.Change.id,
       },
       IfNoneMatch: {
         name: 'If-None-Match',
@@ -236,11 +237,11 @@ export const openapi = {
     headers,
     responses: { NotModified: notModified(fresh), ...refusalResponses },
     schemas: {
-      ...Object.fromEntries(Object.entries(resources).map(([name, schema]) => [name, readable(schema)])),
+      ...readable.components(),
       ...Object.fromEntries(
         lists.map(([, , name, prefix]) => [`${name}List`, listSchema(name, cursorOf(prefix).pattern)]),
       ),
-      Refusal: readable(Refused),
+      Refusal: readable.schema(Refused),
     },
   },
 }

@@ -19,11 +19,22 @@ const find = (...names: readonly string[]): string | undefined =>
 
 export const redisProgram = find('redis-server')
 export const pythonProgram = find('python3')
+export const npmProgram = find('npm')
+export const goProgram = find('go')
+export const javaProgram = find('java')
+export const mavenProgram = find('mvn')
 export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
 
 const needed = [
   { program: redisProgram, name: 'redis-server', tests: 'the rate limit of several API processes' },
-  { program: pythonProgram, name: 'python3', tests: 'the notebook of the analysts’ guide' },
+  {
+    program: pythonProgram,
+    name: 'python3',
+    tests: 'the notebook of the analysts’ guide and the client of openapi-python-client',
+  },
+  { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript' },
+  { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen' },
+  { program: javaProgram && mavenProgram, name: 'maven', tests: 'the client of openapi-generator' },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
 ]
 

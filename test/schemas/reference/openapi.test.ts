@@ -106,4 +106,39 @@ describe('the OpenAPI document', () => {
       expect(components[section]?.[name], `${section}/${name}`).toBeDefined()
     }
   })
+
+  test('names the kinds of change: a client generator makes one type of each, told apart by `kind`', () => {
+    const { Change, PayoutChange } = openapi.components.schemas as Record<string, Schema>
+    expect(Change).toMatchObject({
+      oneOf: ['RepChange', 'PeriodChange', 'PayoutChange', 'PayrollChange'].map(name => ({
+        $ref: `#/components/schemas/${name}`,
+      })),
+      discriminator: {
+        propertyName: 'kind',
+        mapping: { reps: '#/components/schemas/RepChange', payroll_files: '#/components/schemas/PayrollChange' },
+      },
+    })
+    expect(PayoutChange?.properties?.record).toEqual({ $ref: '#/components/schemas/Payout' })
+  })
+
+  test('defines a part of several records once', () => {
+    const { Payout, PayoutStep, PayrollRecord } = openapi.components.schemas as Record<string, Schema>
+    expect(Payout?.properties?.line_items).toMatchObject({ items: { $ref: '#/components/schemas/LineItem' } })
+    expect(PayrollRecord?.properties?.destination).toMatchObject({ $ref: '#/components/schemas/Destination' })
+    expect(PayoutStep?.properties?.difference).toMatchObject({
+      anyOf: [{ $ref: '#/components/schemas/Difference' }, { type: 'null' }],
+    })
+  })
+
+  test('has texts for instants and dates: the date types of generated clients lose digits', () => {
+    expect(JSON.stringify(openapi)).not.toMatch(/"format":"date/)
+  })
+
+  test('has no union in a parameter: generated clients of Go would not compile', () => {
+    for (const parameter of Object.values(openapi.components.parameters)) {
+      expect(Object.keys(parameter.schema)).not.toContain('anyOf')
+    }
+  })
 })
+
+type Schema = { readonly properties?: Readonly<Record<string, unknown>> }

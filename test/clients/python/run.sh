@@ -1,0 +1,6 @@
+#!/bin/sh
+set -e
+python3 -m venv venv
+venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt >&2
+venv/bin/openapi-python-client generate --path openapi.json --output-path client --meta none --overwrite >&2
+exec venv/bin/python read.py
