@@ -40,7 +40,7 @@ func main() {
 		answer, err := client.ListRepsWithResponse(ctx, &api.ListRepsParams{StartingAfter: after, Limit: limit})
 		must(err)
 		return answer.JSON200.Data, answer.JSON200.HasMore, answer.JSON200.NextCursor
-	}, func(rep api.Rep) { fmt.Println("reps", rep.Id, rep.StartedOn) })
+	}, func(rep api.Rep) { fmt.Println("reps", rep.Id, text(rep.StartedOn)) })
 
 	walk(func(after *string, limit *int) ([]api.Period, bool, string) {
 		answer, err := client.ListPeriodsWithResponse(ctx, &api.ListPeriodsParams{StartingAfter: after, Limit: limit})
