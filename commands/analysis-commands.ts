@@ -1,9 +1,9 @@
 /** The commands of `npm run projection` for analysts: options and help. */
 import { type Command, Option } from 'commander'
-import type { Moment } from '../api/read/read-parameters.ts'
 import type { ExplainOptions } from './analysis/explain.ts'
 import type { ReplayOptions } from './analysis/replay.ts'
 import type { UntilOffset } from './analysis/replay-bounds.ts'
+import type { Moment } from './api.ts'
 import {
   addUntilOffset,
   numberOption,

@@ -1,10 +1,10 @@
 /** Options that several commands have, and parsers of arguments. A bad argument is a mistake in the command line. */
 
 import { InvalidArgumentError, Option } from 'commander'
-import { type Moment, momentOf } from '../api/read/read-parameters.ts'
 import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../schemas/values.ts'
 import type { UntilOffset } from './analysis/replay-bounds.ts'
+import { type Moment, momentOf } from './api.ts'
 import { WAIT_DEFAULT_S } from './limits.ts'
 import type { RecordPosition } from './parked/find.ts'
 

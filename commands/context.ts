@@ -1,7 +1,7 @@
 /** The inputs of a command, after its options and settings are read. */
 import type { Kafka } from 'kafkajs'
-import type { Send } from '../projector/elasticsearch/client.ts'
 import type { Stream } from '../schemas/events.ts'
+import type { Send } from './projector.ts'
 
 export type CommandContext = {
   /** Standard output: the result. Content of records and the text of a key go nowhere else. */

@@ -1,9 +1,8 @@
 /** The errors that end a command, and their exit codes. Messages never quote a record. */
 import kafkajs from 'kafkajs'
-import { Unavailable } from '../projector/elasticsearch/client.ts'
-import { nameOf, StopError } from '../projector/failures.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
 import { SettingsError } from '../schemas/settings.ts'
+import { nameOf, StopError, Unavailable } from './projector.ts'
 
 /** An error whose message the operator reads unchanged. */
 export class CommandError extends Error {

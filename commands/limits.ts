@@ -1,6 +1,6 @@
 /** Every limit of the commands: what it counts, its unit, and the reason for its value. */
 
-import { DRAIN_TIMEOUT_MS, FOLLOW_MS, STREAMS_STOP_TIMEOUT_MS } from '../projector/limits.ts'
+import { DRAIN_TIMEOUT_MS, FOLLOW_MS, STREAMS_STOP_TIMEOUT_MS } from './projector.ts'
 
 const MiB = 1024 * 1024
 

@@ -1,10 +1,5 @@
 /** The live projection, from the control index: generation, source of each stream, indices, positions. */
 import type { Admin } from 'kafkajs'
-import { multiGet, type Send } from '../projector/elasticsearch/client.ts'
-import { StopError } from '../projector/failures.ts'
-import { assertSameSource, describeSource, type Identity } from '../projector/kafka/source.ts'
-import { KEY_RULES_VERSION, RULES_VERSION } from '../projector/rules/rules.ts'
-import type { IndexKind } from '../projector/rules/state.ts'
 import type { Stream } from '../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -21,6 +16,17 @@ import {
 } from '../schemas/stored/documents.ts'
 import { CommandError } from './failures.ts'
 import { POLL_MS } from './limits.ts'
+import {
+  assertSameSource,
+  describeSource,
+  type Identity,
+  type IndexKind,
+  KEY_RULES_VERSION,
+  multiGet,
+  RULES_VERSION,
+  type Send,
+  StopError,
+} from './projector.ts'
 
 export type LiveStream = {
   readonly stream: Stream

@@ -3,12 +3,6 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
-import { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts'
-import { createElasticsearch } from '../projector/elasticsearch/client.ts'
-import { registerCodecs } from '../projector/kafka/codecs.ts'
-import { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
-import { STOP_TIMEOUT_MS } from '../projector/limits.ts'
-import { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'
 import { partitionOf } from '../schemas/partition.ts'
 import {
   elasticsearchSettings,
@@ -37,6 +31,15 @@ import { verify } from './generations/verify.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
+import {
+  createElasticsearch,
+  createNotifyingSocketFactory,
+  elasticsearchConfig,
+  endAtUnhandledErrors,
+  kafkaConfig,
+  registerCodecs,
+  STOP_TIMEOUT_MS,
+} from './projector.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
 /** Overwrites the progress line. */

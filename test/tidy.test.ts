@@ -50,6 +50,13 @@ describe('folders', () => {
     expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
   })
 
+  test('commands/ imports the projector and the API only through projector.ts and api.ts', () => {
+    const doors = ['commands/projector.ts', 'commands/api.ts']
+    const ours = outOf('commands').filter(({ target }) => /^(?:projector|api)\//.test(target))
+    expect(ours.filter(({ from }) => !doors.includes(from))).toEqual([])
+    expect(new Set(ours.map(({ from }) => from)).size).toBe(doors.length)
+  })
+
   test('only tests import from test/', () => {
     expect(into('test').filter(({ from }) => !from.startsWith('test/') && from !== 'vitest.config.ts')).toEqual([])
   })
@@ -90,7 +97,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   commands: {
     order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis'],
-    ground: ['context', 'failures', 'kafka', 'limits', 'live', 'terminal'],
+    ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'projector', 'terminal'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },

@@ -1,5 +1,5 @@
 /** `npm run projection -- explain`: the history of a payout: its chain, step by step, and what was paid. Read-only. */
-import { multiGet } from '../../projector/elasticsearch/client.ts'
+
 import { partitionOf } from '../../schemas/partition.ts'
 import {
   type ChainBody,
@@ -21,6 +21,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, readAll } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
+import { multiGet } from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { type Explanation, explanationText } from './explanation.ts'
 import { balancesOf, type ChainPayout, type PayoutChange, stepOf } from './payout-changes.ts'

@@ -1,10 +1,10 @@
 /** The end of a replay: the first offset of each partition that is not included. */
-import { AS_OF_MARGIN } from '../../api/limits.ts'
-import type { Ends } from '../../projector/kafka/source.ts'
-import type { Bounds } from '../../projector/stream/stop-at.ts'
+
 import { partitionOf } from '../../schemas/partition.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
+import { AS_OF_MARGIN } from '../api.ts'
 import { CommandError } from '../failures.ts'
+import type { Bounds, Ends } from '../projector.ts'
 
 /** Without a partition, the partition of the only organization. */
 export type UntilOffset = { readonly partition: number | undefined; readonly offset: number }

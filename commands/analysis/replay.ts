@@ -4,11 +4,6 @@
  * under the prefix of sandboxes.
  */
 import type { Admin } from 'kafkajs'
-import { StopError } from '../../projector/failures.ts'
-import { prepareControl, prepareGeneration, readGeneration } from '../../projector/generations/prepare.ts'
-import { describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
-import { rebuildGeneration } from '../../projector/rebuild.ts'
-import { eventsOptions } from '../../projector/start.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, recordsBefore } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
@@ -16,6 +11,17 @@ import type { RebuildSteps } from '../generations/rebuild.ts'
 import { findRemains, isWhole } from '../generations/remains.ts'
 import { assertMadeWith, describeUntil, groupIdOf, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
 import { connectAdmin } from '../kafka.ts'
+import {
+  describeSource,
+  eventsOptions,
+  fetchEnds,
+  type Identity,
+  prepareControl,
+  prepareGeneration,
+  readGeneration,
+  rebuildGeneration,
+  StopError,
+} from '../projector.ts'
 import { assertOver, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
 

@@ -20,12 +20,12 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type AnyRules, builtInRules, type RulesTable } from '../../projector/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import type { EventType } from '../../schemas/events.ts'
 import { keysOf, objectOf } from '../../schemas/objects.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import { CommandError } from '../failures.ts'
+import { type AnyRules, builtInRules, type RulesTable } from '../projector.ts'
 
 export type RulesModule = { readonly table: RulesTable; readonly identity: NonNullable<SandboxBody['rules']> }
 

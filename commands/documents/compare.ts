@@ -3,10 +3,11 @@
  * organizations whose digests differ, one at a time: memory holds ids and hashes of one organization, and few
  * documents.
  */
-import { multiGet } from '../../projector/elasticsearch/client.ts'
+
 import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
+import { multiGet } from '../projector.ts'
 import { asOf, type Fields } from './as-of.ts'
 import {
   type ComparableRecord,

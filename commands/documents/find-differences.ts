@@ -4,10 +4,10 @@
  * two at a time.
  */
 import { createHash } from 'node:crypto'
-import { multiGet } from '../../projector/elasticsearch/client.ts'
 import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
+import { multiGet } from '../projector.ts'
 import { asOf, type Document, type Fields } from './as-of.ts'
 import { addToDigest, documentHash } from './digest.ts'
 import { withRetries } from './read-retries.ts'

@@ -1,7 +1,8 @@
 /** Retries while Elasticsearch does not answer. For reads only: a write whose answer was lost may have been applied. */
-import { Unavailable } from '../../projector/elasticsearch/client.ts'
+
 import type { CommandContext } from '../context.ts'
 import { READ_ATTEMPTS, READ_RETRY_MS } from '../limits.ts'
+import { Unavailable } from '../projector.ts'
 
 export type RetryContext = Pick<CommandContext, 'send' | 'sleep'>
 

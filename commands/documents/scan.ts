@@ -8,8 +8,7 @@
  * Can go wrong: Elasticsearch is away or too slow for a page (requests fewer documents and retries); a shard does not
  * answer (the command ends: missing documents must not look like an empty shard).
  */
-import type { Coverage, SearchAnswer } from '../../projector/elasticsearch/answers.ts'
-import { AnswerTooLong, Unavailable } from '../../projector/elasticsearch/client.ts'
+
 import { CommandError } from '../failures.ts'
 import {
   READ_ATTEMPTS,
@@ -19,6 +18,7 @@ import {
   SCAN_SIZES,
   SCAN_SIZES_FIRST,
 } from '../limits.ts'
+import { AnswerTooLong, type Coverage, type SearchAnswer, Unavailable } from '../projector.ts'
 import type { Document, Fields } from './as-of.ts'
 import { type RetryContext, withRetries } from './read-retries.ts'
 import { hasFailedShards, isComplete } from './shards.ts'

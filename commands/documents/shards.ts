@@ -1,6 +1,5 @@
 /** Whether all shards took part in an answer of Elasticsearch. */
-import type { Coverage } from '../../projector/elasticsearch/answers.ts'
-import type { Answer } from '../../projector/elasticsearch/client.ts'
+import type { Answer, Coverage } from '../projector.ts'
 
 /** Of a search, a count or a refresh. In an incomplete answer documents are missing, or counts are too low. */
 export const isComplete = ({ status, body: { _shards, timed_out } }: Answer<Coverage>): boolean =>

@@ -2,8 +2,9 @@
  * Sizes of stored documents, to read as many at a time as fit into memory. Elasticsearch loads a document to return its
  * size (sizes are not indexed), but answers with few bytes.
  */
-import { type DocumentAddress, multiGet } from '../../projector/elasticsearch/client.ts'
+
 import { SCAN_BYTES, SIZES_AT_ONCE } from '../limits.ts'
+import { type DocumentAddress, multiGet } from '../projector.ts'
 import { type RetryContext, withRetries } from './read-retries.ts'
 
 /** Returns the bytes of the documents' bodies, in the order asked; 0 for a missing one. */

@@ -1,19 +1,26 @@
 /** Reads an organization through the API's own readers, so that an export has the bytes that the API answers. */
 
 import type { Client } from '@elastic/elasticsearch'
-import { textOfStatement } from '../../api/answer/record-json.ts'
-import { createSearchClient, type SearchClient } from '../../api/elasticsearch/client.ts'
-import { createTransport } from '../../api/elasticsearch/client-options.ts'
-import { smallSearch } from '../../api/elasticsearch/slice-documents.ts'
-import { Refusal, unavailable } from '../../api/failures.ts'
-import { createCheckIndices } from '../../api/read/check-indices.ts'
-import { notReplacedRange, type ReadPosition, visibleRange } from '../../api/read/position.ts'
-import type { Page } from '../../api/read/read-list.ts'
-import type { ListParameters, Moment } from '../../api/read/read-parameters.ts'
-import type { TotalsRead } from '../../api/read/read-totals.ts'
-import { createReaders } from '../../api/read/readers.ts'
-import { scheduleTimer } from '../../api/time-limits.ts'
 import { indexOf, type ListKind } from '../../schemas/stored/documents.ts'
+import {
+  createCheckIndices,
+  createReaders,
+  createSearchClient,
+  createTransport,
+  type ListParameters,
+  type Moment,
+  notReplacedRange,
+  type Page,
+  type ReadPosition,
+  Refusal,
+  type SearchClient,
+  scheduleTimer,
+  smallSearch,
+  type TotalsRead,
+  textOfStatement,
+  unavailable,
+  visibleRange,
+} from '../api.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
 

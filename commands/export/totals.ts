@@ -2,10 +2,8 @@
  * `npm run projection -- totals`: what is owed and paid by period and currency, at one moment: table, JSON or picture.
  */
 import { writeFile } from 'node:fs/promises'
-import { bodyOf } from '../../api/elasticsearch/slice-documents.ts'
-import { recordIdOf } from '../../api/read/read-list.ts'
-import { type Moment, momentOf } from '../../api/read/read-parameters.ts'
 import { differenceOf } from '../../schemas/money.ts'
+import { bodyOf, type Moment, momentOf, recordIdOf } from '../api.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, fitColumn, printable } from '../terminal.ts'

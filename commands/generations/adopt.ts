@@ -6,12 +6,7 @@
  * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now. `adopt`
  * can be interrupted and repeated: it writes the ids of the indices last.
  */
-import type { DocumentAnswer } from '../../projector/elasticsearch/answers.ts'
-import { documentPath } from '../../projector/elasticsearch/client.ts'
-import { StopError } from '../../projector/failures.ts'
-import { readIndexIds } from '../../projector/generations/indices.ts'
-import { readGeneration } from '../../projector/generations/prepare.ts'
-import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
+
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -24,6 +19,17 @@ import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
+import {
+  assertSameSource,
+  type DocumentAnswer,
+  describeSource,
+  documentPath,
+  fetchEnds,
+  type Identity,
+  readGeneration,
+  readIndexIds,
+  StopError,
+} from '../projector.ts'
 import { identityOf, namesOf, readAll } from './generations.ts'
 
 export const adopt = async ({ json }: { readonly json: boolean }, context: KafkaContext): Promise<ExitCode> => {

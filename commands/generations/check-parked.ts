@@ -3,14 +3,13 @@
  * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
  * it is forced. Two generations that decide alike have no such records.
  */
-import type { Coverage, SearchAnswer } from '../../projector/elasticsearch/answers.ts'
-import { type Answer, multiGet } from '../../projector/elasticsearch/client.ts'
-import type { Identity } from '../../projector/kafka/source.ts'
+
 import { indexOf } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
+import { type Answer, type Coverage, type Identity, multiGet, type SearchAnswer } from '../projector.ts'
 import { positionsOf } from './generations.ts'
 
 /** Offsets by partition. */

@@ -4,12 +4,12 @@
  * Promises: no note about records that a rebuild has not projected yet; no `equal` after a later comparison found a
  * difference; a note expires when too many records have been projected since.
  */
-import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
-import type { Identity } from '../../projector/kafka/source.ts'
+
 import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
+import { changeGenerations, type Generations, type Identity } from '../projector.ts'
 import { recordsBefore } from './generations.ts'
 
 /** Next offsets by partition. */

@@ -1,5 +1,5 @@
 /** `npm run projection -- diff`: compares the money, lines and records of two generations or sandboxes. Read-only. */
-import type { Identity } from '../../projector/kafka/source.ts'
+
 import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'
 import { differencesOf, type Overview, overviewOf, type Side } from '../documents/compare.ts'
@@ -7,6 +7,7 @@ import { csvHeader, csvOf, type DifferenceRow, ndjsonOf, type RowKind, tablesOf 
 import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
+import type { Identity } from '../projector.ts'
 import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
 import { findAny } from './sandboxes.ts'
 

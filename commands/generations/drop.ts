@@ -6,15 +6,20 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
-import { multiGet } from '../../projector/elasticsearch/client.ts'
-import { changeGenerations, finishSwap, type Generations } from '../../projector/generations/generations.ts'
-import { readGeneration } from '../../projector/generations/prepare.ts'
-import { assertSameSource, describeSource } from '../../projector/kafka/source.ts'
 import { controlIndexOf, positionId } from '../../schemas/stored/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
 import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
+import {
+  assertSameSource,
+  changeGenerations,
+  describeSource,
+  finishSwap,
+  type Generations,
+  multiGet,
+  readGeneration,
+} from '../projector.ts'
 import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
 import { findRemains } from './remains.ts'
 

@@ -1,12 +1,17 @@
 /** The generations: names, roles, positions, deletion. */
 import type { Admin } from 'kafkajs'
-import { documentPath, multiGet, type Request } from '../../projector/elasticsearch/client.ts'
-import { type Generations, readGenerations } from '../../projector/generations/generations.ts'
-import { readGeneration } from '../../projector/generations/prepare.ts'
-import type { Identity } from '../../projector/kafka/source.ts'
 import { controlIndexOf, generationId, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import {
+  documentPath,
+  type Generations,
+  type Identity,
+  multiGet,
+  type Request,
+  readGeneration,
+  readGenerations,
+} from '../projector.ts'
 import { findRemains, isWhole } from './remains.ts'
 
 /** @throws CommandError if nothing was projected under this prefix */

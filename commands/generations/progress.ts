@@ -1,5 +1,5 @@
 /** Shows the progress of a projection: records done, their rate and the time left. */
-import type { RebuildProgress } from '../../projector/rebuild.ts'
+import type { RebuildProgress } from '../projector.ts'
 import { createProgressLine, type ProgressOutput } from '../terminal.ts'
 
 export type ProgressSteps = ProgressOutput & { readonly elapsed: () => number }

@@ -1,13 +1,21 @@
 /** `npm run projection -- rebuild`: makes a generation beside the live one, or continues one that was begun. */
-import { changeGenerations, type Generations } from '../../projector/generations/generations.ts'
-import { prepareGeneration } from '../../projector/generations/prepare.ts'
-import { assertSameSource, describeSource, fetchEnds, type Identity } from '../../projector/kafka/source.ts'
-import { type RebuildContext, rebuildGeneration } from '../../projector/rebuild.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
-import { eventsOptions } from '../../projector/start.ts'
+
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
+import {
+  assertSameSource,
+  changeGenerations,
+  describeSource,
+  eventsOptions,
+  fetchEnds,
+  type Generations,
+  type Identity,
+  prepareGeneration,
+  type RebuildContext,
+  RULES_VERSION,
+  rebuildGeneration,
+} from '../projector.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
 import { type ProgressSteps, reportProgress } from './progress.ts'
 import { findRemains } from './remains.ts'

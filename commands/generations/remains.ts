@@ -2,11 +2,12 @@
  * Everything that exists of each generation. An interrupted command can leave a name without documents, documents
  * without indices, or indices without a name. All of it is found, so that it can be listed and dropped.
  */
-import type { SearchAnswer } from '../../projector/elasticsearch/answers.ts'
+
 import { controlIndexOf, generationId, indexOf, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
+import type { SearchAnswer } from '../projector.ts'
 
 type Remains = {
   /** Whether it has its own document, which names its source. That is written last and deleted last. */

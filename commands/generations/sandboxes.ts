@@ -2,14 +2,12 @@
  * Sandboxes: generations that analysts replay into. They have a prefix and a control index of their own: credentials
  * for that prefix alone cannot touch live indices. In arguments and output a sandbox is `sandbox:NAME`.
  */
-import { StopError } from '../../projector/failures.ts'
-import { readGeneration } from '../../projector/generations/prepare.ts'
-import type { Identity } from '../../projector/kafka/source.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
+import { type Identity, RULES_VERSION, readGeneration, StopError } from '../projector.ts'
 import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
 import { findRemains, isWhole } from './remains.ts'
 

@@ -1,13 +1,21 @@
 /** `npm run projection -- status`: positions of a generation, and parked records; of one organization on request. */
-import type { CountAnswer, Coverage, TermsAnswer } from '../../projector/elasticsearch/answers.ts'
-import type { Answer, Send } from '../../projector/elasticsearch/client.ts'
-import { assertSameSource, describeSource, fetchEnds } from '../../projector/kafka/source.ts'
+
 import { partitionOf } from '../../schemas/partition.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
+import {
+  type Answer,
+  assertSameSource,
+  type CountAnswer,
+  type Coverage,
+  describeSource,
+  fetchEnds,
+  type Send,
+  type TermsAnswer,
+} from '../projector.ts'
 import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
 
 export type StatusOptions = {

@@ -3,12 +3,12 @@
  * generation has reached what the live one has published, so that no reader's position goes back; `verify` found it
  * equal to the live one, or the operator forces the swap with a reason.
  */
-import { changeGenerations, finishSwap, type Generations } from '../../projector/generations/generations.ts'
-import type { Identity } from '../../projector/kafka/source.ts'
+
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
+import { changeGenerations, finishSwap, type Generations, type Identity } from '../projector.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'

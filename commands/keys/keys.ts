@@ -4,9 +4,6 @@
  * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
  */
 import { randomUUID } from 'node:crypto'
-import type { Coverage, SearchAnswer, Total } from '../../projector/elasticsearch/answers.ts'
-import { type Answer, multiGet } from '../../projector/elasticsearch/client.ts'
-import { StopError } from '../../projector/failures.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import {
   type ApiKeyDocument,
@@ -21,6 +18,7 @@ import { connectAdmin, connectProducer } from '../kafka.ts'
 import { KEYS_MAX } from '../limits.ts'
 import { assertSameSourceAndRules, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
+import { type Answer, type Coverage, multiGet, type SearchAnswer, StopError, type Total } from '../projector.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 
 export type CreateKeyOptions = {

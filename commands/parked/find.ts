@@ -1,15 +1,22 @@
 /** Finds parked records by their indexed fields, or one by its position. Reads their bytes only for `readParked`. */
 
-import type { Coverage, SearchAnswer, TermsAnswer, Total } from '../../projector/elasticsearch/answers.ts'
-import { type Answer, multiGet, type Send } from '../../projector/elasticsearch/client.ts'
-import type { RawRecord } from '../../projector/event/raw-record.ts'
-import { StopError } from '../../projector/failures.ts'
-import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { isComplete } from '../documents/shards.ts'
 import { SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
+import {
+  type Answer,
+  type Coverage,
+  encodeHeaders,
+  multiGet,
+  type RawRecord,
+  type SearchAnswer,
+  type Send,
+  StopError,
+  type TermsAnswer,
+  type Total,
+} from '../projector.ts'
 
 /** Selects the parked records that match all given fields. */
 export type Filter = {

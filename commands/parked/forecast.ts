@@ -3,20 +3,25 @@
  * documents and on the records that were predicted before it. Read-only.
  */
 
-import { decode } from '../../projector/event/decode.ts'
-import type { ValidEvent } from '../../projector/event/validate.ts'
-import { assess } from '../../projector/flow/assess.ts'
-import { Cache } from '../../projector/flow/cache.ts'
-import { load, type ReadDocuments } from '../../projector/flow/load.ts'
-import { project } from '../../projector/flow/project.ts'
-import { render } from '../../projector/flow/serialize.ts'
-import { builtInRules } from '../../projector/rules/rules.ts'
-import { refOf, type State, versionsBefore } from '../../projector/rules/state.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
+import {
+  assess,
+  builtInRules,
+  Cache,
+  decode,
+  load,
+  project,
+  type ReadDocuments,
+  refOf,
+  render,
+  type State,
+  type ValidEvent,
+  versionsBefore,
+} from '../projector.ts'
 import type { Parked } from './find.ts'
 
 type Outcome = { readonly outcome: 'applied' | 'duplicate' } | { readonly outcome: 'parked'; readonly code: ParkCode }

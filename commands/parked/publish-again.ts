@@ -10,9 +10,6 @@
  * read, reports the record as `published` or `unknown`. After any interruption the command can be run again.
  */
 import type { Admin, Message, Producer } from 'kafkajs'
-import { multiGet, type Send } from '../../projector/elasticsearch/client.ts'
-import { readDocuments } from '../../projector/flow/read-documents.ts'
-import { fetchEnds } from '../../projector/kafka/source.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
@@ -25,6 +22,7 @@ import {
   type LiveStream,
   waitUntilPublished,
 } from '../live.ts'
+import { fetchEnds, multiGet, readDocuments, type Send } from '../projector.ts'
 import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 

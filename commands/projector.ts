@@ -1,0 +1,56 @@
+/** The functions and types of the projector that commands use. Commands import projector/ only through this file. */
+export { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts'
+export type {
+  CountAnswer,
+  Coverage,
+  DocumentAnswer,
+  SearchAnswer,
+  TermsAnswer,
+  Total,
+} from '../projector/elasticsearch/answers.ts'
+export {
+  type Answer,
+  AnswerTooLong,
+  createElasticsearch,
+  type DocumentAddress,
+  documentPath,
+  multiGet,
+  type Request,
+  type Send,
+  Unavailable,
+} from '../projector/elasticsearch/client.ts'
+export { decode } from '../projector/event/decode.ts'
+export type { RawRecord } from '../projector/event/raw-record.ts'
+export type { ValidEvent } from '../projector/event/validate.ts'
+export { nameOf, StopError } from '../projector/failures.ts'
+export { assess } from '../projector/flow/assess.ts'
+export { Cache } from '../projector/flow/cache.ts'
+export { load, type ReadDocuments } from '../projector/flow/load.ts'
+export { project } from '../projector/flow/project.ts'
+export { readDocuments } from '../projector/flow/read-documents.ts'
+export { render } from '../projector/flow/serialize.ts'
+export {
+  changeGenerations,
+  finishSwap,
+  type Generations,
+  readGenerations,
+} from '../projector/generations/generations.ts'
+export { readIndexIds } from '../projector/generations/indices.ts'
+export { prepareControl, prepareGeneration, readGeneration } from '../projector/generations/prepare.ts'
+export { registerCodecs } from '../projector/kafka/codecs.ts'
+export { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
+export { encodeHeaders } from '../projector/kafka/patch-headers.ts'
+export { assertSameSource, describeSource, type Ends, fetchEnds, type Identity } from '../projector/kafka/source.ts'
+export { DRAIN_TIMEOUT_MS, FOLLOW_MS, STOP_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS } from '../projector/limits.ts'
+export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
+export {
+  type AnyRules,
+  builtInRules,
+  KEY_RULES_VERSION,
+  RULES_VERSION,
+  type RulesTable,
+} from '../projector/rules/rules.ts'
+export { type IndexKind, refOf, type State, versionsBefore } from '../projector/rules/state.ts'
+export { eventsOptions } from '../projector/start.ts'
+export type { Bounds } from '../projector/stream/stop-at.ts'
+export { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'
