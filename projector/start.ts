@@ -1,7 +1,7 @@
 /**
  * Startup checks: topics, indices, live generation. They pass before the first record is read.
  */
-import kafkajs, { type Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { projectorSettings, Read } from '../schemas/settings.ts'
 import {
@@ -14,7 +14,8 @@ import {
   listKinds,
 } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
-import { type Ask, type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from './elasticsearch/client.ts'
+import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './elasticsearch/client.ts'
+import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
 import { readPosition } from './flow/publish.ts'
 import { finishSwap, readGenerations } from './generations/generations.ts'
@@ -198,11 +199,3 @@ export const retryKafka = <Result>(
     ...retryOptions,
     onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
   })
-
-const asUnavailable = (error: unknown): never => {
-  if (error instanceof StopError) throw error
-  if (error instanceof kafkajs.KafkaJSSASLAuthenticationError) {
-    throw new StopError('access_refused', `Kafka: ${error.name}`)
-  }
-  throw new Unavailable(0)
-}

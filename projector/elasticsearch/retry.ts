@@ -1,8 +1,10 @@
 /** Retries until Kafka or Elasticsearch answers, and reports failures to health. */
 
+import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
+import { accessRefusal } from '../kafka/access-refusal.ts'
 import { ELASTICSEARCH_SLOW_MS } from '../limits.ts'
-import { keepTrying, type RetryOptions } from './client.ts'
+import { keepTrying, type RetryOptions, Unavailable } from './client.ts'
 
 type Context = { readonly retryOptions: Omit<RetryOptions, 'onTrouble'>; readonly health: Health }
 
@@ -22,3 +24,11 @@ export const retryUntilAborted = <Result>(
     report => keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => report(trouble?.message) }),
     ELASTICSEARCH_SLOW_MS,
   )
+
+/** @throws Unavailable for a failure of Kafka that a retry may mend; StopError `access_refused`, or the one given */
+export const asUnavailable = (error: unknown): never => {
+  if (error instanceof StopError) throw error
+  const refusal = accessRefusal(error)
+  if (refusal !== undefined) throw new StopError('access_refused', `Kafka: ${refusal}`)
+  throw new Unavailable(0)
+}

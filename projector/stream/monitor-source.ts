@@ -2,8 +2,9 @@
  * Loops that watch a stream until the signal: the ends of its partitions, the identity of its source, and its progress.
  */
 
-import { type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
+import type { RetryOptions } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
+import { asUnavailable } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
 import type { Health, HealthPart } from '../health.ts'
 import {
@@ -78,7 +79,7 @@ const watchEnds = async (
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       const due = time - identified >= IDENTIFY_INTERVAL_MS
       // Never share an identification begun before `time`: its ends would be older than `reading`.
-      const ends = due ? await identify(admin, identity) : await fetchEnds(admin, identity.topic)
+      const ends = due ? await identify(admin, identity) : await endsOf(admin, identity.topic)
       if (due) identified = time
       for (const { partition, flow, searchableTo } of before) {
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
@@ -120,13 +121,8 @@ const watchProgress = async (
   }
 }
 
-/** @throws Unavailable when Kafka does not answer */
+/** @throws Unavailable when Kafka does not answer; StopError `access_refused` */
 export const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnavailable)
-
-const asUnavailable = (error: unknown): never => {
-  if (error instanceof StopError) throw error
-  throw new Unavailable(0)
-}
 
 /** Checks cluster, partitions, configuration and the start of the log. @throws StopError if one differs */
 export const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
