@@ -103,13 +103,13 @@ export const runProjector = async (settings: Settings, context: StartContext): P
 
   const work = async (): Promise<void> => {
     const listWanted = await prepare(settings, admin, health, context)
-    const follow = async () => keepUp.follow(await listWanted(keepUp.failed()))
-    await follow()
+    const runWanted = async () => keepUp.run(await listWanted(keepUp.failed()))
+    await runWanted()
     health.set('start', undefined)
     log.info('projecting')
     while (!signal.aborted) {
       await retryOptions.sleep(FOLLOW_MS, signal)
-      await follow()
+      await runWanted()
     }
   }
   const ended = Promise.withResolvers<void>()

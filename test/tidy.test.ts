@@ -198,6 +198,25 @@ describe('tests', () => {
     expect(find(tests, 'code', /\.(?:only|skip|todo|fails)\b/)).toEqual([])
   })
 
+  test('are left out only where a machine lacks a program or a device', () => {
+    const reasons = [
+      'redisProgram === undefined',
+      'browserProgram === undefined',
+      'pythonProgram === undefined',
+      'programs.includes(undefined)',
+      '(await findJdk(process.env)).jdk === undefined',
+      "way.from === 'jvm'",
+      "existsSync('/dev/full')",
+    ]
+    const conditions = tests.flatMap(({ path, spoken }) =>
+      spoken
+        .split('\n')
+        .flatMap(line => (/test\.(?:skipIf|runIf)|describe\.skipIf/.test(line) ? [`${path}: ${line}`] : [])),
+    )
+    expect(conditions.filter(condition => !reasons.some(reason => condition.includes(reason)))).toEqual([])
+    expect(conditions.length).toBe(reasons.length)
+  })
+
   test('do not say "should" in their names', () => {
     expect(find(tests, 'spoken', /(?:test|describe)(?:\.\w+\([^\n]*\))?\(\s*['"`][^'"`\n]*\bshould\b/)).toEqual([])
   })

@@ -11,9 +11,9 @@ import { draftOf, type Rendered } from './serialize.ts'
 
 export class Cache {
   /** Payouts and chains. */
-  readonly #lines = new Shelf(CACHE_BYTES_PER_PARTITION)
+  readonly #lines = new RecentDocuments(CACHE_BYTES_PER_PARTITION)
   /** Reps, periods, payroll files and keys: small, and read again after many payouts. */
-  readonly #heads = new Shelf(CACHE_HEAD_BYTES_PER_PARTITION)
+  readonly #heads = new RecentDocuments(CACHE_HEAD_BYTES_PER_PARTITION)
   readonly #slabs = new Slabs()
   /** Every key that exists. Only if the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
@@ -25,7 +25,7 @@ export class Cache {
   /** Returns the document; null if none exists; undefined if Elasticsearch must be asked. */
   get(key: DocumentKey): AnyNewDocument | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
-    const kept = this.#shelfOf(key).get(key, old => (old instanceof Line ? this.#slabs.copy(old) : old))
+    const kept = this.#recentOf(key).get(key, old => (old instanceof Line ? this.#slabs.copy(old) : old))
     return kept && draftIn(kept)
   }
 
@@ -34,27 +34,27 @@ export class Cache {
    * would come back older. No batch is decided during a load, which prevents this.
    */
   keep(key: DocumentKey, draft: AnyNewDocument): void {
-    const shelf = this.#shelfOf(key)
-    if (!shelf.has(key)) shelf.add(key, draft)
+    const recent = this.#recentOf(key)
+    if (!recent.has(key)) recent.add(key, draft)
   }
 
   /** Caches decided documents. @returns the callback for when all of them are acknowledged */
   addDecided(documents: readonly Rendered[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
-    const pending = [this.#lines, this.#heads].map(shelf => ({ shelf, keys: shelf.pend() }))
+    const pending = [this.#lines, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
     for (const { key, kind, draft, line } of documents) {
       if (kind === 'parked' || kind === 'statements') continue
-      const shelf = this.#shelfOf(key)
-      pending.find(one => one.shelf === shelf)?.keys.push(key)
-      shelf.add(key, shelf === this.#lines ? this.#slabs.add(line) : draft)
+      const recent = this.#recentOf(key)
+      pending.find(one => one.recent === recent)?.keys.push(key)
+      recent.add(key, recent === this.#lines ? this.#slabs.add(line) : draft)
       this.#seen?.add(key)
     }
     return () => {
-      for (const { shelf, keys } of pending) shelf.acknowledge(keys)
+      for (const { recent, keys } of pending) recent.acknowledge(keys)
     }
   }
 
-  #shelfOf(key: DocumentKey): Shelf {
+  #recentOf(key: DocumentKey): RecentDocuments {
     return key.startsWith('payouts/') || key.startsWith('chains/') ? this.#lines : this.#heads
   }
 }
@@ -63,7 +63,7 @@ export class Cache {
  * Documents up to a bound, in a young and an old half. At half the bound, the young half becomes the old one, and the
  * old one is dropped. Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
  */
-class Shelf {
+class RecentDocuments {
   readonly #bytesMax: number
   #young = new Map<DocumentKey, Kept>()
   #old = new Map<DocumentKey, Kept>()
@@ -94,7 +94,7 @@ class Shelf {
   add(key: DocumentKey, kept: Kept): void {
     this.#young.set(key, kept)
     this.#youngBytes += key.length + sizeOf(kept)
-    if (this.#youngBytes > this.#bytesMax / 2) this.#grow()
+    if (this.#youngBytes > this.#bytesMax / 2) this.#turnOver()
   }
 
   /** @returns the list for keys of documents that must stay until they are acknowledged */
@@ -108,12 +108,12 @@ class Shelf {
     this.#pending.delete(keys)
     // Pending documents may have exceeded the bound. The first turn makes the young half old, the second drops it.
     for (let times = 0; times < 2; times++) {
-      if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMax) this.#grow()
+      if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMax) this.#turnOver()
     }
   }
 
   /** Makes the young half the old one. Drops the old half; its pending documents become young again. */
-  #grow(): void {
+  #turnOver(): void {
     const dropped = this.#old
     this.#old = this.#young
     this.#oldBytes = this.#youngBytes + this.#pendingBytes

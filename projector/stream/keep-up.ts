@@ -36,7 +36,8 @@ export type KeepUpSteps = {
 }
 
 export type KeepUp = {
-  readonly follow: (wanted: Wanted) => Promise<void>
+  /** Starts and stops streams until exactly the wanted ones run. */
+  readonly run: (wanted: Wanted) => Promise<void>
   readonly streams: () => RunningStream[]
   /** The wanted streams that have not failed. */
   readonly options: () => readonly StreamOptions[]
@@ -116,7 +117,7 @@ export const createKeepUp = ({ start, fail, readLiveGeneration, health, log, now
     return before === undefined || before.isBroken || mustRun(generation) || now() - before.at >= SPARE_RETRY_MS
   }
 
-  const follow = async (next: Wanted): Promise<void> => {
+  const run = async (next: Wanted): Promise<void> => {
     wanted = next
     const names = new Set(wanted.streams.map(({ identity }) => identity.generation))
     for (const name of failed.keys()) if (!names.has(name) && !wanted.broken.has(name)) failed.delete(name)
@@ -139,7 +140,7 @@ export const createKeepUp = ({ start, fail, readLiveGeneration, health, log, now
   }
 
   return {
-    follow,
+    run,
     streams: () => [...running.values()],
     options: () => wanted.streams.filter(({ identity }) => !failed.has(identity.generation)),
     failed: () => [...failed].map(([generation, { code }]) => ({ generation, code })),

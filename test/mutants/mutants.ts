@@ -162,7 +162,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the next batch does not see decisions that are not yet written',
     file: 'projector/flow/cache.ts',
-    find: '      shelf.add(key, shelf === this.#lines ? this.#slabs.add(line) : draft)\n',
+    find: '      recent.add(key, recent === this.#lines ? this.#slabs.add(line) : draft)\n',
     replace: '',
   },
   {

@@ -117,7 +117,7 @@ export class Projector {
     const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, now: elapsed, signal })
     this.#keepUp = keepUp
     for (;;) {
-      await keepUp.follow(await look(keepUp.failed()))
+      await keepUp.run(await look(keepUp.failed()))
       await this.host.sleep(FOLLOW_MS, signal)
     }
   }

@@ -7,8 +7,8 @@ const protocolError = (type: string, code: number): Error =>
   new kafkajs.KafkaJSProtocolError({ type, code, retriable: false, message: 'not for a log' } as never)
 
 /** The published types lack the arguments of some constructors. */
-const make = (constructor: new (...given: never[]) => Error, ...given: readonly unknown[]): Error =>
-  Reflect.construct(constructor, given)
+const make = (type: new (...given: never[]) => Error, ...given: readonly unknown[]): Error =>
+  Reflect.construct(type, given)
 
 const thrown = (error: unknown): unknown => {
   try {

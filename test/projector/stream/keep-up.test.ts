@@ -40,7 +40,7 @@ const setUp = () => {
   const optionsOf = (generation: string) => ({ identity: { generation } }) as StreamOptions
   const follow = async (live: string, names: readonly string[], broken: Record<string, StopError> = {}) => {
     const streams = ['api-keys', ...names].map(optionsOf)
-    await keepUp.follow({ live, streams, broken: new Map(Object.entries(broken)) })
+    await keepUp.run({ live, streams, broken: new Map(Object.entries(broken)) })
     return story.splice(0)
   }
   const fail = async (generation: string, error: unknown) => {
