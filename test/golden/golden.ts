@@ -17,6 +17,8 @@ import { type Rendered, render } from '../../projector/flow/serialize.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
 import type { Stream } from '../../schemas/events.ts'
+import type { Outgoing } from '../support/events.ts'
+import { place } from '../support/topics.ts'
 
 export const PARTITIONS = 6
 
@@ -29,20 +31,49 @@ export type GoldenRecord = {
   readonly value: string | null
 }
 
+const FIRST_TIME = 1_790_000_000_000
+/** Other tests cover larger records. These logs must stay small, because people read them. */
+const BASE64_MAX = 5_400
+
+export const isSmall = ({ value }: GoldenRecord): boolean => (value?.length ?? 0) <= BASE64_MAX
+
+/** @param index of the record in its log: each is a second later than the one before */
+export const goldenRecordOf = (record: Outgoing, index: number): GoldenRecord => {
+  const { stream, partition, key, headers, value } = place(record, PARTITIONS)
+  return {
+    stream,
+    partition,
+    timestamp: FIRST_TIME + index * 1_000,
+    key: base64(key),
+    headers: Object.entries(headers).flatMap(([name, values]) =>
+      [values].flat().map(one => [name, base64(one ?? null)] as const),
+    ),
+    value: base64(value),
+  }
+}
+
+const base64 = (bytes: string | Buffer | null): string | null =>
+  bytes === null ? null : Buffer.from(bytes as string).toString('base64')
+
 const fileOf = (name: string): string => join(import.meta.dirname, name)
 export const LOG = fileOf('log.ndjson')
 export const DOCUMENTS = fileOf('documents.ndjson')
 export const linesIn = (file: string): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
 
-/** Projects the log under the current rules. Returns the lines of `documents.ndjson` and the outcome of each record. */
+/**
+ * Projects the log under the current rules. Returns the lines of `documents.ndjson`, the outcomes, partition by
+ * partition, and the verdict on each record: `applied`, `duplicate` or the code under which it is parked.
+ */
 export const projectLog = async (log: readonly GoldenRecord[]) => {
   const documents = new Map<string, string>()
   const outcomes: string[] = []
+  const verdicts = new Map<GoldenRecord, string>()
   for (const stream of ['events', 'api-keys'] as const) {
     for (let partition = 0; partition < (stream === 'events' ? PARTITIONS : 1); partition++) {
       const records = log.filter(record => record.stream === stream && record.partition === partition)
-      for await (const { rendered, outcome } of projectPartition(records, stream, partition)) {
-        outcomes.push(outcome)
+      for await (const { record, rendered, type, verdict } of projectPartition(records, stream, partition)) {
+        outcomes.push(`${type}${verdict}`)
+        verdicts.set(record, verdict)
         for (const { key, version, line } of rendered) {
           documents.set(`${stream}/${key}`, `${JSON.stringify([stream, key, version]).slice(0, -1)},${line.trimEnd()}]`)
         }
@@ -50,7 +81,7 @@ export const projectLog = async (log: readonly GoldenRecord[]) => {
     }
   }
   const lines = [...documents].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, line]) => line)
-  return { lines, outcomes }
+  return { lines, outcomes, verdicts }
 }
 
 /** Projects one record after the other. The cache holds all earlier decisions. */
@@ -58,27 +89,29 @@ async function* projectPartition(
   records: readonly GoldenRecord[],
   stream: Stream,
   partition: number,
-): AsyncGenerator<{ rendered: readonly Rendered[]; outcome: string }> {
+): AsyncGenerator<{ record: GoldenRecord; rendered: readonly Rendered[]; type: string; verdict: string }> {
   const cache = new Cache(true)
   const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1 }
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
   let atBefore = 0
   for (const [offset, record] of records.entries()) {
     const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
-    const { verdict, reads, rules } = assessed
+    const { reads } = assessed
     const events: PendingEvent[] =
-      rules === undefined ? [] : [{ event: verdict, reads, rules, seq: offset, at: record.timestamp }]
+      assessed.rules === undefined
+        ? []
+        : [{ event: assessed.verdict, reads, rules: assessed.rules, seq: offset, at: record.timestamp }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
     const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
     atBefore = at
     const rendered = changes.map(render)
     cache.addDecided(rendered)
-    const type = typeof verdict === 'string' ? '' : `${verdict.type} `
-    yield { rendered, outcome: `${type}${parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate')}` }
+    const type = typeof assessed.verdict === 'string' ? '' : `${assessed.verdict.type} `
+    yield { record, rendered, type, verdict: parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate') }
   }
 }
 
-const rawOf = ({ timestamp, key, headers, value }: GoldenRecord, offset: number): RawRecord => ({
+export const rawOf = ({ timestamp, key, headers, value }: GoldenRecord, offset: number): RawRecord => ({
   offset,
   timestamp,
   key: bytes(key),

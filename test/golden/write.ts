@@ -10,12 +10,16 @@ import { type Outgoing, periodRecorded, repRecorded } from '../support/events.ts
 import { applied, duplicates } from '../support/good-events.ts'
 import { createRandom } from '../support/random.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { place } from '../support/topics.ts'
-import { DOCUMENTS, type GoldenRecord, LOG, linesIn, PARTITIONS, projectLog } from './golden.ts'
-
-/** Other tests cover larger records. This log must stay small, because people read it. */
-const BYTES_MAX = 4_000
-const FIRST_TIME = 1_790_000_000_000
+import {
+  DOCUMENTS,
+  type GoldenRecord,
+  goldenRecordOf,
+  isSmall,
+  LOG,
+  linesIn,
+  PARTITIONS,
+  projectLog,
+} from './golden.ts'
 
 const newLog = (): GoldenRecord[] => {
   const random = createRandom(20_261_122)
@@ -38,23 +42,8 @@ const newLog = (): GoldenRecord[] => {
         }),
     ),
   ].flatMap(alone)
-  return [...stream, ...odd]
-    .map(record => place(record, PARTITIONS))
-    .filter(({ value }) => (value?.length ?? 0) <= BYTES_MAX)
-    .map(({ stream, partition, key, headers, value }, at) => ({
-      stream,
-      partition,
-      timestamp: FIRST_TIME + at * 1_000,
-      key: base64(key),
-      headers: Object.entries(headers).flatMap(([name, values]) =>
-        [values].flat().map(one => [name, base64(one ?? null)] as const),
-      ),
-      value: base64(value),
-    }))
+  return [...stream, ...odd].map((record, index) => goldenRecordOf(record, index)).filter(isSmall)
 }
-
-const base64 = (bytes: string | Buffer | null): string | null =>
-  bytes === null ? null : Buffer.from(bytes as string).toString('base64')
 
 const write = (file: string, lines: readonly string[]): void => writeFileSync(file, `${lines.join('\n')}\n`)
 

@@ -1,0 +1,36 @@
+/** The event schemas for validators of other languages: JSON Schema 2020-12 without formats of our own. */
+import { type EventType, schemaOfType } from '../events.ts'
+import { keysOf, objectOf } from '../objects.ts'
+import type { Json } from './openapi-parts.ts'
+
+/** The names of time zones. Which of them exist is beyond a schema. */
+const TIMEZONE_PATTERN = '^[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*$'
+
+/** The end of a pattern, `$`, is also before a last line end in Python and Java. No value with a pattern has one. */
+const LINE_ENDS = '[\\n\\r\u0085\u2028\u2029]'
+
+/** Returns the schema of the data of each event type. */
+export const portableSchemas = (): Record<EventType, Json> =>
+  objectOf(keysOf(schemaOfType), type => ({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: `urn:commission:${type}`,
+    title: type,
+    ...portableFields(schemaOfType[type]),
+  }))
+
+const portable = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(portable)
+  return typeof schema === 'object' && schema !== null ? portableFields(schema) : schema
+}
+
+const portableFields = (schema: object): Json => {
+  const { format, not, ...rest }: Keywords = schema
+  const fields = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, portable(value)]))
+  const pattern = format === 'timezone' ? TIMEZONE_PATTERN : rest.pattern
+  if (pattern === undefined) return fields
+  const refused = not === undefined ? LINE_ENDS : `${not.pattern}|${LINE_ENDS}`
+  const known = format === undefined || format === 'timezone' ? {} : { format }
+  return { ...fields, pattern, ...known, not: { type: 'string', pattern: refused } }
+}
+
+type Keywords = { readonly format?: string; readonly pattern?: string; readonly not?: { readonly pattern: string } }

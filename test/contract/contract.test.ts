@@ -1,0 +1,38 @@
+/** `contract/` says what the schemas and the projector say now. */
+import { readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parkCodes } from '../../schemas/errors.ts'
+import { schemaOfType } from '../../schemas/events.ts'
+import { CONTRACT, contractFiles, storedLog, storedRecords } from './contract.ts'
+
+const stored = (path: string): string => readFileSync(join(CONTRACT, path), 'utf8')
+const records = storedRecords()
+
+test('the files are those of the schemas and the rules; else run `npm run contract` and say in the changelog what changed', async () => {
+  const files = await contractFiles(storedLog())
+  for (const [path, content] of files) expect(stored(path) === content, path).toBe(true)
+  const found = (await readdir(CONTRACT, { recursive: true })).filter(path => path.includes('.'))
+  expect(found.toSorted()).toEqual([...files.keys(), 'README.md'].toSorted())
+})
+
+test('the records have every verdict but one: a chain that is too long has 10,000 records', () => {
+  const verdicts = new Set(records.map(({ verdict }) => verdict))
+  const expected = ['applied', 'duplicate', ...parkCodes.filter(code => code !== 'chain_too_long')]
+  expect([...verdicts].toSorted()).toEqual(expected.toSorted())
+})
+
+test('a schema refuses no record that the projector applies', () => {
+  const refused = records.filter(({ schema }) => schema === 'refuses')
+  expect(new Set(refused.map(({ verdict }) => verdict))).toEqual(new Set(['data_invalid']))
+  expect(refused.length).toBeGreaterThan(50)
+})
+
+test('no schema has a format that only this project knows, or a look-around', () => {
+  for (const type of Object.keys(schemaOfType)) {
+    const text = stored(`events/${type}.json`)
+    for (const [, format] of text.matchAll(/"format": "([^"]+)"/g)) expect(['date', 'date-time']).toContain(format)
+    expect(text).not.toMatch(/\(\?[=!<]/)
+  }
+})

@@ -1,0 +1,25 @@
+/**
+ * `npm run contract` writes the files of `contract/`. Run it after a change of a schema or of the rules. With
+ * `--records` it makes the records anew: those of the golden log, and one for each way in which data can be invalid.
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type GoldenRecord, goldenRecordOf, isSmall, LOG, linesIn, PARTITIONS } from '../golden/golden.ts'
+import { makeBad } from '../support/bad-event.ts'
+import { refused } from '../support/bad-events.ts'
+import { CONTRACT, contractFiles, storedLog } from './contract.ts'
+
+const newLog = (): GoldenRecord[] => {
+  const golden: GoldenRecord[] = linesIn(LOG).map(line => JSON.parse(line))
+  const invalid = Object.values(refused.data_invalid)
+    .map((make, index) => goldenRecordOf(makeBad(make, `org_c${index}`, PARTITIONS).bad, golden.length + index))
+    .filter(isSmall)
+  return [...golden, ...invalid]
+}
+
+const log = process.argv.includes('--records') ? newLog() : storedLog()
+for (const [path, content] of await contractFiles(log)) {
+  const file = join(CONTRACT, path)
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, content)
+}
