@@ -6,7 +6,7 @@ import { answerList, answerPayout, answerRecord, answerStatement } from './answe
 import { Refusal } from './failures.ts'
 import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
-import { idPrefixOf, readAsOf, readId, readListParameters } from './read/read-parameters.ts'
+import { idPrefixOf, readAsOf, readHistoryParameters, readId, readListParameters } from './read/read-parameters.ts'
 import type { RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
 
@@ -39,7 +39,7 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
     answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))
   })
   router.get(COPIED, '/payouts/:id/history', async ctx => {
-    const parameters = readListParameters('payouts', ctx.state.query)
+    const parameters = readHistoryParameters(ctx.state.query)
     const id = readId('payout', ctx.params.id)
     const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
     await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))

@@ -1,6 +1,6 @@
 /**
- * In: an organization, a list and its parameters. Out: the documents of one page, in order, whether more follow, and
- *   the position they were read at.
+ * In: an organization, a list and its parameters, a filter among them. Out: the documents of one page, in order,
+ *   whether more follow, and the position they were read at.
  * Promises: exactly what is visible at the position (payouts, reps, periods: current), after the cursor, in the list's
  *   order, without a gap.
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
@@ -38,7 +38,7 @@ export const createReadList = ({
   cursors,
   positionAt,
 }: ReaderParts): ReadList => {
-  return async (org, list, { limit, startingAfter, asOf }, signal) => {
+  return async (org, list, { limit, startingAfter, asOf, filter = {} }, signal) => {
     const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
     const { position: current, documents } = await readAt(org, lookup.documents, 'known-before', signal)
     const { generation } = current
@@ -47,9 +47,13 @@ export const createReadList = ({
     if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
       throw new Refusal('invalid_cursor')
     }
-    const kinds = list === 'changes' ? listKinds : [list]
+    const isFiltered = Object.keys(filter).length > 0
+    const kinds = list === 'changes' ? (isFiltered ? filteredKinds : listKinds) : [list]
     const indices = kinds.map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
-    const { hits, hasMore } = await readPage({ org, kind: list, indices, after: after ?? -1, limit, position }, signal)
+    const { hits, hasMore } = await readPage(
+      { org, kind: list, indices, filter, after: after ?? -1, limit, position },
+      signal,
+    )
 
     const last = hits.at(-1)
     if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
@@ -57,6 +61,9 @@ export const createReadList = ({
     return { position: { ...position, time }, hits, hasMore }
   }
 }
+
+/** The records that have a rep and a period. */
+const filteredKinds = ['payouts', 'payroll_files'] as const
 
 /** Returns the record's id. A document's id is `org:id`, or `org:id:offset` for a version. */
 export const recordIdOf = (hit: Hit): string => idOf(hit).split(':')[0] ?? ''

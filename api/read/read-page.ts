@@ -33,6 +33,8 @@ type PageAsked = {
   readonly indices: readonly RecordIndex[]
   /** Only payouts of this rep and period, replaced ones included. */
   readonly chain?: { readonly rep_id: string; readonly period_id: string }
+  /** Only records with these values. */
+  readonly filter?: ListFilter
   /** The sort value after which the page begins; -1 for the first page. */
   readonly after: number
   readonly limit: number
@@ -42,6 +44,11 @@ type PageAsked = {
 }
 /** A list of records, or the feed of changes: every record and version, in the order of their events. */
 export type ListName = ListKind | 'changes'
+/**
+ * The values that the records of a list must have. These fields of a record never change, so a record that matches
+ * always matches, and a cursor stays valid under any filter.
+ */
+export type ListFilter = { rep_id?: string; period_id?: string }
 type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
@@ -103,7 +110,7 @@ const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes)
 const expectedBytes = (largest: number, size: number): number =>
   Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
-const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, size: number): string => {
+const searchBody = ({ kind, org, chain, filter, position }: PageAsked, after: number, size: number): string => {
   const order = kind === 'changes' ? 'seq' : listOrder[kind]
   const afterRange = { gt: after }
   const visible = visibleRange(position)
@@ -111,7 +118,9 @@ const searchBody = ({ kind, org, chain, position }: PageAsked, after: number, si
     order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
   // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
   if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
-  const terms = Object.entries({ org_id: org, ...chain }).map(([field, value]) => ({ term: { [field]: value } }))
+  const terms = Object.entries({ org_id: org, ...chain, ...filter }).map(([field, value]) => ({
+    term: { [field]: value },
+  }))
   return JSON.stringify({
     size,
     track_total_hits: false,

@@ -6,11 +6,12 @@
  */
 
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../schemas/limits.ts'
+import { keysOf } from '../../schemas/objects.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
 import { Refusal } from '../failures.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
-import type { ListName } from './read-page.ts'
+import type { ListFilter, ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
@@ -22,11 +23,19 @@ export type Moment =
   | { readonly kind: 'instant'; readonly milliseconds: number }
   | { readonly kind: 'change'; readonly name: RecordName }
 
+type FilterField = keyof ListFilter
+const filterPrefixes = { rep_id: 'rep', period_id: 'period' } as const satisfies Record<FilterField, IdPrefix>
+const filterFields = keysOf(filterPrefixes)
+
 export type ListParameters = {
   readonly limit: number
   readonly startingAfter: RecordName | undefined
   readonly asOf: Moment | undefined
+  readonly filter?: ListFilter
 }
+
+/** The lists whose records have a rep and a period. Reps and periods themselves are left out of a filtered feed. */
+export const filteredLists = ['payouts', 'payroll_files', 'changes'] as const satisfies readonly ListName[]
 
 /** The prefix of the ids of each list. */
 export const idPrefixOf = {
@@ -38,12 +47,38 @@ export const idPrefixOf = {
 
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
-  const given = readQuery(query, ['limit', 'starting_after', 'as_of'])
+  const isFiltered = filteredLists.some(name => name === list)
+  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : [])])
+  return { ...pageIn(list, given), ...(isFiltered && { filter: filterIn(given) }) }
+}
+
+/** Returns the parameters of a history. @throws as `readListParameters` */
+export const readHistoryParameters = (query: string): ListParameters =>
+  pageIn('payouts', readQuery(query, pageParameters))
+
+const pageParameters = ['limit', 'starting_after', 'as_of'] as const
+
+const pageIn = (list: ListName, given: Given): ListParameters => {
   const limit = given.has('limit') ? readLimit(given.get('limit')) : PAGE_LIMIT_DEFAULT
   const asOf = asOfIn(given)
   const startingAfter = list === 'changes' ? readChange(given.get('starting_after')) : readName(list, given)
   if (given.has('starting_after') && startingAfter === undefined) throw new Refusal('invalid_cursor')
   return { limit, startingAfter, asOf }
+}
+
+const filterIn = (given: Given): ListFilter => {
+  const filter: ListFilter = {}
+  for (const field of filterFields) {
+    if (!given.has(field)) continue
+    const id = given.get(field)
+    const prefix = filterPrefixes[field]
+    if (!isId(prefix, id)) {
+      const message = `\`${field}\` must be the id of a ${prefix}: \`${prefix}_\` and 1 to 64 of 0-9A-Za-z.`
+      throw new Refusal('invalid_request', { message })
+    }
+    filter[field] = id
+  }
+  return filter
 }
 
 /** Returns the moment that a single read is about. */

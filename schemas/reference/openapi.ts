@@ -125,6 +125,18 @@ const idsOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
   return [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern }, example }]
 }
 
+/** The lists whose records have a rep and a period. */
+const filtered: ReadonlySet<string> = new Set(['payouts', 'payroll_files', 'changes'])
+const filtersOf = (path: string): Json[] =>
+  filtered.has(path) ? [ref('parameters', 'RepId'), ref('parameters', 'PeriodId')] : []
+const filterParameter = (name: string, prefix: 'rep' | 'period'): Json => ({
+  name,
+  in: 'query',
+  description: `Only records of this ${prefix}; an empty list if there is none. In \`/changes\`: payouts and payroll records, not reps and periods. A cursor of the list stays valid with and without it.`,
+  schema: { type: 'string', pattern: idPattern(prefix) },
+  example: idExamples[prefix],
+})
+
 const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
   const { pattern, example } = cursorOf(prefix)
   const startingAfter = {
@@ -140,7 +152,14 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
     tags: [tagOf(path)],
     summary,
     security,
-    parameters: [...idsOf(path, prefix), startingAfter, ref('parameters', 'Limit'), asOf, ifNoneMatch],
+    parameters: [
+      ...idsOf(path, prefix),
+      startingAfter,
+      ref('parameters', 'Limit'),
+      ...filtersOf(path),
+      asOf,
+      ifNoneMatch,
+    ],
     responses: {
       200: page(name, example),
       304: ref('responses', 'NotModified'),
@@ -215,13 +234,15 @@ export const openapi = {
         description: `Records per page. A value above ${PAGE_LIMIT_MAX} counts as ${PAGE_LIMIT_MAX}. A page of large records may have fewer.`,
         schema: { type: 'integer', minimum: 1, default: PAGE_LIMIT_DEFAULT },
       },
+      RepId: filterParameter('rep_id', 'rep'),
+      PeriodId: filterParameter('period_id', 'period'),
       AsOf: {
         name: 'as_of',
         in: 'query',
         description:
           'Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state.',
         // Not a union of both forms: they are texts all the same, and generators make types that do not compile.
-        schema: { type: 'string', format: 'as-of' },
+        schema: { type: 'string' },
         examples: {
           instant: { summary: 'A past instant.', value: '2026-02-01T08:30:00Z' },
           change: { summary: 'The id of a change, which is included.', value: recordExamples.Change.id },

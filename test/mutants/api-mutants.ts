@@ -2,6 +2,7 @@
 /** Bugs in the API: see `mutants.ts`. */
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
+const FILTERS = 'test/flow/api-filters.test.ts'
 const MOMENTS = 'test/flow/promises/moments.long.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
 const SHARDS = 'test/flow/promises/shards.long.test.ts'
@@ -20,6 +21,26 @@ export const apiMutants: readonly Mutant[] = [
     find: '    size,\n    track_total_hits: false,\n',
     replace: '    size,\n    from: after + 1,\n    track_total_hits: false,\n',
     flow: WALKS,
+  },
+  {
+    name: 'a filter is checked and not applied',
+    file: 'api/read/read-page.ts',
+    find: 'Object.entries({ org_id: org, ...chain, ...filter })',
+    replace: 'Object.entries({ org_id: org, ...chain })',
+    flow: FILTERS,
+  },
+  {
+    name: 'a filter can name another organization',
+    file: 'api/read/read-parameters.ts',
+    find: "const filterPrefixes = { rep_id: 'rep', period_id: 'period' }",
+    replace: "const filterPrefixes = { rep_id: 'rep', period_id: 'period', org_id: 'org' }",
+  },
+  {
+    name: 'a filtered list of payouts has replaced ones',
+    file: 'api/read/read-page.ts',
+    find: "kind !== 'changes' && !chain)",
+    replace: "kind !== 'changes' && !chain && !filter?.rep_id)",
+    flow: FILTERS,
   },
   {
     name: 'lists are sorted by time instead of offset',

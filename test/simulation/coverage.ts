@@ -66,6 +66,7 @@ export const happenings = [
   'pages compared with the model',
   'walks as of a moment',
   'walks from an old cursor',
+  'walks with a filter',
   'walks from a replaced record',
   'reads by id',
   'keys looked up',

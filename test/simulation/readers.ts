@@ -5,7 +5,6 @@
  */
 import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { Refusal } from '../../api/failures.ts'
-import type { RequestContext } from '../../api/http/request.ts'
 import { KEY_CACHE_TIME } from '../../api/limits.ts'
 import { type ApiKeyCache, createApiKeyCache } from '../../api/read/api-keys.ts'
 import type { ReadPosition } from '../../api/read/position.ts'
@@ -21,6 +20,7 @@ import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
+import { answered, type Filter, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
 
 type Api = { readonly readList: ReadList; readonly read: ReadRecords; readonly keys: ApiKeyCache }
 
@@ -153,13 +153,25 @@ export class Readers {
       return { org, list, limit: random.pick(LIMITS), from: undefined, moment }
     }
     const known = [...(this.#listed.get(`${org} ${list}`) ?? [])]
+    const filter = this.#anyFilter(org, list)
     const from = known.length > 0 && random.chance(0.25) ? random.pick(known) : undefined
     if (from !== undefined) {
       coverage.count('walks from an old cursor')
       const current = history.at(org, this.#positionOf(org)).lists[list]
       if (!current.some(({ id }) => id === from)) coverage.count('walks from a replaced record')
     }
-    return { org, list, limit: random.pick(LIMITS), from }
+    return { org, list, limit: random.pick(LIMITS), from, filter }
+  }
+
+  /** Sometimes the rep, the period or both of a record of the list. */
+  #anyFilter(org: string, list: List): Filter {
+    const { random, history, coverage } = this.#world
+    const items =
+      list === 'payouts' || list === 'payroll_files' ? history.at(org, this.#positionOf(org)).lists[list] : []
+    if (items.length === 0 || !random.chance(0.3)) return {}
+    coverage.count('walks with a filter')
+    const { rep_id, period_id } = repAndPeriodOf(random.pick(items))
+    return random.pick([{ rep_id }, { period_id }, { rep_id, period_id }])
   }
 
   #positionOf(org: string): number {
@@ -169,8 +181,11 @@ export class Readers {
 
   async #walk(walk: Walk): Promise<void> {
     const { random, coverage, history } = this.#world
-    const { org, list, limit, from, moment } = walk
-    const what = `${list} of ${org} at limit ${limit}${moment ? ` as of ${moment.id}` : ''}`
+    const { org, list, limit, from, moment, filter = {} } = walk
+    const filtered = Object.values(filter)
+      .map(id => ` of ${id}`)
+      .join('')
+    const what = `${list}${filtered} of ${org} at limit ${limit}${moment ? ` as of ${moment.id}` : ''}`
     const asOf = moment && ({ kind: 'change', name: { kind: 'payouts', id: moment.id } } as const)
     const walked: Expectation[] = []
     let cursor = from
@@ -179,7 +194,7 @@ export class Readers {
     for (;;) {
       const least = this.#positionOf(org)
       const startingAfter = cursor === undefined ? undefined : { kind: list, id: cursor }
-      const parameters = { limit, startingAfter, asOf }
+      const parameters = { limit, startingAfter, asOf, filter }
       const page = await this.#ask(({ readList }) => readList(org, list, parameters, signal))
       if (page === undefined) return
       if (page instanceof Refusal) return this.#fail(`${what}: cursor ${cursor} is refused with ${page.code}`)
@@ -194,7 +209,9 @@ export class Readers {
       last = publishedTo
 
       const place = cursor === undefined ? -1 : (history.placeOf(org, cursor) ?? -1)
-      const behind = history.at(org, publishedTo).lists[list].filter(item => item.place > place)
+      const behind = history
+        .at(org, publishedTo)
+        .lists[list].filter(item => item.place > place && matchesFilter(item, filter))
       const wanted = behind.slice(0, limit)
       if (data.length !== wanted.length || !data.every((item, at) => textOfItem(item) === wanted[at]?.text)) {
         return this.#fail(`${what}: the page at ${publishedTo} after ${cursor} differs from the model`)
@@ -216,7 +233,7 @@ export class Readers {
 
   /** Checks a whole walk: promise 3 of the contract. */
   #checkWalk(
-    { org, list, from }: Walk,
+    { org, list, from, filter = {} }: Walk,
     walked: readonly Expectation[],
     first: number,
     last: number,
@@ -230,7 +247,7 @@ export class Readers {
       this.#fail(`${what}: a walk did not move forward`)
     }
     const start = from === undefined ? -1 : (history.placeOf(org, from) ?? -1)
-    const before = history.at(org, first).lists[list].filter(({ place }) => place > start)
+    const before = history.at(org, first).lists[list].filter(item => item.place > start && matchesFilter(item, filter))
     const after = new Map(history.at(org, last).lists[list].map(({ id, text }) => [id, text]))
     if (before.some(({ id, text }) => after.get(id) !== text)) coverage.count('walks during which the list changed')
     if (before.some(({ id }) => after.has(id) && !ids.has(id))) this.#fail(`${what}: a walk skipped a record`)
@@ -300,21 +317,4 @@ export class Readers {
   #fail(reason: string): void {
     this.#world.fail(reason)
   }
-}
-
-type Walk = {
-  readonly org: string
-  readonly list: List
-  readonly limit: number
-  readonly from: string | undefined
-  /** The moment just after this payout, which was listed before. */
-  readonly moment?: { readonly id: string; readonly position: number }
-}
-type Page = { readonly data: readonly unknown[]; readonly has_more: boolean; readonly next_cursor: string }
-
-/** Returns the body that the API answers, without the headers. */
-const answered = <Body = Page>(answer: (ctx: RequestContext) => void): Body => {
-  const ctx = { body: Buffer.alloc(0), set: () => undefined, get: () => '', state: {} }
-  answer(ctx as unknown as RequestContext)
-  return JSON.parse(ctx.body.toString()) as Body
 }

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../api/failures.ts'
 import { PARAMETER_NAME_SHOWN } from '../../../api/limits.ts'
-import { readAsOf, readId, readListParameters, refuseParameters } from '../../../api/read/read-parameters.ts'
+import {
+  readAsOf,
+  readHistoryParameters,
+  readId,
+  readListParameters,
+  refuseParameters,
+} from '../../../api/read/read-parameters.ts'
 import { API_KEY_LENGTH_MIN } from '../../../schemas/limits.ts'
 
 const refused = (act: () => unknown): string | undefined => {
@@ -58,6 +64,7 @@ describe('starting_after', () => {
       limit: 2,
       startingAfter: { kind: 'payouts', id: 'payout_1' },
       asOf: undefined,
+      filter: {},
     })
     expect(list('starting_after=%70ayout_1').startingAfter?.id).toBe('payout_1')
     expect(readListParameters('payroll_files', 'starting_after=payroll_1').startingAfter).toEqual({
@@ -159,6 +166,41 @@ describe('as_of', () => {
   test('is refused if it is given twice, and before the cursor is checked', () => {
     expect(refused(() => readAsOf('as_of=payout_1&as_of=payout_1'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&as_of='))).toBe('invalid_request')
+  })
+})
+
+describe('a filter', () => {
+  test.each(['payouts', 'payroll_files', 'changes'] as const)('of %s is the rep, the period or both', name => {
+    expect(readListParameters(name, 'rep_id=rep_1').filter).toEqual({ rep_id: 'rep_1' })
+    expect(readListParameters(name, 'period_id=period_1').filter).toEqual({ period_id: 'period_1' })
+    expect(readListParameters(name, 'period_id=period_1&limit=2&rep_id=rep_1').filter).toEqual({
+      rep_id: 'rep_1',
+      period_id: 'period_1',
+    })
+    expect(readListParameters(name, '').filter).toEqual({})
+  })
+
+  test.each(['', 'rep_', 'period_1', 'rep_1,rep_2', 'rep_*', `rep_${'1'.repeat(65)}`, '%zz', 'rep_1%00'])(
+    'by the rep %j is refused, and the message names the form',
+    id => {
+      expect(() => list(`rep_id=${id}`)).toThrow('`rep_id` must be the id of a rep: `rep_` and 1 to 64 of 0-9A-Za-z.')
+      expect(refused(() => list(`rep_id=${id}`))).toBe('invalid_request')
+    },
+  )
+
+  test('is refused if it is given twice, and where records have no rep or period', () => {
+    expect(refused(() => list('rep_id=rep_1&rep_id=rep_2'))).toBe('invalid_request')
+    for (const kind of ['reps', 'periods'] as const) {
+      expect(refused(() => readListParameters(kind, 'rep_id=rep_1'))).toBe('invalid_request')
+    }
+    expect(refused(() => readHistoryParameters('rep_id=rep_1'))).toBe('invalid_request')
+    expect(refused(() => readAsOf('rep_id=rep_1'))).toBe('invalid_request')
+  })
+
+  test('by a field that changes is refused', () => {
+    for (const field of ['status', 'amount', 'currency', 'superseded_by_id', 'id']) {
+      expect(refused(() => list(`${field}=1`))).toBe('invalid_request')
+    }
   })
 })
 

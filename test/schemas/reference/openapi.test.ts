@@ -135,9 +135,7 @@ describe('the OpenAPI document', () => {
   })
 
   test('has no union in a parameter: generated clients of Go would not compile', () => {
-    for (const parameter of Object.values(openapi.components.parameters)) {
-      expect(Object.keys(parameter.schema)).not.toContain('anyOf')
-    }
+    expect(JSON.stringify(openapi.components.parameters)).not.toContain('"anyOf"')
   })
 })
 

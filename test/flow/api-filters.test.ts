@@ -1,0 +1,126 @@
+/** Lists of one rep, one period or both. */
+import { describe, expect, test } from 'vitest'
+import { serveApi, useStore } from '../support/api.ts'
+import { fileScope } from '../support/scope.ts'
+
+const org = 'org_filters'
+const other = 'org_filters_other'
+const REPS = ['rep_1', 'rep_2', 'rep_3']
+const PERIODS = ['period_1', 'period_2']
+
+type Row = { id: string; rep: string; period: string; seq: number; isReplaced: boolean }
+
+const scope = fileScope()
+const shared = (async () => {
+  const store = await useStore(scope)
+  const rows: Row[] = []
+  let seq = 0
+  for (let turn = 0; turn < 10; turn++) {
+    for (const rep of REPS) {
+      for (const period of PERIODS) {
+        // Of each rep and period, the last payout is current.
+        const row = { id: `payout_${seq}`, rep, period, seq, isReplaced: turn < 9 }
+        const next = seq + REPS.length * PERIODS.length
+        store.payout(org, seq, row, row.isReplaced ? { until: next, by: `payout_${next}` } : undefined)
+        rows.push(row)
+        seq++
+      }
+    }
+  }
+  for (const rep of REPS) store.rep(org, rep, [{ seq: seq++, name: rep }])
+  // Payroll records of the store are of rep_1 and period_1.
+  const payroll = ['payroll_1', 'payroll_2', 'payroll_3']
+  for (const id of payroll) store.payroll(org, seq++, id, '1.00')
+  await store.publish(org, seq)
+  store.payout(other, 0, { id: 'payout_other', rep: 'rep_9', period: 'period_9' })
+  await store.publish(other, 1)
+  const key = await store.key(org)
+  const { port } = await serveApi(scope, store.prefix)
+  const ask = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    return { status: answer.status, json: JSON.parse(await answer.text()) }
+  }
+  const walk = async (list: string, query: string, limit: number): Promise<string[]> => {
+    const ids: string[] = []
+    for (let after = ''; ; ) {
+      const { status, json } = await ask(`/${list}?limit=${limit}${query}${after && `&starting_after=${after}`}`)
+      expect(status).toBe(200)
+      ids.push(...json.data.map(({ id }: { id: string }) => id))
+      if (!json.has_more) return ids
+      after = json.next_cursor
+    }
+  }
+  return { rows, payroll, ask, walk }
+})()
+
+const matching = (rows: readonly Row[], rep?: string, period?: string): string[] =>
+  rows.filter(row => (rep ?? row.rep) === row.rep && (period ?? row.period) === row.period).map(({ id }) => id)
+
+describe('a filtered list', () => {
+  for (const rep of [undefined, ...REPS]) {
+    for (const period of [undefined, ...PERIODS]) {
+      const query = `${rep ? `&rep_id=${rep}` : ''}${period ? `&period_id=${period}` : ''}`
+      test(`has exactly the records of ${rep ?? 'every rep'} and ${period ?? 'every period'}, in order`, async () => {
+        const { rows, payroll, walk } = await shared
+        for (const limit of [1, 2, 200]) {
+          const current = rows.filter(({ isReplaced }) => !isReplaced)
+          expect(await walk('payouts', query, limit)).toEqual(matching(current, rep, period))
+          const paid = (rep ?? 'rep_1') === 'rep_1' && (period ?? 'period_1') === 'period_1' ? payroll : []
+          expect(await walk('payroll_files', query, limit)).toEqual(paid)
+          if (query === '') continue
+          expect(await walk('changes', query, limit)).toEqual([...matching(rows, rep, period), ...paid])
+        }
+      })
+    }
+  }
+
+  test('of a moment has the payouts that were current then', async () => {
+    const { rows, walk } = await shared
+    const last = rows[REPS.length * PERIODS.length * 3 - 1]
+    const then = rows.filter(({ seq }) => seq <= (last?.seq ?? 0)).slice(-REPS.length * PERIODS.length)
+    expect(await walk('payouts', `&rep_id=rep_2&as_of=${last?.id}`, 1)).toEqual(matching(then, 'rep_2'))
+  })
+
+  test('continues after any id that the list ever returned, also one of another rep or a replaced one', async () => {
+    const { rows, ask } = await shared
+    for (const { id, seq } of [rows[7], rows[52], rows[55]].flatMap(row => row ?? [])) {
+      const { json } = await ask(`/payouts?rep_id=rep_3&starting_after=${id}`)
+      const after = rows.filter(row => row.seq > seq && !row.isReplaced)
+      expect(json.data.map((item: { id: string }) => item.id)).toEqual(matching(after, 'rep_3'))
+    }
+  })
+
+  test('is empty for an unknown rep and for another organization’s, with the same words', async () => {
+    const { ask } = await shared
+    const empty = { status: 200, json: { data: [], has_more: false, next_cursor: '' } }
+    for (const list of ['payouts', 'payroll_files', 'changes']) {
+      for (const query of [
+        'rep_id=rep_unknown',
+        'rep_id=rep_9',
+        'period_id=period_9',
+        'rep_id=rep_9&period_id=period_9',
+      ]) {
+        expect(await ask(`/${list}?${query}`)).toEqual(empty)
+      }
+    }
+  })
+
+  test('refuses a malformed id, and a filter where records have no rep or period', async () => {
+    const { ask } = await shared
+    for (const path of [
+      '/payouts?rep_id=',
+      '/payouts?rep_id=period_1',
+      '/changes?period_id=x',
+      '/payroll_files?rep_id=rep_1&rep_id=rep_2',
+      '/reps?rep_id=rep_1',
+      '/periods?period_id=period_1',
+      '/payouts/payout_0/history?rep_id=rep_1',
+      '/payouts/payout_0?rep_id=rep_1',
+      '/totals?rep_id=rep_1',
+    ]) {
+      expect([path, (await ask(path)).json.error?.code]).toEqual([path, 'invalid_request'])
+    }
+  })
+})
