@@ -133,6 +133,20 @@ test('a response larger than expected is dropped while another request has the t
   expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
 })
 
+test('a multi-get larger than expected is dropped, too: its bytes are counted only when all have arrived', async () => {
+  const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
+  const [first, second] = [request(), request()]
+  await reads.search('payouts', '', first.signal)
+  const waits = reads.multiGet([record], second.signal)
+  await new Promise(resolve => setImmediate(resolve))
+  expect(heldWhenAsked).toHaveLength(2)
+  expect(budget.held()).toBe(2 * LARGE_READ_BYTES)
+  first.reservation.close()
+  first.turn.end()
+  expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
+  expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
+})
+
 test('a response larger than expected is not read to its end while another request has the turn', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
   const [first, second] = [request(), request()]
