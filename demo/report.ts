@@ -73,6 +73,7 @@ export const suggestionsOf = (
     `  curl -s -H 'Authorization: Bearer ${organization.keys.reading.text}' '${base}${path}'`
   const tenth = expected.payouts[9]?.id ?? ''
   const replaced = expected.superseded[0]?.id ?? tenth
+  const rep = expected.superseded[0]?.rep_id ?? ''
   return [
     `What to try next, as ${organization.name}:`,
     '',
@@ -83,6 +84,8 @@ export const suggestionsOf = (
     withKey(`/payouts/${replaced}`),
     '  # every step of the calculation of a payout, as its rep sees it',
     withKey(`/statements/${tenth}`),
+    '  # the payouts of one rep',
+    withKey(`/payouts?rep_id=${rep}&limit=5`),
     '  # money that has left, and everyone who was ever paid',
     withKey('/payroll_files?limit=5'),
     withKey('/reps?limit=5'),
@@ -106,7 +109,7 @@ export const suggestionsOf = (
     `  npm run -s keys -- create --org ${organization.id} --name Mine`,
     '  npm run -s projection -- status',
     '  # for the examples of docs/reading.md and docs/analysts.md',
-    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}'`,
+    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}' REP='${rep}'`,
     '',
     `The logs of projector and API are in ${folder}`,
   ]

@@ -48,6 +48,7 @@ beforeAll(async () => {
     KEY: organization.keys.reading.text,
     ORG: organization.id,
     PAYOUT: String(replaced?.id),
+    REP: String(replaced?.rep_id),
   })
 })
 
@@ -118,8 +119,11 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as { data: Item[] })
-  const [list, past, then, changes, history] = answers
-  expect(answers.length).toBe(5)
+  const [list, ofRep, past, then, changes, history] = answers
+  expect(answers.length).toBe(6)
+  const current = expected.payouts.filter(({ rep_id }) => rep_id === replaced?.rep_id)
+  expect(current.length).toBeGreaterThan(1)
+  expect(ofRep?.data.map(({ id }) => id)).toEqual(current.map(({ id }) => id))
   expect([list?.data.length, past?.data, changes?.data.length]).toEqual([2, [], 2])
   expect(then?.data.length).toBeGreaterThan(0)
   expect(history?.data.map(({ id }) => id)).toContain(replaced?.id)
