@@ -118,7 +118,7 @@ const searchBody = ({ kind, org, chain, filter, position }: PageAsked, after: nu
     order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
   // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
   if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
-  const terms = Object.entries({ org_id: org, ...chain, ...filter }).map(([field, value]) => ({
+  const terms = Object.entries({ ...chain, ...filter, org_id: org }).map(([field, value]) => ({
     term: { [field]: value },
   }))
   return JSON.stringify({

@@ -29,6 +29,7 @@ export type Chains = readonly { readonly length: number; readonly seconds: reado
 /** Compares the first and the last of PARTS parts of the largest size. */
 const PARTS = 10
 const RATE_RATIO_MIN = 0.85
+const REP_RATIO_MAX = 1.5
 const PAGE_RATIO_MAX = 1.3
 const RESTART_SECONDS_MAX = 3
 /** Growth of memory that counts as flat: uncollected garbage varies as much. */
@@ -131,6 +132,15 @@ const stageRows = ({ payouts, growth, diskBytes, walk, seen }: Stage, isLargest:
       ...of(({ beginning, end }) => end / beginning),
       isRatio: true,
       ...(isLargest && { atMost: PAGE_RATIO_MAX }),
+    },
+    { what: `${size}: page of one rep`, unit: 'ms', ...of(({ ofRep }) => ofRep) },
+    {
+      key: isLargest ? 'page of one rep / page of as many records' : `${size}: page of one rep / as many records`,
+      what: `${size}: page of one rep / page of as many records`,
+      unit: '',
+      ...of(({ ofRep, asMany }) => ofRep / asMany),
+      isRatio: true,
+      ...(isLargest && { atMost: REP_RATIO_MAX }),
     },
     { what: `${size}: publish → visible, p50`, unit: 'ms', value: percentile(seen, 50) },
   ]

@@ -56,7 +56,7 @@ const measureStage = async (bench: Bench, payouts: number, isLargest: boolean): 
   requireAllApplied(projection, others + payouts)
   const next = newPayouts(organization, bench)
   const stage = { payouts, growth, peakMebibytes: projection.peakMebibytes, diskBytes: await diskOf(bench, projection) }
-  const read = await measureReading(bench, topics, projection, key.text, next)
+  const read = await measureReading(bench, topics, projection, key.text, organization.reps, next)
   await projection.projector.stop()
   const restartSeconds = isLargest ? await measureRestarts(bench, topics, projection.prefix, next, restarts) : []
   return { ...stage, ...read, restartSeconds }
@@ -79,10 +79,11 @@ const measureReading = async (
   topics: Topics,
   projection: RunningProjection,
   key: string,
+  reps: readonly string[],
   next: NextPayout,
 ): Promise<Pick<Stage, 'walk' | 'seen'>> => {
   await using api = await startApi(bench, projection.prefix, bench.elasticsearch.url)
-  const walk = await measurePages(bench, api, key)
+  const walk = await measurePages(bench, api, key, reps)
   const seen: number[] = []
   for (let probe = 0; probe < bench.sizes.growth.probes; probe++) {
     const payout = next()

@@ -1,8 +1,9 @@
 /**
- * Times of pages at the beginning, in the middle and at the end of a long walk, and the time until a payout is visible.
+ * Times of pages at the beginning, in the middle and at the end of a long walk and of pages of one rep, and the time
+ * until a payout is visible.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { authorization, type RunningApi, walkPayouts } from '../processes/api-process.ts'
+import { authorization, type PayoutsPage, type RunningApi, readApi, walkPayouts } from '../processes/api-process.ts'
 import type { Bench } from '../rig/bench.ts'
 import { applyLoad } from '../rig/load.ts'
 
@@ -13,12 +14,23 @@ const PAGES = 20
 const POLL_MS = 2
 const VISIBLE_TIMEOUT_MS = 10_000
 
-/** Milliseconds of a page, median of one round. */
-export type PageTimes = { readonly beginning: number; readonly middle: number; readonly end: number }
+/** Milliseconds of a page, median of one round. `asMany`: a page in the middle with as many records as `ofRep`. */
+export type PageTimes = {
+  readonly beginning: number
+  readonly middle: number
+  readonly end: number
+  readonly ofRep: number
+  readonly asMany: number
+}
 export type Walk = { readonly pages: number; readonly seconds: number; readonly rounds: readonly PageTimes[] }
 
 /** Walks all payouts of the key's organization. Then requests pages of three samples again, in rounds. */
-export const measurePages = async (bench: Bench, api: RunningApi, key: string): Promise<Walk> => {
+export const measurePages = async (
+  bench: Bench,
+  api: RunningApi,
+  key: string,
+  reps: readonly string[],
+): Promise<Walk> => {
   const { rounds, secondsPerRound } = bench.sizes.growth.pages
   const began = performance.now()
   const paths = (await walkPayouts(api.url, key, PAGE, bench.signal)).map(({ path }) => path)
@@ -29,7 +41,11 @@ export const measurePages = async (bench: Bench, api: RunningApi, key: string): 
   const count = Math.min(PAGES, Math.floor(full.length / 3))
   if (count === 0) throw new Error('a walk of three full pages is needed')
   const middle = Math.floor((full.length - count) / 2)
+  const ofReps = reps.slice(0, PAGES).map(rep => `/payouts?limit=${PAGE}&rep_id=${rep}`)
+  const { data } = await readApi<PayoutsPage>(`${api.url}${ofReps[0]}`, key)
   const samples = {
+    ofRep: ofReps,
+    asMany: full.slice(middle, middle + count).map(path => path.replace(`limit=${PAGE}`, `limit=${data.length}`)),
     beginning: full.slice(0, count),
     middle: full.slice(middle, middle + count),
     end: full.slice(-count),
@@ -43,6 +59,8 @@ export const measurePages = async (bench: Bench, api: RunningApi, key: string): 
     beginning: await p50(samples.beginning),
     middle: await p50(samples.middle),
     end: await p50(samples.end),
+    ofRep: await p50(samples.ofRep),
+    asMany: await p50(samples.asMany),
   })
   // Not counted: warms the API up.
   await measure()

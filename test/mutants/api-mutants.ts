@@ -25,8 +25,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a filter is checked and not applied',
     file: 'api/read/read-page.ts',
-    find: 'Object.entries({ org_id: org, ...chain, ...filter })',
-    replace: 'Object.entries({ org_id: org, ...chain })',
+    find: 'Object.entries({ ...chain, ...filter, org_id: org })',
+    replace: 'Object.entries({ ...chain, org_id: org })',
     flow: FILTERS,
   },
   {

@@ -197,9 +197,9 @@ describe('a filter', () => {
     expect(refused(() => readAsOf('rep_id=rep_1'))).toBe('invalid_request')
   })
 
-  test('by a field that changes is refused', () => {
-    for (const field of ['status', 'amount', 'currency', 'superseded_by_id', 'id']) {
-      expect(refused(() => list(`${field}=1`))).toBe('invalid_request')
+  test('by another field is refused: one that changes, or the organization', () => {
+    for (const query of ['status=active', 'amount=1', 'currency=EUR', 'superseded_by_id=payout_1', 'org_id=org_1']) {
+      expect([query, refused(() => list(query))]).toEqual([query, 'invalid_request'])
     }
   })
 })

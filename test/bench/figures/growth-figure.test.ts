@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { figureOfChains, figureOfGrowth, type Stage } from '../../../bench/figures/growth-figure.ts'
 import { quickRun } from '../../../bench/rig/sizes.ts'
 
-const page = { beginning: 2, middle: 2, end: 3 }
+const page = { beginning: 2, middle: 2, end: 3, ofRep: 1, asMany: 1 }
 const stage = (growth: Stage['growth']): Stage => ({
   payouts: 1_000,
   growth,
