@@ -1,12 +1,14 @@
 /**
  * `npm run contract` writes the files of `contract/`. Run it after a change of a schema or of the rules. With
  * `--records` it makes the records anew: those of the golden log, and one for each way in which data can be invalid.
+ * With `--release` it stores the present documents as those of the last release, for the test of compatibility.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type GoldenRecord, goldenRecordOf, isSmall, LOG, linesIn, PARTITIONS } from '../golden/golden.ts'
 import { makeBad } from '../support/bad-event.ts'
 import { refused } from '../support/bad-events.ts'
+import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
 
 const newLog = (): GoldenRecord[] => {
@@ -17,6 +19,9 @@ const newLog = (): GoldenRecord[] => {
   return [...golden, ...invalid]
 }
 
+if (process.argv.includes('--release')) {
+  await writeFile(join(import.meta.dirname, 'released.json'), `${JSON.stringify(currentDocuments())}\n`)
+}
 const log = process.argv.includes('--records') ? newLog() : storedLog()
 for (const [path, content] of await contractFiles(log)) {
   const file = join(CONTRACT, path)

@@ -1,0 +1,82 @@
+/** Finds what a client or a publisher of the last release would notice: see `docs/compatibility.md`. */
+import { isDeepStrictEqual } from 'node:util'
+import { openapi } from '../../schemas/reference/openapi.ts'
+import { portableSchemas } from '../../schemas/reference/portable-schema.ts'
+
+type Json = { readonly [name: string]: unknown }
+type Parameter = { readonly name?: string; readonly in?: string; readonly $ref?: string; readonly required?: boolean }
+type Schema = { readonly required?: readonly string[]; readonly properties?: Readonly<Record<string, Json>> } & Json
+
+/** The documents that are compared. */
+export type Documents = {
+  readonly paths: Readonly<Record<string, { readonly get: { readonly parameters: readonly Parameter[] } }>>
+  readonly parameters: Readonly<Record<string, Parameter>>
+  readonly schemas: Readonly<Record<string, Schema>>
+  readonly events: Readonly<Record<string, Schema>>
+}
+
+export const currentDocuments = (): Documents => {
+  const { parameters, schemas } = openapi.components
+  // As JSON: the stored documents have no undefined fields.
+  return JSON.parse(JSON.stringify({ paths: openapi.paths, parameters, schemas, events: portableSchemas() }))
+}
+
+/** Returns a line for each difference that breaks a client of the API. */
+export const breaksReaders = (before: Documents, now: Documents): string[] => [
+  ...Object.entries(before.paths).flatMap(([path, { get }]) => {
+    const present = now.paths[path]
+    if (present === undefined) return [`${path} is gone`]
+    const old = get.parameters.map(given => resolved(given, before))
+    const current = present.get.parameters.map(given => resolved(given, now))
+    return [
+      ...old.flatMap(one =>
+        current.some(other => isSame(one, other)) ? [] : [`${path}: ${one.name} changed or is gone`],
+      ),
+      ...current.flatMap(one =>
+        one.required && !old.some(other => isSame(one, other)) ? [`${path}: ${one.name} is needed now`] : [],
+      ),
+    ]
+  }),
+  ...Object.entries(before.schemas).flatMap(([name, old]) => {
+    const present = now.schemas[name]
+    if (present === undefined) return [`the schema ${name} is gone`]
+    return [...fieldsThatChanged(name, old, present), ...missing(name, old.required, present.required, 'always there')]
+  }),
+]
+
+/** Returns a line for each difference that breaks a publisher of events. */
+export const breaksPublishers = (before: Documents, now: Documents): string[] =>
+  Object.entries(before.events).flatMap(([type, old]) => {
+    const present = now.events[type]
+    if (present === undefined) return [`the event ${type} is gone`]
+    return [...fieldsThatChanged(type, old, present), ...missing(type, present.required, old.required, 'optional')]
+  })
+
+const resolved = (given: Parameter, { parameters }: Documents): Parameter =>
+  given.$ref === undefined ? given : (parameters[given.$ref.split('/').at(-1) ?? ''] ?? given)
+
+const isSame = (a: Parameter, b: Parameter): boolean => isDeepStrictEqual(meaning(a), meaning(b))
+
+const fieldsThatChanged = (name: string, old: Schema, present: Schema): string[] => [
+  ...Object.entries(old.properties ?? {}).flatMap(([field, schema]) => {
+    const current = present.properties?.[field]
+    if (current === undefined) return [`${name}.${field} is gone`]
+    // A client must expect codes that it does not know.
+    if (name === 'Refusal') return []
+    return isDeepStrictEqual(meaning(schema), meaning(current)) ? [] : [`${name}.${field} has another form`]
+  }),
+  ...(isDeepStrictEqual(meaning(old.oneOf), meaning(present.oneOf)) ? [] : [`${name} has other kinds`]),
+]
+
+const missing = (name: string, wanted: readonly string[] = [], found: readonly string[] = [], was: string): string[] =>
+  wanted.filter(field => !found.includes(field)).map(field => `${name}.${field} is no longer ${was}`)
+
+/** A schema without texts for people. */
+const meaning = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(meaning)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const kept = Object.entries(schema).filter(
+    ([name]) => !['description', 'example', 'examples', 'title'].includes(name),
+  )
+  return Object.fromEntries(kept.map(([name, value]) => [name, meaning(value)]))
+}
