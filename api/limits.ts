@@ -1,7 +1,7 @@
 /** Every limit of the API: what it counts, its unit, and the reason. test/api/limits.test.ts checks their relations. */
 import { PAGE_BYTES_MAX, RECORD_VALUE_BYTES_MAX } from '../schemas/limits.ts'
 
-/** Characters of a request target. The longest valid one has under 200. */
+/** Characters of a request target. The longest valid one, with both filters, has under 400. */
 export const TARGET_LENGTH_MAX = 4_096
 
 /** Bytes of the raw headers of a request, and their number. */
@@ -62,8 +62,12 @@ export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
 export const BATCH_TIME_MAX = 5
 export const BATCHED_DOCUMENTS = 32
 
-/** Bytes of an answer of Elasticsearch that are collected: a page of records, and the JSON around them. */
-export const ANSWER_BYTES_MAX = 4 * PAGE_BYTES_MAX
+/**
+ * Bytes of an answer of Elasticsearch that are collected: a page of records, and the JSON around them. A longer answer
+ * is dropped, and fewer records are requested. It fits in the budget of one key: an answer between the two would be
+ * refused each time.
+ */
+export const ANSWER_BYTES_MAX = 44 * 1024 * 1024
 
 /**
  * Bytes of answers held at once, from the request to Elasticsearch until the client has them: of this process, of one

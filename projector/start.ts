@@ -1,7 +1,7 @@
 /**
  * Startup checks: topics, indices, live generation. They pass before the first record is read.
  */
-import type { Kafka } from 'kafkajs'
+import kafkajs, { type Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { projectorSettings, Read } from '../schemas/settings.ts'
 import {
@@ -195,7 +195,13 @@ export const retryKafka = <Result>(
   health: Health,
   { signal, retryOptions }: StartContext,
 ): Promise<Result> =>
-  keepTrying(() => attempt().catch(asUnavailable), signal, {
+  keepTrying(() => attempt().catch(refuseCredentials), signal, {
     ...retryOptions,
     onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
   })
+
+/** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
+const refuseCredentials = (error: unknown): never => {
+  if (!(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return asUnavailable(error)
+  throw new StopError('access_refused', `Kafka: ${error.name}`)
+}

@@ -59,7 +59,8 @@ export const createReadPage = (search: Search): ReadPage => {
   return async (asked, signal) => {
     const { org, kind, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
     const indexNames = indices.map(({ name }) => name).join()
-    const cacheKey = `${kind}:${org}`
+    // Records of one rep say little about those of another one.
+    const cacheKey = [kind, org, ...Object.values(asked.filter ?? {})].join(':')
     const hits: Hit[] = []
     let bytes = 0
     let after = asked.after
@@ -68,7 +69,11 @@ export const createReadPage = (search: Search): ReadPage => {
       const seen = lastSeen.get(cacheKey)
       const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
-      const answer = await search(indexNames, searchBody(asked, after, size), signal, expected)
+      const answer = await search(indexNames, searchBody(asked, after, size), signal, expected).catch(error => {
+        // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
+        lastSeen.delete(cacheKey)
+        throw error
+      })
       if (answer === 'too_large') {
         if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
         lastSeen.set(cacheKey, BODY_STORED_MAX)

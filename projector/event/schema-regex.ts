@@ -62,7 +62,7 @@ const sourceOf = (schema: TSchema): string => {
 const charactersOf = (schema: TSchema): string => {
   const { pattern, format, maxLength, not }: Keywords = schema
   // `maxLength` counts code points, the expression counts code units: it may refuse a valid text.
-  if (format === 'text' && pattern === undefined) return `${CHARACTER}{0,${maxLength}}`
+  if (format === 'text' && pattern === undefined && not === undefined) return `${CHARACTER}{0,${maxLength}}`
   if (format === undefined && maxLength === undefined && pattern !== undefined) {
     return `(?:${not === undefined ? '' : `(?!${inQuotes(not.pattern)}")`}${inQuotes(pattern)})`
   }

@@ -7,8 +7,8 @@
  * member of a version that names no installation counts as ours: a rolling upgrade has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
-import { type Elasticsearch, keepTrying, type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { type Elasticsearch, keepTrying, type RetryOptions } from '../elasticsearch/client.ts'
+import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 
@@ -107,16 +107,14 @@ export const enterGroup = async (
   return ours
 }
 
-/** @throws StopError `group_shared`; Unavailable when Kafka does not answer */
+/** @throws StopError `group_shared`, `access_refused`; Unavailable when Kafka does not answer */
 const assertOwnGroup = async (
   admin: GroupAdmin,
   groupId: string,
   topic: string,
   ours: InstallationIdentity,
 ): Promise<Group> => {
-  const group = await describeGroup(admin, groupId, topic, ours).catch(() => {
-    throw new Unavailable(0)
-  })
+  const group = await describeGroup(admin, groupId, topic, ours).catch(asUnavailable)
   const [prefix] = group.foreign
   if (prefix === undefined) return group
   const detail = `${groupId} has members of another installation; give each a KAFKA_GROUP_ID of its own`

@@ -14,10 +14,9 @@ import {
   pauseBefore,
   type RetryOptions,
   type Send,
-  Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { nameOf, StopError } from '../failures.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
@@ -152,8 +151,8 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
           onStopped: error => context.fail(new StopError('consumer_stopped', nameOf(error), { topic: identity.topic })),
         })
         return restingAt(options.bounds, consuming)
-      } catch {
-        throw new Unavailable(0)
+      } catch (error) {
+        return asUnavailable(error)
       }
     },
     stopping.signal,

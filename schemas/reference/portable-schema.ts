@@ -1,4 +1,7 @@
-/** The event schemas for validators of other languages: JSON Schema 2020-12 without formats of our own. */
+/**
+ * The event schemas for validators of other languages: JSON Schema 2020-12 without `format`. Validators disagree about
+ * formats: whether they are checked, which years a date has, which offsets an instant.
+ */
 import { type EventType, schemaOfType } from '../events.ts'
 import { keysOf, objectOf } from '../objects.ts'
 import type { Json } from './openapi-parts.ts'
@@ -24,13 +27,23 @@ const portable = (schema: unknown): unknown => {
 }
 
 const portableFields = (schema: object): Json => {
-  const { format, not, ...rest }: Keywords = schema
+  const { format, not, properties, ...rest }: Keywords = schema
   const fields = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, portable(value)]))
   const pattern = format === 'timezone' ? TIMEZONE_PATTERN : rest.pattern
-  if (pattern === undefined) return fields
-  const refused = not === undefined ? LINE_ENDS : `${not.pattern}|${LINE_ENDS}`
-  const known = format === undefined || format === 'timezone' ? {} : { format }
-  return { ...fields, pattern, ...known, not: { type: 'string', pattern: refused } }
+  if (not !== undefined && (pattern === undefined || not.pattern === undefined)) throw new Error('no portable `not`')
+  return {
+    ...fields,
+    // Names of fields, not keywords.
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, of]) => [name, portable(of)])),
+    }),
+    ...(pattern && { pattern, not: { type: 'string', pattern: not ? `${not.pattern}|${LINE_ENDS}` : LINE_ENDS } }),
+  }
 }
 
-type Keywords = { readonly format?: string; readonly pattern?: string; readonly not?: { readonly pattern: string } }
+type Keywords = {
+  readonly format?: string
+  readonly pattern?: string
+  readonly not?: { readonly pattern?: string }
+  readonly properties?: Readonly<Record<string, unknown>>
+}

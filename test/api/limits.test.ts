@@ -19,7 +19,9 @@ describe('the limits of the API', () => {
   })
 
   test('let every meaningful request through', () => {
-    const target = `/api/v1/payroll_files?starting_after=payroll_${'a'.repeat(64)}&limit=200`
+    const id = 'a'.repeat(64)
+    const filters = `rep_id=rep_${id}&period_id=period_${id}`
+    const target = `/api/v1/payroll_files?starting_after=payroll_${id}&limit=200&${filters}&as_of=payroll_${id}`
     expect(target.length).toBeLessThan(limits.TARGET_LENGTH_MAX / 10)
     expect(API_KEY_LENGTH_MAX).toBeLessThan(limits.HEADERS_BYTES_MAX / 10)
   })
@@ -27,6 +29,7 @@ describe('the limits of the API', () => {
   test('collect any page, and any statement together with its payout', () => {
     expect(limits.ANSWER_BYTES_MAX).toBeGreaterThan(PAGE_BYTES_MAX + limits.BODY_STORED_MAX)
     expect(limits.ANSWER_BYTES_MAX).toBeGreaterThan(2 * limits.BODY_STORED_MAX)
+    expect(limits.ANSWER_BYTES_MAX).toBeLessThan(limits.ANSWERS_HELD_OF_KEY)
     expect(limits.BODY_STORED_MAX).toBeGreaterThan(RECORD_VALUE_BYTES_MAX)
     expect(limits.RECORDS_SURE).toBeGreaterThanOrEqual(3)
   })

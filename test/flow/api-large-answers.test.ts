@@ -63,3 +63,27 @@ test.each([
     expect(usage()).toMatchObject({ reads: { held: 0, waiting: 0 }, large_answers: { held: 0, waiting: 0 } })
   },
 )
+
+test('a page of large records is answered after a page of small ones, also with filters', async () => {
+  const store = await shared
+  const mixed = 'org_mixed'
+  for (let n = 0; n < 200; n++) store.payout(mixed, n, { id: `payout_${n}`, rep: 'rep_small' })
+  // Together these take more than one key may hold, and less than the longest answer that was once collected.
+  for (let n = 200; n < 207; n++) {
+    store.payout(mixed, n, { id: `payout_${n}`, rep: 'rep_big', lines: lines('z') })
+    await store.flush()
+  }
+  await store.publish(mixed, 207)
+  const key = await store.key(mixed)
+  const { port } = await serveApi(scope, store.prefix)
+  const ask = async (query: string) => {
+    const headers = { authorization: `Bearer ${key}` }
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/payouts?limit=200&${query}`, { headers })
+    const { data = [] }: { data?: { id: string }[] } = JSON.parse(await answer.text())
+    return [answer.status, data.at(0)?.id, data.length]
+  }
+  expect(await ask('rep_id=rep_small')).toEqual([200, 'payout_0', 200])
+  expect(await ask('rep_id=rep_big')).toEqual([200, 'payout_200', 2])
+  expect(await ask('')).toEqual([200, 'payout_0', 200])
+  expect(await ask('starting_after=payout_199')).toEqual([200, 'payout_200', 2])
+})

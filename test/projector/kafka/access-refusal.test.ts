@@ -22,7 +22,6 @@ test.each([
   ['a topic', protocolError('TOPIC_AUTHORIZATION_FAILED', 29), 'TOPIC_AUTHORIZATION_FAILED'],
   ['the group', protocolError('GROUP_AUTHORIZATION_FAILED', 30), 'GROUP_AUTHORIZATION_FAILED'],
   ['the cluster', protocolError('CLUSTER_AUTHORIZATION_FAILED', 31), 'CLUSTER_AUTHORIZATION_FAILED'],
-  ['the credentials', make(kafkajs.KafkaJSSASLAuthenticationError, 'not for a log'), 'KafkaJSSASLAuthenticationError'],
 ])('a refusal of %s stops the projector and names the right, not the message', (_, error, name) => {
   expect(thrown(error)).toMatchObject({ code: 'access_refused', message: expect.stringContaining(`Kafka: ${name}`) })
   expect(String(thrown(error))).not.toContain('not for a log')
@@ -38,6 +37,7 @@ test('a refusal that the client wraps is recognized', () => {
 test.each([
   ['a lost connection', new kafkajs.KafkaJSConnectionError('gone')],
   ['a broker without a leader', protocolError('LEADER_NOT_AVAILABLE', 5)],
+  ['a connection lost while authenticating', make(kafkajs.KafkaJSSASLAuthenticationError, 'Closed connection')],
   ['an unknown error', 'text'],
 ])('%s is retried', (_, error) => {
   expect(thrown(error)).toMatchObject({ name: 'Unavailable', status: 0 })
