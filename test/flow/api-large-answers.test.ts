@@ -5,8 +5,8 @@ import { fileScope } from '../support/scope.ts'
 
 const org = 'org_large'
 const LINES = 10_000
-const lines = (description: string) =>
-  Array.from({ length: LINES }, (_, n) => ({ id: `line_${n}`, amount: '0', description: description.repeat(600) }))
+const lines = (character: string, length = 600) =>
+  Array.from({ length: LINES }, (_, n) => ({ id: `line_${n}`, amount: '0', description: character.repeat(length) }))
 
 const scope = fileScope()
 const shared = (async () => {
@@ -70,7 +70,7 @@ test('a page of large records is answered after a page of small ones, also with 
   for (let n = 0; n < 200; n++) store.payout(mixed, n, { id: `payout_${n}`, rep: 'rep_small' })
   // Together these take more than one key may hold, and less than the longest answer that was once collected.
   for (let n = 200; n < 207; n++) {
-    store.payout(mixed, n, { id: `payout_${n}`, rep: 'rep_big', lines: lines('z') })
+    store.payout(mixed, n, { id: `payout_${n}`, rep: 'rep_big', lines: lines('z', 680) })
     await store.flush()
   }
   await store.publish(mixed, 207)
