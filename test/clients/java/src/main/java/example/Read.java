@@ -55,7 +55,7 @@ public class Read {
         period -> print("periods", period.getId(), period.getStartsAt()));
     walk(
         after -> {
-          PayoutList page = payouts.listPayouts(after, 2, null, null);
+          PayoutList page = payouts.listPayouts(after, 2, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         payout -> {
@@ -76,13 +76,13 @@ public class Read {
         });
     walk(
         after -> {
-          PayrollRecordList page = new PayrollFilesApi(client).listPayrollRecords(after, 2, null, null);
+          PayrollRecordList page = new PayrollFilesApi(client).listPayrollRecords(after, 2, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         record -> print("payroll_files", record.getId(), record.getAmount(), record.getDestination().getType()));
     walk(
         after -> {
-          ChangeList page = new ChangesApi(client).listChanges(after, 2, null, null);
+          ChangeList page = new ChangesApi(client).listChanges(after, 2, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         change -> {
