@@ -6,7 +6,7 @@
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
  *   another organization's.
  */
-import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { filteredKinds, indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import type { PositionAt } from './as-of.ts'
@@ -61,9 +61,6 @@ export const createReadList = ({
     return { position: { ...position, time }, hits, hasMore }
   }
 }
-
-/** The records that have a rep and a period. */
-const filteredKinds = ['payouts', 'payroll_files'] as const
 
 /** Returns the record's id. A document's id is `org:id`, or `org:id:offset` for a version. */
 export const recordIdOf = (hit: Hit): string => idOf(hit).split(':')[0] ?? ''

@@ -7,7 +7,7 @@
 
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../schemas/limits.ts'
 import { keysOf } from '../../schemas/objects.ts'
-import type { ListKind } from '../../schemas/stored/documents.ts'
+import { filteredKinds, type ListKind } from '../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
 import { Refusal } from '../failures.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
@@ -34,8 +34,8 @@ export type ListParameters = {
   readonly filter?: ListFilter
 }
 
-/** The lists whose records have a rep and a period. Reps and periods themselves are left out of a filtered feed. */
-export const filteredLists = ['payouts', 'payroll_files', 'changes'] as const satisfies readonly ListName[]
+/** A filtered feed leaves reps and periods out. */
+const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes'])
 
 /** The prefix of the ids of each list. */
 export const idPrefixOf = {
@@ -47,7 +47,7 @@ export const idPrefixOf = {
 
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
-  const isFiltered = filteredLists.some(name => name === list)
+  const isFiltered = filteredLists.has(list)
   const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : [])])
   return { ...pageIn(list, given), ...(isFiltered && { filter: filterIn(given) }) }
 }

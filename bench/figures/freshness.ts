@@ -107,7 +107,7 @@ const measureIdle = async (
   return { seconds, cpu: used, controlWrites: (await counts()).controlWrites - before.controlWrites }
 }
 
-/** The bare loop at every rate but the highest, which is about its lag. */
+/** Runs the bare loop at every rate, each in fresh indices. */
 const measureBare = async (bench: Bench, size: DatasetSize): Promise<ReadonlyMap<FreshnessRate, Bare>> => {
   const { services, sizes, elasticsearch, signal } = bench
   const { rates, warmUpSeconds, bareSeconds } = sizes.freshness

@@ -2,6 +2,7 @@
 
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../limits.ts'
 import { changePattern, Refused, resourceParts, resources } from '../resources.ts'
+import { filteredKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
@@ -125,14 +126,13 @@ const idsOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
   return [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern }, example }]
 }
 
-/** The lists whose records have a rep and a period. */
-const filtered: ReadonlySet<string> = new Set(['payouts', 'payroll_files', 'changes'])
+const filtered: ReadonlySet<string> = new Set([...filteredKinds, 'changes'])
 const filtersOf = (path: string): Json[] =>
   filtered.has(path) ? [ref('parameters', 'RepId'), ref('parameters', 'PeriodId')] : []
 const filterParameter = (name: string, prefix: 'rep' | 'period'): Json => ({
   name,
   in: 'query',
-  description: `Only records of this ${prefix}; an empty list if there is none. In \`/changes\`: payouts and payroll records, not reps and periods. A cursor of the list stays valid with and without it.`,
+  description: `Selects the records of this ${prefix}. In \`/changes\` it selects payouts and payroll records only. A cursor stays valid with and without it.`,
   schema: { type: 'string', pattern: idPattern(prefix) },
   example: idExamples[prefix],
 })

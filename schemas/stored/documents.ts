@@ -17,6 +17,9 @@ export type Kind = (typeof kinds)[number]
 export const listKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type ListKind = (typeof listKinds)[number]
 
+/** The list kinds whose records have a rep and a period. Clients can filter them by both. */
+export const filteredKinds = ['payouts', 'payroll_files'] as const satisfies readonly ListKind[]
+
 /** Lists are ordered by organization, then this field. Their indices are sorted the same way. */
 export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
 

@@ -1,12 +1,8 @@
 /** Clients made from the OpenAPI document by the usual generators read every resource as its JSON says. */
-import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
+import { runCopy } from '../support/run-copy.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -83,17 +79,9 @@ for (const { folder, generator, programs } of generated) {
       expect([...kinds].toSorted()).toEqual(
         ['changes', 'history', 'payouts', 'payroll_files', 'periods', 'reps', 'statements', 'totals'].toSorted(),
       )
-      const copy = await mkdtemp(join(tmpdir(), `commission-client-${folder}-`))
-      try {
-        await cp(join(import.meta.dirname, '../clients', folder), copy, { recursive: true })
-        await writeFile(join(copy, 'openapi.json'), JSON.stringify(openapi))
-        const env = { ...process.env, API_URL: url, API_KEY: key }
-        const { stdout } = await promisify(execFile)('sh', ['run.sh'], { cwd: copy, env, maxBuffer: 64 * 1024 * 1024 })
-        const lines = stdout.trimEnd().split('\n')
-        expect(lines.map(line => line.trimEnd())).toEqual(expected.map(line => line.trimEnd()))
-      } finally {
-        await rm(copy, { recursive: true, force: true })
-      }
+      const environment = { API_URL: url, API_KEY: key }
+      const lines = await runCopy(`clients/${folder}`, environment, { 'openapi.json': JSON.stringify(openapi) })
+      expect(lines.map(line => line.trimEnd())).toEqual(expected.map(line => line.trimEnd()))
     },
   )
 }

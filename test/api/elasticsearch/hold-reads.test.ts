@@ -119,33 +119,23 @@ test('a second large read waits for its turn before it asks Elasticsearch; a thi
   expect([turns.held(), turns.waiting()]).toEqual([0, 0])
 })
 
-test('a response larger than expected is dropped while another request has the turn, and read again after it', async () => {
-  const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
-  const [first, second] = [request(), request()]
-  await reads.search('payouts', '', first.signal)
-  const waits = reads.search('payouts', '', second.signal)
-  await new Promise(resolve => setImmediate(resolve))
-  expect(heldWhenAsked).toHaveLength(2)
-  expect(budget.held()).toBe(2 * LARGE_READ_BYTES)
-  first.reservation.close()
-  first.turn.end()
-  expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
-  expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
-})
-
-test('a multi-get larger than expected is dropped, too: its bytes are counted only when all have arrived', async () => {
-  const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
-  const [first, second] = [request(), request()]
-  await reads.search('payouts', '', first.signal)
-  const waits = reads.multiGet([record], second.signal)
-  await new Promise(resolve => setImmediate(resolve))
-  expect(heldWhenAsked).toHaveLength(2)
-  expect(budget.held()).toBe(2 * LARGE_READ_BYTES)
-  first.reservation.close()
-  first.turn.end()
-  expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
-  expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
-})
+test.each(['search', 'multiGet'] as const)(
+  'a response to %s that is larger than expected is dropped while another request has the turn, and read again after it',
+  async kind => {
+    const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
+    const [first, second] = [request(), request()]
+    await reads.search('payouts', '', first.signal)
+    const waits =
+      kind === 'search' ? reads.search('payouts', '', second.signal) : reads.multiGet([record], second.signal)
+    await new Promise(resolve => setImmediate(resolve))
+    expect(heldWhenAsked).toHaveLength(2)
+    expect(budget.held()).toBe(2 * LARGE_READ_BYTES)
+    first.reservation.close()
+    first.turn.end()
+    expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
+    expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
+  },
+)
 
 test('a response larger than expected is not read to its end while another request has the turn', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
