@@ -68,12 +68,17 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
       const killed = performance.now()
       const positionsThen = positions.latest()
       const { pages } = walkers.soFar()
-      const goesOn =
-        target === 'API'
-          ? () => walkers.soFar().pages > pages
-          : () => positions.latest().every((to, of) => to > (positionsThen[of] ?? 0))
+      const readsOn = (): void => expect(walkers.soFar().pages).toBeGreaterThan(pages)
+      const publishesOn = (): void => {
+        const seen = `published: ${publisher.soFar()}; positions: ${positionsThen} when killed, ${positions.latest()} now`
+        expect(
+          positions.latest().every((to, of) => to > (positionsThen[of] ?? 0)),
+          seen,
+        ).toBe(true)
+      }
       if (!kills) continue
-      const again = eventually(() => expect(goesOn()).toBe(true), { within: hold + RECOVERY_MS, every: 20 })
+      const goesOn = target === 'API' ? readsOn : publishesOn
+      const again = eventually(goesOn, { within: hold + RECOVERY_MS, every: 20 })
       const what = target === 'API' ? 'kill → first page' : 'kill → every partition publishes again'
       recovered.push(again.then(() => took(what, performance.now() - killed)))
     }
@@ -205,6 +210,7 @@ const startPublisher = async (
   chapters: readonly (readonly string[])[],
 ) => {
   const ends = Array.from({ length: topics.partitions }, () => 0)
+  let acknowledged = performance.now()
   // Without idempotence: after a failure the sequence numbers of client and broker would differ.
   const producer = topics.kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 2 } })
   await producer.connect()
@@ -220,6 +226,7 @@ const startPublisher = async (
       const count = placed.filter(record => record.stream === 'events' && record.partition === partition).length
       ends[partition] = Math.max(ends[partition] ?? 0, Number(baseOffset) + count)
     }
+    acknowledged = performance.now()
   }
   let publishing = true
   const publishAll = async (): Promise<void> => {
@@ -245,6 +252,8 @@ const startPublisher = async (
   return {
     /** The next offset of each partition, by the acknowledgements of Kafka. */
     ends: (): readonly number[] => [...ends],
+    /** For the report of a failure: when nothing is published, no position can move. */
+    soFar: (): string => `to ${ends}, the last ${((performance.now() - acknowledged) / 1_000).toFixed(1)} s ago`,
     stop: async (): Promise<void> => {
       publishing = false
       await done
