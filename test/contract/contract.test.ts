@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { parkCodes } from '../../schemas/errors.ts'
 import { schemaOfType } from '../../schemas/events.ts'
 import { CONTRACT, contractFiles, storedLog, storedRecords } from './contract.ts'
+import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 
 const stored = (path: string): string => readFileSync(join(CONTRACT, path), 'utf8')
 const records = storedRecords()
@@ -15,6 +16,10 @@ test('the files are those of the schemas and the rules; else run `npm run contra
   for (const [path, content] of files) expect(stored(path) === content, path).toBe(true)
   const found = (await readdir(CONTRACT, { recursive: true })).filter(path => path.includes('.'))
   expect(found.toSorted()).toEqual([...files.keys(), 'README.md'].toSorted())
+})
+
+test('docs/errors.md is the catalogue of errors; else run `npm run contract`', () => {
+  expect(readFileSync(ERRORS_PAGE, 'utf8') === errorsPage()).toBe(true)
 })
 
 test('the records have every verdict but one: a chain that is too long has 10,000 records', () => {

@@ -1,5 +1,5 @@
 /**
- * `npm run contract` writes the files of `contract/`. Run it after a change of a schema or of the rules. With
+ * `npm run contract` writes the files of `contract/` and docs/errors.md. Run it after a change of a schema or of the rules. With
  * `--records` it makes the records anew: those of the golden log, and one for each way in which data can be invalid.
  * With `--release` it stores the present documents as those of the last release, for the test of compatibility.
  */
@@ -10,6 +10,7 @@ import { makeBad } from '../support/bad-event.ts'
 import { refused } from '../support/bad-events.ts'
 import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
+import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 
 const newLog = (): GoldenRecord[] => {
   const golden: GoldenRecord[] = linesIn(LOG).map(line => JSON.parse(line))
@@ -28,3 +29,4 @@ for (const [path, content] of await contractFiles(log)) {
   await mkdir(dirname(file), { recursive: true })
   await writeFile(file, content)
 }
+await writeFile(ERRORS_PAGE, errorsPage())

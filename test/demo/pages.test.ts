@@ -7,31 +7,15 @@ import { apiSettings, projectorSettings, topicSettings } from '../../schemas/set
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
-const readme = read('README.md')
 const publishing = read('docs/publishing.md')
-const reading = read('docs/reading.md')
-
-test('docs/publishing.md has every park code, in the order of the checks', () => {
-  const table = publishing.slice(publishing.indexOf('| code | the record |'))
-  const rows = table.split('\n').filter(line => line.startsWith('| `'))
-  const codes = rows.flatMap(row => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, code]) => code))
-  expect(codes).toEqual([...parkCodes])
-})
 
 test('docs/publishing.md has every type of event', () => {
   for (const type of Object.values(eventSchemas).flatMap(Object.keys)) expect(publishing).toContain(`| \`${type}\` |`)
 })
 
-test('docs/reading.md has every refusal with its status', () => {
-  const listed = [...reading.matchAll(/^\| (\d{3}) `(\w+)` \|/gm)].map(([, status, code]) => `${status} ${code}`)
-  expect(listed).toEqual(Object.entries(refusals).map(([code, status]) => `${status} ${code}`))
-})
-
-test('README.md links to the tables of park codes and refusals', () => {
-  expect(readme).toContain('](docs/publishing.md#when-a-record-is-refused)')
-  expect(publishing).toContain('\n## When a record is refused\n')
-  expect(readme).toContain('](docs/reading.md#refusals)')
-  expect(reading).toContain('\n## Refusals\n')
+test('docs/errors.md has a heading for each code: refusals, then park codes in the order of the checks', () => {
+  const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)
+  expect(codes).toEqual([...Object.keys(refusals), ...parkCodes])
 })
 
 test('docs/operating.md lists every setting', () => {
@@ -40,7 +24,14 @@ test('docs/operating.md lists every setting', () => {
   expect(settings.filter(name => !listed.includes(name))).toEqual([])
 })
 
-const pages = globSync(['*.md', 'docs/**/*.md', 'test/*.md'], { cwd: root })
+/** As GitHub makes it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+
+const pages = globSync(['*.md', 'docs/**/*.md', 'contract/*.md', 'client/*.md', 'test/*.md'], { cwd: root })
 
 test('there are pages to check', () => {
   expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/operating.md', 'docs/decisions/README.md']))
@@ -54,6 +45,18 @@ describe.for(pages)('%s', page => {
     const targets = [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target)
     const ours = targets.filter(target => !/^https?:/.test(target))
     expect(missing(ours.map(target => join(root, dirname(page), target)))).toEqual([])
+  })
+
+  test('links to headings that exist', () => {
+    const links = [...text.matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)].map(([, target = '', anchor = '']) => ({
+      target,
+      anchor,
+    }))
+    const dangling = links.filter(({ target, anchor }) => {
+      const headings = target === '' ? text : read(join(dirname(page), target))
+      return ![...headings.matchAll(/^#+ (.+)$/gm)].some(([, heading = '']) => anchorOf(heading) === anchor)
+    })
+    expect(dangling).toEqual([])
   })
 
   test('names files that exist', () => {

@@ -1,0 +1,176 @@
+/**
+ * The catalogue of errors: cause, action and an example of each code that clients and publishers see. docs/errors.md
+ * and the OpenAPI document are made from it.
+ */
+import type { ParkCode, RefusalCode } from '../errors.ts'
+
+export type CatalogueEntry = {
+  readonly cause: string
+  readonly action: string
+  /** In Markdown. */
+  readonly example: string
+}
+
+export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
+  invalid_request: {
+    cause:
+      'A parameter is wrong, unknown or repeated. Or `as_of` is an instant that is not over. Or the bytes are not HTTP.',
+    action: 'Correct the request. `message` names the parameter and the values that it can have.',
+    example: '`GET /api/v1/payouts?limit=0`',
+  },
+  invalid_cursor: {
+    cause:
+      '`starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`.',
+    action: 'Send an id that this list returned. Ids of a list stay valid for ever, with and without a filter.',
+    example: '`GET /api/v1/payouts?starting_after=payout_unknown`',
+  },
+  unauthorized: {
+    cause: 'The Authorization header is missing, repeated or malformed, or names an unknown or revoked key.',
+    action: 'Check the key. A new key works as soon as its event is projected.',
+    example: '`GET /api/v1/payouts` without `Authorization`',
+  },
+  forbidden: {
+    cause: 'The key is valid but may not read.',
+    action: 'Ask the operator for a key with the right to read.',
+    example: 'a key whose `permissions` are empty',
+  },
+  not_found: {
+    cause:
+      'No such path, or no record with that id that this key can read. An id of another organization gets the same answer.',
+    action: 'Check the path and the id.',
+    example: '`GET /api/v1/payouts/payout_unknown`',
+  },
+  method_not_allowed: {
+    cause: 'The method is neither GET nor HEAD.',
+    action: 'Use GET. This API only reads.',
+    example: '`POST /api/v1/payouts`',
+  },
+  request_timeout: {
+    cause: 'The headers took longer than 9.5 s, or the request longer than 14.5 s.',
+    action: 'Send the request faster, on a new connection.',
+    example: 'a client that sends one byte a second',
+  },
+  request_too_large: {
+    cause: 'The request body is above 64 KiB. The API reads no body.',
+    action: 'Send no body.',
+    example: 'a GET request with a file as its body',
+  },
+  uri_too_long: {
+    cause: 'The target of the request is above 4,096 characters.',
+    action: 'Shorten it.',
+    example: '`GET /api/v1/payouts?limit=0000…`',
+  },
+  expectation_failed: {
+    cause: 'The request has an Expect header other than `100-continue`.',
+    action: 'Remove the header.',
+    example: '`Expect: something`',
+  },
+  rate_limited: {
+    cause:
+      'The key has used the units of its window. Or the key, or its organization, has too many requests under way. Or the client address tried many unknown keys, and too many look-ups for such addresses wait (then without RateLimit headers).',
+    action: 'Wait for the seconds in `Retry-After`. Read answers as they come, over fewer connections.',
+    example: 'the 101st request that a key has under way',
+  },
+  headers_too_large: {
+    cause: 'The headers are above 8 KiB, or more than 64.',
+    action: 'Send fewer headers.',
+    example: 'a browser that sends the cookies of other sites',
+  },
+  internal: {
+    cause: 'The program has a defect.',
+    action: 'Report the `X-Request-Id` of the answer to the operator.',
+    example: 'none is known',
+  },
+  unavailable: {
+    cause:
+      'The records cannot be read now: Elasticsearch is away, slow or incomplete, or other requests of the same organization use its whole share of reads. The API never returns a page with missing records instead.',
+    action: 'Wait for the seconds in `Retry-After`, and send the same request again.',
+    example: 'any request while Elasticsearch restarts',
+  },
+}
+
+export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
+  record_undecodable: {
+    cause:
+      'The record is not strict UTF-8 or JSON, repeats a key in an object, is nested deeper than 32, has no value, one above 8 MiB or another content type, or lacks, repeats or malforms a CloudEvents attribute.',
+    action: 'Correct the producer.',
+    example: 'a record without the header `ce_type`',
+  },
+  type_unknown: {
+    cause: 'The topic does not carry events of this `ce_type`.',
+    action: 'Correct the type, or the topic.',
+    example: 'an API key in the topic of commission events',
+  },
+  data_invalid: {
+    cause: 'The data lacks a field or breaks its rule, two lines have one id, or the steps are not 1, 2, 3 and so on.',
+    action: 'Compare the data with the JSON Schema of its type.',
+    example: '`"net_amount": 12.5` instead of `"net_amount": "12.5"`',
+  },
+  org_mismatch: {
+    cause: 'The record key is missing, or is not `data.org_id`.',
+    action: 'Use the organization as the record key.',
+    example: 'key `rep_1`, `"org_id": "org_1"`',
+  },
+  partition_mismatch: {
+    cause: 'The record is not in the partition of its organization.',
+    action:
+      'Use the partitioner that publishing.md describes, and check that the producer knows the number of partitions.',
+    example: "librdkafka's default partitioner, which is not `murmur2`",
+  },
+  lines_do_not_sum: {
+    cause: 'The amounts of the lines do not add up to `net_amount`.',
+    action: 'Find the wrong amount, and publish the payout corrected.',
+    example: 'lines of `"10.00"` and `"2.50"`, `"net_amount": "12.49"`',
+  },
+  id_reused: {
+    cause: 'A record with this id exists with other data. For an API key: with another secret.',
+    action: 'Use a new id, with `supersedes_id` if it replaces a payout.',
+    example: 'a payout that was calculated again and published under its old id',
+  },
+  period_changed: {
+    cause: 'The period exists with another kind, time zone or boundary.',
+    action: 'Record a new period. Only the name of a period can change.',
+    example: 'a month that is recorded again as a quarter',
+  },
+  rep_unknown: {
+    cause: 'No record before this one has recorded the rep.',
+    action: 'Publish the rep first, then this record again.',
+    example: 'a payout that is published before its rep',
+  },
+  period_unknown: {
+    cause: 'No record before this one has recorded the period.',
+    action: 'Publish the period first, then this record again.',
+    example: 'a payout that is published before its period',
+  },
+  supersedes_mismatch: {
+    cause: '`supersedes_id` is not the current payout of the rep and period.',
+    action: 'Read the current payout, calculate again, and publish with a new id.',
+    example: 'two calculations that replace the same payout',
+  },
+  payout_mismatch: {
+    cause: 'The payroll record pays a payout that its rep and period do not have.',
+    action: 'Correct `payout_id`, or make it `null`.',
+    example: 'the payout of another rep in `payout_id`',
+  },
+  payroll_already_recorded: {
+    cause: 'The rep and period have a payment that is not voided.',
+    action: 'Check for a double payment first. Void the first payment if it was wrong.',
+    example: 'a second payroll record for one rep and period',
+  },
+  payroll_reversal_invalid: {
+    cause: 'The void reverses no record, a void, or a voided record. Or it has another currency or amount.',
+    action: 'Read the record that it should reverse.',
+    example: 'a void of `"100.00"` for a payment of `"100.01"`',
+  },
+  key_unknown: {
+    cause: 'The API key was never created.',
+    action: 'Correct the id at once: the intended key is still valid.',
+    example: 'a revocation with a mistyped id',
+  },
+  chain_too_long: {
+    cause:
+      'The rep and period have 10,000 payouts or payroll records already, or the rep or period has 10,000 versions.',
+    action: 'Find the publisher that recalculates so often.',
+    example: 'a calculation that publishes in an endless loop',
+  },
+}

@@ -1,0 +1,39 @@
+/** The page of all error codes, docs/errors.md, as the catalogue says it. */
+import { join } from 'node:path'
+import { parkCodes, type RefusalCode, refusals } from '../../schemas/errors.ts'
+import { keysOf } from '../../schemas/objects.ts'
+import { type CatalogueEntry, parkCatalogue, refusalCatalogue } from '../../schemas/reference/error-catalogue.ts'
+import { messages } from '../../schemas/reference/messages.ts'
+
+export const ERRORS_PAGE = join(import.meta.dirname, '../../docs/errors.md')
+
+/** Returns the page in Markdown. Each code is a heading, so that its anchor is the code. */
+export const errorsPage = (): string =>
+  `${[
+    '# Errors',
+    '`npm run contract` writes this page. Its anchors are stable: `errors.md#rate_limited`.',
+    '## Refusals of the API',
+    'A refusal has the body `{"error": {"code", "message"}}`. Decide by the code: messages may change. 429 and 503 have `Retry-After`.',
+    ...keysOf(refusals).flatMap(code => [
+      `### \`${code}\``,
+      ['| | |', '|---|---|', `| status | ${refusals[code]} |`, ...rowsOf(refusalCatalogue[code])].join('\n'),
+      `\`\`\`json\n${JSON.stringify({ error: { code, message: messageOf(code) } })}\n\`\`\``,
+    ]),
+    '## Codes of parked records',
+    'The projector parks a record that breaks a rule: it stores the record whole with its code, and continues. Parked records change no other data. ' +
+      'If several codes fit, the first on this page counts. `contract/records.ndjson` has a record for each code but the last.',
+    ...parkCodes.flatMap(code => [
+      `### \`${code}\``,
+      ['| | |', '|---|---|', ...rowsOf(parkCatalogue[code])].join('\n'),
+    ]),
+  ].join('\n\n')}\n`
+
+const rowsOf = ({ cause, action, example }: CatalogueEntry): string[] => [
+  `| cause | ${cause} |`,
+  `| action | ${action} |`,
+  `| example | ${example} |`,
+]
+
+/** A refused parameter has a message of its own. */
+const messageOf = (code: RefusalCode): string =>
+  code === 'invalid_request' ? '`limit` must be a whole number of at least 1, in digits.' : messages[code]
