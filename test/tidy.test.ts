@@ -45,6 +45,12 @@ describe('folders', () => {
     expect([...foreign('projector'), ...foreign('api')]).toEqual([])
   })
 
+  test('client/ imports only itself and its two dependencies', () => {
+    const allowed = /^(?:client\/src\/|openapi-fetch$|decimal\.js$)/
+    expect(outOf('client').length).toBeGreaterThan(5)
+    expect(outOf('client').filter(({ target }) => !allowed.test(target))).toEqual([])
+  })
+
   test('commands/ does not import services/, demo/, bench/ or test/', () => {
     const ours = /^(?:services|demo|bench|test)\//
     expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
@@ -203,6 +209,7 @@ describe('tests', () => {
       'redisProgram === undefined',
       'browserProgram === undefined',
       'pythonProgram === undefined',
+      'npmProgram === undefined',
       'programs.includes(undefined)',
       '(await findJdk(process.env)).jdk === undefined',
       "way.from === 'jvm'",
@@ -238,7 +245,7 @@ describe('files', () => {
   })
 
   test('say their purpose at the top', () => {
-    const silent = within('schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench').filter(
+    const silent = within('schemas', 'projector', 'api', 'client', 'commands', 'services', 'demo', 'bench').filter(
       ({ text }) => !text.startsWith('/**'),
     )
     expect(silent.map(({ path }) => path)).toEqual([])
@@ -255,9 +262,9 @@ describe('files', () => {
     const all = texts.map(sourceOf)
     expect(find(all, 'text', /\.\.[/]shared|[/](?:work|root|home|Users)[/]/)).toEqual([])
 
-    // The lock file has the homepages of packages. It must not have the addresses that they were fetched from.
+    // Lock files have the homepages of packages. They must not have the addresses that they were fetched from.
     expect(find(all, 'text', /"resolve[d]":/)).toEqual([])
-    const written = all.filter(({ path }) => path !== 'package-lock.json')
+    const written = all.filter(({ path }) => !path.endsWith('package-lock.json'))
     const known = new Set(['example.com', 'maven.apache.org', 'www.w3.org', 'json-schema.org'])
     const hosts = find(written, 'text', /:\/\/(?:[^\s/@'"`]*@)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\b/i)
     expect(hosts.filter(place => !known.has(place.split('://')[1] ?? ''))).toEqual([])

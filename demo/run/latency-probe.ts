@@ -1,9 +1,8 @@
 /** A small organization whose payouts, published one by one, measure the time from publishing to reading. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ApiReader } from '../check/read-api.ts'
+import type { Client } from '../../client/src/index.ts'
 import { midnight, spansOf } from '../data/calendar.ts'
 import { applied, type DemoRecord, eventAt } from '../data/demo-record.ts'
-import type { ApiRecord } from '../data/expected.ts'
 import { makeKeys } from '../data/keys.ts'
 import type { DemoOrganization } from '../data/organization.ts'
 import { calculate, makeBasis } from '../data/payout.ts'
@@ -47,7 +46,7 @@ export const makeProbeOrganization = (seed: number, count: number): ProbeOrganiz
 
 type ProbeSteps = {
   readonly publish: (sent: DemoRecord) => Promise<void>
-  readonly reader: ApiReader
+  readonly client: Client
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
   readonly onMeasured: (count: number) => void
@@ -64,7 +63,7 @@ const VISIBLE_TIMEOUT_MS = 10_000
 /** Returns milliseconds for each payout, from passing it to the Kafka client until a client of the API reads it. */
 export const measureLatencies = async (payouts: readonly DemoRecord[], steps: ProbeSteps): Promise<number[]> => {
   const times: number[] = []
-  let cursor = ''
+  let cursor: string | undefined
   for (const sent of payouts) {
     const { id }: { id: string } = JSON.parse(String(sent.message.value))
     const began = steps.now()
@@ -73,18 +72,21 @@ export const measureLatencies = async (payouts: readonly DemoRecord[], steps: Pr
     const took = steps.now() - began
     times.push(took)
     steps.onMeasured(times.length)
-    cursor = `&starting_after=${id}`
+    cursor = id
     await delay(Math.max(0, PUBLISH_INTERVAL_MS - took), undefined, { signal: steps.signal })
   }
   return times
 }
 
-const waitUntilListed = async (id: string, cursor: string, { reader, now, signal }: ProbeSteps): Promise<void> => {
+const waitUntilListed = async (
+  id: string,
+  cursor: string | undefined,
+  { client, now, signal }: ProbeSteps,
+): Promise<void> => {
   const began = now()
+  const behindCursor = cursor === undefined ? {} : { startingAfter: cursor }
   while (now() - began < VISIBLE_TIMEOUT_MS) {
-    const { status, body } = await reader.get<readonly ApiRecord[]>(`/payouts?limit=1${cursor}`)
-    if (status !== 200) throw new Error(`GET /payouts: ${status} ${body.error?.code}`)
-    if (body.data?.some(payout => payout.id === id)) return
+    for await (const payout of client.payouts({ limit: 1, ...behindCursor })) if (payout.id === id) return
     await delay(POLL_MS, undefined, { signal })
   }
   throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIMEOUT_MS / 1000} s`)

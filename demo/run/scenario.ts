@@ -1,10 +1,10 @@
 /** The scenario: publish, wait until searchable, publish one by one and measure, read everything back, compare. */
 import type { Client } from '@elastic/elasticsearch'
+import { createClient } from '../../client/src/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import type { ReportProgress, Say } from '../../services/service.ts'
 import { type AnswerDifference, compareParked, compareValues } from '../check/compare.ts'
 import { readDemoParked } from '../check/parked.ts'
-import { createApiReader } from '../check/read-api.ts'
 import { type Case, recordsToRead, verifyAnswers } from '../check/verify.ts'
 import type { DemoRecord } from '../data/demo-record.ts'
 import { type expectedOf, expectedParked } from '../data/expected.ts'
@@ -107,7 +107,7 @@ const publishProbes = async (
   say(`publishing ${payouts.length} payouts of ${name} one by one, each read from the API before the next`)
   return measureLatencies(payouts, {
     publish: ({ message }) => publisher.publish(names.topics.events, [message]),
-    reader: createApiReader(base, keys.reading.text, signal),
+    client: createClient({ baseUrl: base, key: keys.reading.text, signal }),
     now,
     onMeasured: done => progress({ what: 'publish → visible', done, total: payouts.length }),
     signal,
@@ -124,7 +124,7 @@ const readBack = async (
   say('reading everything back: every list to its end, every replaced payout, a sample of statements')
   let done = 0
   return verifyAnswers(cases, {
-    readerFor: key => createApiReader(base, key, signal),
+    clientFor: key => createClient({ baseUrl: base, key, signal }),
     onRead: count => {
       done += count
       onRead(count)

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { createApiReader } from '../../demo/check/read-api.ts'
+import { createClient } from '../../client/src/index.ts'
 import { expectedOf } from '../../demo/data/expected.ts'
 import { type DemoParts, runDemo } from '../../demo/demo.ts'
 import { removeIndices, removeTopics } from '../../demo/run/cleanup.ts'
@@ -129,10 +129,9 @@ test('the API returns what docs/publishing.md publishes; published again, all re
   await waitUntilCaughtUp(projectorAdmin, 10, () => {}, signal)
 
   expect(await readCounts(projectorAdmin, signal)).toEqual({ applied: 5, duplicate: 5, parked: 0 })
-  const reader = createApiReader(base, 'example_key_for_reading_only', signal)
-  expect((await reader.walk('payouts')).map(({ id }) => id)).toEqual(['payout_Second'])
-  const replaced = await reader.get('/payouts/payout_First')
-  expect(replaced.body.data).toMatchObject({ net_amount: '618.75', superseded_by_id: 'payout_Second' })
+  const api = createClient({ baseUrl: base, key: 'example_key_for_reading_only', signal })
+  expect((await Array.fromAsync(api.payouts())).map(({ id }) => id)).toEqual(['payout_Second'])
+  expect(await api.payout('payout_First')).toMatchObject({ net_amount: '618.75', superseded_by_id: 'payout_Second' })
 })
 
 test('an unknown option or a wrong setting is reported in one message', async () => {

@@ -32,7 +32,7 @@ const needed = [
     name: 'python3',
     tests: 'the notebook of the analysts’ guide and the client of openapi-python-client',
   },
-  { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript' },
+  { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
   { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen' },
   { program: javaProgram && mavenProgram, name: 'maven', tests: 'the client of openapi-generator' },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },

@@ -1,0 +1,142 @@
+/** The client: every list and every record of the API, typed, for one API key. */
+import createFetchClient from 'openapi-fetch'
+import { keepingAnswers } from './entity-tags.ts'
+import { createList, type List, type PageRead } from './list.ts'
+import type { components, paths } from './openapi.ts'
+import { RefusedError } from './refused.ts'
+import { retrying, type Send } from './retry.ts'
+
+type Schemas = components['schemas']
+export type Rep = Schemas['Rep']
+export type Period = Schemas['Period']
+export type Payout = Schemas['Payout']
+export type PayoutStep = Schemas['PayoutStep']
+export type Statement = Schemas['Statement']
+export type PayrollRecord = Schemas['PayrollRecord']
+export type Change = Schemas['Change']
+export type Totals = Schemas['Totals']
+export type Total = Schemas['Total']
+
+export type ClientOptions = {
+  /** The address of the API with its path: `https://example.com/api/v1`. */
+  readonly baseUrl: string
+  readonly key: string
+  /** The global `fetch` by default. */
+  readonly fetch?: Send
+  /** Milliseconds that a request may take with all its retries; 120,000 by default. */
+  readonly timeoutMs?: number
+  /** Ends all requests of the client. */
+  readonly signal?: AbortSignal
+  /** Characters of answers that are kept with their entity tags; 8 Mi by default, 0 keeps none. */
+  readonly keptCharacters?: number
+}
+
+export type ListOptions = {
+  /** Records of a page: 1 to 200, the default. */
+  readonly limit?: number
+  /** Reads on after a cursor. */
+  readonly startingAfter?: string
+}
+/** Selects the records of one rep, of one period, or of both. */
+export type Filter = { readonly repId?: string; readonly periodId?: string }
+
+/** Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts. */
+export type Client = {
+  readonly reps: (options?: ListOptions) => List<Rep>
+  readonly periods: (options?: ListOptions) => List<Period>
+  /** Current payouts only, one for each rep and period. */
+  readonly payouts: (options?: ListOptions & Filter) => List<Payout>
+  readonly payrollRecords: (options?: ListOptions & Filter) => List<PayrollRecord>
+  /** One entry for each applied event, in order. */
+  readonly changes: (options?: ListOptions & Filter) => List<Change>
+  /** All payouts of the same rep and period, oldest first, each with its difference to the one before. */
+  readonly history: (payoutId: string, options?: ListOptions) => List<PayoutStep>
+  readonly rep: (id: string) => Promise<Rep>
+  readonly period: (id: string) => Promise<Period>
+  readonly payout: (id: string) => Promise<Payout>
+  /** The payout with every step of its calculation. */
+  readonly statement: (id: string) => Promise<Statement>
+  readonly payrollRecord: (id: string) => Promise<PayrollRecord>
+  readonly totals: () => Promise<Totals>
+  /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
+  readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
+}
+
+/** @throws (all its reads) RefusedError; TypeError if the connection fails for longer than `timeoutMs` */
+export const createClient = (options: ClientOptions): Client => {
+  const { baseUrl, key, timeoutMs = 120_000, signal, keptCharacters = 8 * 1024 * 1024 } = options
+  const send = retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal })
+  const api = createFetchClient<paths>({
+    baseUrl,
+    headers: { Authorization: `Bearer ${key}` },
+    fetch: keepingAnswers(send, keptCharacters),
+  })
+  return clientAsOf(api, undefined)
+}
+
+const clientAsOf = (api: ReturnType<typeof createFetchClient<paths>>, moment: string | undefined): Client => {
+  const asOf = moment === undefined ? {} : { as_of: moment }
+  const queryOf = ({ limit = 200, repId, periodId }: ListOptions & Filter, after: string | undefined) => ({
+    ...asOf,
+    limit,
+    ...(after !== undefined && { starting_after: after }),
+    ...(repId !== undefined && { rep_id: repId }),
+    ...(periodId !== undefined && { period_id: periodId }),
+  })
+  const one = (id: string) => ({ params: { path: { id }, query: asOf } })
+
+  return {
+    reps: (options = {}) =>
+      createList(options.startingAfter, async after =>
+        pageOf(await api.GET('/reps', { params: { query: queryOf(options, after) } })),
+      ),
+    periods: (options = {}) =>
+      createList(options.startingAfter, async after =>
+        pageOf(await api.GET('/periods', { params: { query: queryOf(options, after) } })),
+      ),
+    payouts: (options = {}) =>
+      createList(options.startingAfter, async after =>
+        pageOf(await api.GET('/payouts', { params: { query: queryOf(options, after) } })),
+      ),
+    payrollRecords: (options = {}) =>
+      createList(options.startingAfter, async after =>
+        pageOf(await api.GET('/payroll_files', { params: { query: queryOf(options, after) } })),
+      ),
+    changes: (options = {}) =>
+      createList(options.startingAfter, async after =>
+        pageOf(await api.GET('/changes', { params: { query: queryOf(options, after) } })),
+      ),
+    history: (id, options = {}) =>
+      createList(options.startingAfter, async after =>
+        pageOf(await api.GET('/payouts/{id}/history', { params: { path: { id }, query: queryOf(options, after) } })),
+      ),
+    rep: async id => answered(await api.GET('/reps/{id}', one(id))).data,
+    period: async id => answered(await api.GET('/periods/{id}', one(id))).data,
+    payout: async id => answered(await api.GET('/payouts/{id}', one(id))).data,
+    statement: async id => answered(await api.GET('/statements/{id}', one(id))).data,
+    payrollRecord: async id => answered(await api.GET('/payroll_files/{id}', one(id))).data,
+    totals: async () => answered(await api.GET('/totals', { params: { query: asOf } })).data,
+    asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id),
+  }
+}
+
+type Answer<Body> = {
+  readonly data?: Body
+  readonly error?: Schemas['Refusal']
+  readonly response: Response
+}
+
+const answered = <Body>({ data, error, response }: Answer<Body>): Body => {
+  if (data !== undefined) return data
+  // A proxy between may answer without the body of a refusal.
+  const refusal = error?.error ?? { code: 'unknown', message: 'an answer without a refusal code' }
+  throw new RefusedError(response, refusal)
+}
+
+type Body<Item> = { readonly data: Item[]; readonly has_more: boolean; readonly next_cursor: string }
+
+const pageOf = <Item>(answer: Answer<Body<Item>>): PageRead<Item> => {
+  const { data, has_more, next_cursor } = answered(answer)
+  const projectionTime = answer.response.headers.get('Projection-Time') ?? ''
+  return { data, hasMore: has_more, nextCursor: next_cursor, projectionTime }
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { type ClientOptions, createClient, RefusedError } from '../../client/src/index.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Serves these answers one after the other, the last one again and again. Returns a client and what it asked. */
+const clientOf = async (answers: readonly Answer[], options: Partial<ClientOptions> = {}) => {
+  const asked: { url: string; tag: string | undefined; key: string | undefined }[] = []
+  const server = createServer((request, response) => {
+    const { url = '', headers } = request
+    const answer = answers[Math.min(asked.length, answers.length - 1)]
+    asked.push({ url, tag: headers['if-none-match'], key: headers.authorization })
+    answer?.(request, response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { asked, client: createClient({ baseUrl: `http://127.0.0.1:${port}`, key: 'key_text', ...options }) }
+}
+
+const ok =
+  (body: object, headers: Readonly<Record<string, string>> = {}): Answer =>
+  (_, response) =>
+    response.writeHead(200, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
+const page = (ids: readonly string[], hasMore: boolean, next_cursor = ids.at(-1) ?? '') =>
+  ok({ data: ids.map(id => ({ id })), has_more: hasMore, next_cursor }, { 'Projection-Time': '2026-01-01T00:00:00Z' })
+const refused =
+  (status: number, code: string, headers: Readonly<Record<string, string>> = {}): Answer =>
+  (_, response) =>
+    response.writeHead(status, headers).end(JSON.stringify({ error: { code, message: 'No.' } }))
+
+test('a list is read page by page, with the filter and the moment on each page', async () => {
+  const { client, asked } = await clientOf([page(['payout_1', 'payout_2'], true), page(['payout_3'], false)])
+  const payouts = client.asOf({ id: 'payout_9' }).payouts({ limit: 2, repId: 'rep_1', periodId: 'period_1' })
+  expect((await Array.fromAsync(payouts)).map(({ id }) => id)).toEqual(['payout_1', 'payout_2', 'payout_3'])
+  const query = 'as_of=payout_9&limit=2'
+  expect(asked.map(({ url }) => url)).toEqual([
+    `/payouts?${query}&rep_id=rep_1&period_id=period_1`,
+    `/payouts?${query}&starting_after=payout_2&rep_id=rep_1&period_id=period_1`,
+  ])
+  expect(asked[0]?.key).toBe('Bearer key_text')
+})
+
+test('the pages of a list have the cursor and the time of each', async () => {
+  const { client } = await clientOf([page(['rep_1'], true), page([], false, 'rep_1')])
+  const pages = await Array.fromAsync(client.reps().pages())
+  const projectionTime = '2026-01-01T00:00:00Z'
+  expect(pages).toEqual([
+    { data: [{ id: 'rep_1' }], nextCursor: 'rep_1', projectionTime },
+    { data: [], nextCursor: 'rep_1', projectionTime },
+  ])
+})
+
+test('a list that would not end throws', async () => {
+  const { client } = await clientOf([page(['rep_1'], true), page(['rep_1'], true)])
+  await expect(Array.fromAsync(client.reps())).rejects.toThrow('has_more without a new next_cursor')
+  const empty = await clientOf([page([], true)])
+  await expect(Array.fromAsync(empty.client.reps())).rejects.toThrow('has_more without a new next_cursor')
+})
+
+test('429 and 503 are tried again after Retry-After', async () => {
+  const { client, asked } = await clientOf([
+    refused(429, 'rate_limited', { 'Retry-After': '0' }),
+    refused(503, 'unavailable', { 'Retry-After': '1' }),
+    ok({ data: { id: 'rep_1' } }),
+  ])
+  const began = performance.now()
+  expect(await client.rep('rep_1')).toEqual({ id: 'rep_1' })
+  expect(asked).toHaveLength(3)
+  expect(performance.now() - began).toBeGreaterThan(990)
+})
+
+test('a connection that ends within an answer is tried again', async () => {
+  const cut: Answer = (_, response) => {
+    response.writeHead(200, { 'Content-Length': '1000' }).write('{"data":')
+    setImmediate(() => response.destroy())
+  }
+  const { client, asked } = await clientOf([cut, ok({ data: { id: 'rep_1' } })])
+  expect(await client.rep('rep_1')).toEqual({ id: 'rep_1' })
+  expect(asked).toHaveLength(2)
+})
+
+test('any other refusal is thrown at once, with its code and the id of the request', async () => {
+  const { client, asked } = await clientOf([refused(404, 'not_found', { 'X-Request-Id': 'request_1' })])
+  const refusal = await client.payout('payout_1').catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(RefusedError)
+  expect(refusal).toMatchObject({ status: 404, code: 'not_found', requestId: 'request_1' })
+  expect(asked).toHaveLength(1)
+})
+
+test('an answer of a proxy between, without a code, is a refusal, too', async () => {
+  const { client } = await clientOf([(_, response) => response.writeHead(502).end('<html>Bad gateway</html>')])
+  await expect(client.payout('payout_1')).rejects.toMatchObject({ status: 502, code: 'unknown' })
+})
+
+test('the last refusal is thrown when the next attempt would be too late', async () => {
+  const { client, asked } = await clientOf([refused(503, 'unavailable', { 'Retry-After': '30' })], { timeoutMs: 5_000 })
+  await expect(client.totals()).rejects.toMatchObject({ status: 503, code: 'unavailable' })
+  expect(asked).toHaveLength(1)
+})
+
+test('an answer that never comes ends with the time of the request', async () => {
+  const { client } = await clientOf([() => undefined], { timeoutMs: 300 })
+  await expect(client.totals()).rejects.toMatchObject({ name: 'TimeoutError' })
+})
+
+test('the signal ends a request and a wait', async () => {
+  const ended = new AbortController()
+  const { client, asked } = await clientOf([refused(503, 'unavailable', { 'Retry-After': '30' })], {
+    signal: ended.signal,
+  })
+  const reading = client.totals()
+  await expect.poll(() => asked.length).toBe(1)
+  ended.abort(new Error('enough'))
+  await expect(reading).rejects.toThrow('enough')
+  await expect(client.totals()).rejects.toThrow('enough')
+  expect(asked).toHaveLength(1)
+})
+
+test('an answer that has not changed is not sent again; its headers are the new ones', async () => {
+  const unchanged: Answer = (_, response) =>
+    response.writeHead(304, { ETag: '"1"', 'Projection-Time': '2026-01-02T00:00:00Z' }).end()
+  const first = ok(
+    { data: [{ id: 'rep_1' }], has_more: false, next_cursor: 'rep_1' },
+    { ETag: '"1"', 'Projection-Time': '2026-01-01T00:00:00Z' },
+  )
+  const { client, asked } = await clientOf([first, unchanged])
+  const times: string[] = []
+  for (let turn = 0; turn < 3; turn++) {
+    for await (const { data, projectionTime } of client.reps().pages()) {
+      expect(data).toEqual([{ id: 'rep_1' }])
+      times.push(projectionTime)
+    }
+  }
+  expect(asked.map(({ tag }) => tag)).toEqual([undefined, '"1"', '"1"'])
+  expect(times).toEqual(['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z', '2026-01-02T00:00:00Z'])
+})
+
+test('kept answers have a limit: the ones used longest ago go first', async () => {
+  const answer = ok({ data: { id: 'rep_1', name: 'x'.repeat(50) } }, { ETag: '"1"' })
+  const { client, asked } = await clientOf([answer], { keptCharacters: 200 })
+  for (const id of ['rep_1', 'rep_2', 'rep_3', 'rep_3', 'rep_1']) await client.rep(id)
+  expect(asked.map(({ tag }) => tag)).toEqual([undefined, undefined, undefined, '"1"', undefined])
+})

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { type Change, CopyDiffersError, continueCopy, createClient } from '../../client/src/index.ts'
+
+const payout = (id: string, net_amount: string) => ({ id, period_id: 'period_1', currency: 'EUR', net_amount })
+const payroll = (id: string, amount: string) => ({ id, period_id: 'period_1', currency: 'EUR', amount })
+const change = (kind: Change['kind'], record: { readonly id: string }, supersedes_id: string | null = null) => ({
+  id: kind === 'reps' || kind === 'periods' ? `${record.id}.1` : record.id,
+  kind,
+  supersedes_id,
+  record,
+})
+
+/** A client of an API with these changes and totals. */
+const clientOf = (changes: readonly object[], totals: readonly object[]) => {
+  const asked: string[] = []
+  const fetch = async ({ url }: Request): Promise<Response> => {
+    const { pathname, search } = new URL(url)
+    asked.push(pathname + search)
+    return Response.json(
+      pathname === '/totals'
+        ? { data: { last_change_id: 'payout_2', totals } }
+        : { data: changes, has_more: false, next_cursor: '' },
+    )
+  }
+  return { asked, client: createClient({ baseUrl: 'http://127.0.0.1', key: 'key_text', fetch }) }
+}
+
+const empty = { lastChangeId: null, reps: [], periods: [], payouts: [], payrollRecords: [] }
+const changes = [
+  change('reps', { id: 'rep_1' }),
+  change('periods', { id: 'period_1' }),
+  change('payouts', payout('payout_1', '0.1')),
+  change('payroll_files', payroll('payroll_1', '12345678901234567890123456789012345678.90')),
+  change('payroll_files', payroll('payroll_2', '-0.0000000000000000000000000000000000000001')),
+  change('payouts', payout('payout_2', '0.2'), 'payout_1'),
+]
+const totals = [
+  {
+    period_id: 'period_1',
+    currency: 'EUR',
+    owed_amount: '0.2',
+    owed_count: 1,
+    paid_amount: '12345678901234567890123456789012345678.8999999999999999999999999999999999999999',
+    paid_count: 2,
+  },
+]
+
+test('a copy applies changes, removes replaced payouts, and adds up exactly', async () => {
+  const { client, asked } = clientOf(changes, totals)
+  const copy = continueCopy(client, empty)
+  const seen: string[] = []
+  expect(await copy.update(({ id }) => void seen.push(id))).toBe(6)
+  expect(seen).toEqual(['rep_1.1', 'period_1.1', 'payout_1', 'payroll_1', 'payroll_2', 'payout_2'])
+  expect([...copy.reps.keys(), ...copy.periods.keys(), ...copy.payouts.keys()]).toEqual([
+    'rep_1',
+    'period_1',
+    'payout_2',
+  ])
+  expect(copy.totals()).toEqual(totals)
+  await copy.prove()
+  expect(asked).toEqual(['/changes?limit=200', '/totals?as_of=payout_2'])
+})
+
+test('a stored copy continues after its last change', async () => {
+  const first = continueCopy(clientOf(changes, totals).client, empty)
+  await first.update()
+  const { client, asked } = clientOf([change('payouts', payout('payout_3', '5'), 'payout_2')], [])
+  const copy = continueCopy(client, JSON.parse(JSON.stringify(first.state())))
+  await copy.update()
+  expect([copy.lastChangeId(), ...copy.payouts.keys()]).toEqual(['payout_3', 'payout_3'])
+  expect(asked).toEqual(['/changes?limit=200&starting_after=payout_2'])
+})
+
+test.for([
+  ['an amount', [{ ...totals[0], owed_amount: '0.20000000000000000001' }]],
+  ['a count', [{ ...totals[0], paid_count: 3 }]],
+  ['a missing total', []],
+  ['a total of another currency', [...totals, { ...totals[0], currency: 'USD' }]],
+] as const)('a copy that differs in %s is refused', async ([, theirs]) => {
+  const copy = continueCopy(clientOf(changes, theirs).client, empty)
+  await copy.update()
+  await expect(copy.prove()).rejects.toBeInstanceOf(CopyDiffersError)
+})
+
+test('an organization without a change is an empty copy', async () => {
+  const { client, asked } = clientOf([], [])
+  const copy = continueCopy(client, empty)
+  expect(await copy.update()).toBe(0)
+  await copy.prove()
+  expect([copy.lastChangeId(), copy.totals()]).toEqual([null, []])
+  expect(asked).toEqual(['/changes?limit=200'])
+})
