@@ -1,7 +1,8 @@
 /**
  * `npm run contract` writes the files of `contract/` and docs/errors.md. Run it after a change of a schema or of the
- * rules. With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be invalid.
- * With `--release` it stores the present documents as those of the last release, for the test of compatibility.
+ * rules. With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
+ * invalid. With `--release` it stores the present documents as those of the last release, for the test of
+ * compatibility.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
