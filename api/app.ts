@@ -8,12 +8,13 @@ import { createFailedLogins } from './access/failed-logins.ts'
 import { limitInFlight } from './access/limit-in-flight.ts'
 import { limitRate } from './access/limit-rate.ts'
 import type { Rate, RequestCounter } from './access/rate-counter.ts'
-import { shareReads } from './access/share-reads.ts'
+import { shareReads, withReadPermit } from './access/share-reads.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
 import { deliverAnswer, reserveReads } from './answer/deliver-answer.ts'
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
+import { waitForChange } from './answer/wait-for-change.ts'
 import type { AnswerBudget } from './capacity/answer-budget.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
 import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
@@ -28,7 +29,7 @@ import type { RequestListener } from './http/server.ts'
 import { createApiKeyCache } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
-import { createRoutes, findRoute, requireRoute } from './routes.ts'
+import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
 
 type ApiParts = {
@@ -63,6 +64,8 @@ type Api = {
   readonly listener: RequestListener
   readonly readiness: () => Promise<Readiness>
   readonly usage: () => Usage
+  /** Answers all requests that wait for a change, and every later one, at once. */
+  readonly endWaits: () => void
 }
 
 /** Puts the steps together. Opens no connection and does not listen. */
@@ -72,14 +75,15 @@ export const createApi = (parts: ApiParts): Api => {
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: batched }, holdings)
   const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, now, later)
-  const { positions, readers } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
+  const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
   const keys = keysChecked(createApiKeyCache(prefix, multiGet, now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)
   const admitKey = createAdmitKey(keys, createFailedLogins(now, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
-  const router = createRoutes(readers)
+  const watch = createWatch(find => withReadPermit(shares.readsOfOrganization, find), now)
+  const router = createRoutes(readers, watch.remember)
 
   const steps = [
     answerErrors({
@@ -105,6 +109,7 @@ export const createApi = (parts: ApiParts): Api => {
     }),
     limitInFlight(shares, () => parts.onRateLimited('under_way')),
     requireRoute,
+    waitForChange(CHANGES_ROUTE, watch, now),
     shareReads(shares.readsOfOrganization),
     reserveReads(parts.budget, holdings, shares.largeAnswers),
     router.routes(),
@@ -116,7 +121,8 @@ export const createApi = (parts: ApiParts): Api => {
   return {
     listener: app.callback(),
     readiness: createReadiness(positions.readLivePositions, keys.checkServed),
-    usage: () => usageOf(shares),
+    usage: () => ({ ...usageOf(shares), waits_for_changes: { held: 0, waiting: watch.waiting() } }),
+    endWaits: watch.end,
   }
 }
 

@@ -11,6 +11,17 @@ export const HEADERS_COUNT_MAX = 64
 /** Bytes of request line and headers at which Node's parser fails: enough to tell a long target from long headers. */
 export const PARSER_BYTES_MAX = 16 * 1024
 
+/**
+ * Seconds that a request may wait for the next change; milliseconds between two looks for all who wait, and after a
+ * look that failed; the age of a look up to which it can answer; and requests that one look may wake at once after a
+ * swap of generations.
+ */
+export const WAIT_SECONDS_MAX = 60
+export const LOOK_INTERVAL = 50
+export const LOOK_RETRY_INTERVAL = 500
+export const LOOK_AGE_MAX = 1_000
+export const WAKES_PER_LOOK = 50
+
 /** Bytes of a body that is left unread. A longer one is refused. No operation has a body. */
 export const BODY_BYTES_MAX = 64 * 1024
 
@@ -170,8 +181,9 @@ export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 /** Organizations remembered: how large their records are, and that they have any. */
 export const ORGANIZATIONS_REMEMBERED = 10_000
 
-/** Cursors and changes whose sort value is cached, and instants of organizations. */
+/** Cursors and changes whose sort value is cached, cursors without a change behind them, and instants. */
 export const CURSORS_REMEMBERED = 10_000
+export const LAST_CURSORS_REMEMBERED = 10_000
 export const AS_OF_REMEMBERED = 10_000
 
 /**

@@ -152,6 +152,7 @@ const start = async (): Promise<void> => {
     if (stopping) return
     stopping = true
     waiting.abort()
+    api.endWaits()
     log.say('info', 'stopping', { signal })
     const exit = (code: number) => {
       bounded.end(stream)

@@ -6,12 +6,17 @@ import { answerList, answerPayout, answerRecord, answerStatement } from './answe
 import { Refusal } from './failures.ts'
 import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
+import { recordNameOf } from './read/read-list.ts'
 import { idPrefixOf, readAsOf, readHistoryParameters, readId, readListParameters } from './read/read-parameters.ts'
 import type { RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
+import type { ChangeWatch } from './read/watch-changes.ts'
 
 /** Creates the router with all paths of the API. */
-export const createRoutes = ({ list, records, history, totals }: Readers): Router<RequestState> => {
+export const createRoutes = (
+  { list, records, history, totals }: Readers,
+  remember: ChangeWatch['remember'],
+): Router<RequestState> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })
   for (const kind of listKinds) {
@@ -22,9 +27,17 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
     })
   }
   router.get(COPIED, '/changes', async ctx => {
-    const parameters = readListParameters('changes', ctx.state.query)
-    const page = await list(orgOf(ctx), 'changes', parameters, ctx.state.signal)
-    await answerChanges(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
+    const { nothingBefore, signal, query } = ctx.state
+    const parameters = readListParameters('changes', query)
+    const page = nothingBefore
+      ? { position: nothingBefore, hits: [], hasMore: false }
+      : await list(orgOf(ctx), 'changes', parameters, signal)
+    const last = page.hits.at(-1)
+    if (parameters.wait && !page.hasMore) {
+      const startingAfter = last ? recordNameOf(last) : parameters.startingAfter
+      remember(orgOf(ctx), { ...parameters, startingAfter }, page.position)
+    }
+    await answerChanges(ctx, page, parameters.startingAfter, usualPace(signal))
   })
   for (const kind of ['reps', 'periods'] as const) {
     router.get(`/${kind}/:id`, async ctx => {
@@ -53,6 +66,9 @@ export const createRoutes = ({ list, records, history, totals }: Readers): Route
   })
   return router
 }
+
+/** The route whose requests can wait. */
+export const CHANGES_ROUTE = `${BASE_PATH}/changes`
 
 /** Name of the routes whose answer is made in a buffer of its own, beside the documents that it is made of. */
 const COPIED = 'copied'

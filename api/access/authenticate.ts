@@ -26,24 +26,30 @@ type Parts = {
 
 /** Step: sets the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
 export const authenticate = ({ keys, admitKey, addressOf, onLimited }: Parts): RequestStep => {
-  const holderOf = async (ctx: RequestContext, key: string) => {
+  const holderOf = async (ctx: RequestContext, key: string | undefined) => {
+    if (key === undefined) return 'unknown'
     const remembered = keys.remembered(key)
     if (remembered !== undefined) return remembered
     if (hasWrongChecksum(key)) return 'unknown'
     return admitKey(key, addressOf(ctx.req), ctx.state.signal)
   }
 
-  return async (ctx, next) => {
-    ctx.set('Cache-Control', 'private, no-cache')
-    ctx.set('Vary', 'Authorization')
-    const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
-    const holder = key === undefined ? 'unknown' : await holderOf(ctx, key)
+  const requireHolder = async (ctx: RequestContext, key: string | undefined) => {
+    const holder = await holderOf(ctx, key)
     if (holder === 'unknown') throw new Refusal('unauthorized')
     if (holder === 'refused') {
       onLimited()
       throw new Refusal('rate_limited', { reason: 'key_look_ups_of_address' })
     }
-    ctx.state.key = holder
+    return holder
+  }
+
+  return async (ctx, next) => {
+    ctx.set('Cache-Control', 'private, no-cache')
+    ctx.set('Vary', 'Authorization')
+    const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
+    ctx.state.key = await requireHolder(ctx, key)
+    ctx.state.recheckKey = async () => void (await requireHolder(ctx, key))
     await next()
   }
 }

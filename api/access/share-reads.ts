@@ -8,16 +8,30 @@
 import type { Semaphores } from '../capacity/semaphore.ts'
 import { unavailable } from '../failures.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
+import type { FindChange } from '../read/watch-changes.ts'
 
 /** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
 export const shareReads = (reads: Semaphores): RequestStep => {
-  return async (ctx, next) => {
-    const release = await reads.acquire(holderOf(ctx.state).org, ctx.state.signal)
-    if (!release) throw unavailable('reads_of_organization')
-    try {
-      await next()
-    } finally {
-      release()
-    }
+  return (ctx, next) => withPermit(reads, holderOf(ctx.state).org, ctx.state.signal, next)
+}
+
+/** Returns the same read, which holds a permit only while it reads. */
+export const withReadPermit =
+  (reads: Semaphores, find: FindChange): FindChange =>
+  (org, asked, signal) =>
+    withPermit(reads, org, signal, () => find(org, asked, signal))
+
+const withPermit = async <Result>(
+  reads: Semaphores,
+  org: string,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  const release = await reads.acquire(org, signal)
+  if (!release) throw unavailable('reads_of_organization')
+  try {
+    return await work()
+  } finally {
+    release()
   }
 }

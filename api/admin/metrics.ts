@@ -81,7 +81,7 @@ export const createApiMetrics = (): Metrics => {
   const watchUsage = (usage: () => Usage): void => {
     const inUse = new Gauge({
       name: 'api_in_use',
-      help: 'Permits held now, and requests waiting for one: requests under way, reads, large answers and key look-ups.',
+      help: 'Permits held now, and requests waiting: requests under way, reads, large answers, key look-ups and waits for changes.',
       labelNames: ['use', 'state'],
       registers,
       collect: () => {

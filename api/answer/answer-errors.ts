@@ -47,7 +47,8 @@ export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }
       answerRefusal(ctx, refusal)
       if (isRetryable(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
     }
-    const milliseconds = now() - begun
+    // A request that waits for a change is not slow.
+    const milliseconds = now() - begun - (ctx.state.waited ?? 0)
     observe(ctx.method, ctx.state.route, ctx.status, milliseconds, reason)
     if (!isOfAddress) {
       log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason)

@@ -58,13 +58,11 @@ export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
 })
 
 /** Permits held and requests waiting, by use, for the metrics. */
-export type Usage = Readonly<
-  Record<'requests' | 'reads' | 'large_answers' | 'key_look_ups' | 'limited_key_look_ups', InUse>
->
+export type Usage = Readonly<Record<keyof ReturnType<typeof usageOf> | 'waits_for_changes', InUse>>
 type InUse = { readonly held: number; readonly waiting: number }
 
 /** Returns the use of each semaphore now. */
-export const usageOf = (shares: Shares): Usage => {
+export const usageOf = (shares: Shares) => {
   const inUse = ({ held, waiting }: Semaphore | Semaphores): InUse => ({ held: held(), waiting: waiting() })
   return {
     requests: inUse(shares.inFlightOfOrganization),

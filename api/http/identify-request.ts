@@ -21,7 +21,12 @@ export const identifyRequest = (newRequestId: () => string, later: Schedule): Re
     ctx.set('X-Content-Type-Options', 'nosniff')
 
     const leave = () => ending.abort(abortReason('client_gone'))
-    const cancel = later(READ_TIME_MAX, () => ending.abort(abortReason('time_is_up')))
+    const timeIsUp = (): void => ending.abort(abortReason('time_is_up'))
+    let cancel = later(READ_TIME_MAX, timeIsUp)
+    ctx.state.renewTime = milliseconds => {
+      cancel()
+      cancel = later(READ_TIME_MAX + milliseconds, timeIsUp)
+    }
     ctx.res.once('close', leave)
     try {
       await next()

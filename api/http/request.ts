@@ -3,6 +3,7 @@ import type Koa from 'koa'
 import type { Reservation } from '../capacity/answer-budget.ts'
 import type { Turn } from '../capacity/large-answers.ts'
 import type { KeyHolder } from '../read/api-keys.ts'
+import type { ReadPosition } from '../read/position.ts'
 
 export type RequestState = {
   requestId: string
@@ -21,6 +22,14 @@ export type RequestState = {
   turn?: Turn
   /** Ends reads of Elasticsearch when the time is up or the client has gone. */
   signal: AbortSignal
+  /** Gives the request its time again, and these milliseconds in which it waits. */
+  renewTime: (milliseconds: number) => void
+  /** Milliseconds that the request has waited for a change. */
+  waited?: number
+  /** Nothing stands behind the cursor of the request before this position: its page is empty. */
+  nothingBefore?: ReadPosition
+  /** Rejects if the key of the request was revoked since. */
+  recheckKey?: () => Promise<void>
   /** Gives back what the request counted against its key. */
   refundRate?: () => void
 }

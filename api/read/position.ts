@@ -181,27 +181,40 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     throw unavailable('live_generation_changes')
   }
 
-  const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
+  /** Reads the positions of a generation, and after them the live document. */
+  const readAll = async (generation: Generation, signal: AbortSignal) => {
     const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
     const names = partitions.map(partition => control(positionId(generation.name, partition)))
     for (let polls = 0; ; polls++) {
       const seenBefore = partitions.map(partition => furthestOf(generation, partition))
-      const positions = (await read(names, signal)).map((document, partition) => {
-        return { seen: seenBefore[partition] ?? NOTHING_READ, published: asPosition(document) }
+      const documents = await read([...names, control(LIVE_ID)], signal)
+      const positions = partitions.map(partition => {
+        return { seen: seenBefore[partition] ?? NOTHING_READ, published: asPosition(documents[partition]) }
       })
       const isBehind = positions.some(({ seen, published }) => isLagging(generation, seen, published))
-      if (!isBehind || polls >= SWAP_POLLS_MAX)
-        return positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
+      if (!isBehind || polls >= SWAP_POLLS_MAX) {
+        const all = positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
+        return { positions: all, liveDocument: documents.at(-1) }
+      }
       await pause(later, signal)
     }
   }
 
   const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
-    Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
+    Math.min(...(await readAll(generation, signal)).positions.map(({ time }) => time))
 
   const readLivePositions: PositionReader['readLivePositions'] = async signal => {
-    const generation = await liveGeneration(signal)
-    return { generation, partitions: await readAll(generation, signal) }
+    let generation = live ?? (await liveGeneration(signal))
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const { positions, liveDocument } = await readAll(generation, signal)
+      const { name } = asLive(liveDocument)
+      if (name === generation.name) {
+        live = generation
+        return { generation, partitions: positions }
+      }
+      generation = await generationNamed(name, signal)
+    }
+    throw unavailable('live_generation_changes')
   }
 
   return { readAt, oldestTime, readLivePositions }

@@ -6,14 +6,14 @@
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
  *   another organization's.
  */
-import { filteredKinds, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { filteredKinds, indexOf, type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { type Hit, idOf, numberOf } from '../elasticsearch/slice-documents.ts'
 import { Refusal } from '../failures.ts'
 import type { PositionAt } from './as-of.ts'
 import type { CursorResolver } from './cursors.ts'
 import { isVisible, type PositionReader, type ReadPosition } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
-import type { ListName, ReadPage } from './read-page.ts'
+import type { ListFilter, ListName, ReadPage } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 
 export type Page = { readonly position: ReadPosition; readonly hits: readonly Hit[]; readonly hasMore: boolean }
@@ -29,27 +29,45 @@ export type ReaderParts = {
   readonly positionAt: PositionAt
 }
 
+/** The place in a list after a cursor: the position of the organization now, and that of the moment asked for. */
+type ListPlace = {
+  readonly current: ReadPosition
+  readonly position: ReadPosition
+  /** The sort value of the cursor; undefined without a cursor. */
+  readonly after: number | undefined
+}
+type ListAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
+
+/** Finds the place after a cursor. @throws Refusal `invalid_cursor` */
+export const findPlace = async (
+  { readAt, cursors, positionAt }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>,
+  org: string,
+  { startingAfter, asOf }: ListAsked,
+  signal: AbortSignal,
+): Promise<ListPlace> => {
+  const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
+  const { position: current, documents } = await readAt(org, lookup.documents, 'known-before', signal)
+  const [after, change] = lookup.sortValues(documents, current.generation)
+  const position = await positionAt(org, current, asOf, change, signal)
+  if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
+    throw new Refusal('invalid_cursor')
+  }
+  return { current, position, after }
+}
+
+/** Returns the kinds of records in a list. A filtered feed leaves reps and periods out. */
+export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[] => {
+  if (list !== 'changes') return [list]
+  return Object.keys(filter).length > 0 ? filteredKinds : listKinds
+}
+
 /** Creates the reader of lists and of changes. */
-export const createReadList = ({
-  prefix,
-  readAt,
-  readPage,
-  projectionTime,
-  cursors,
-  positionAt,
-}: ReaderParts): ReadList => {
+export const createReadList = (parts: ReaderParts): ReadList => {
+  const { prefix, readPage, projectionTime, cursors } = parts
   return async (org, list, { limit, startingAfter, asOf, filter = {} }, signal) => {
-    const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-    const { position: current, documents } = await readAt(org, lookup.documents, 'known-before', signal)
+    const { current, position, after } = await findPlace(parts, org, { startingAfter, asOf }, signal)
     const { generation } = current
-    const [after, change] = lookup.sortValues(documents, generation)
-    const position = await positionAt(org, current, asOf, change, signal)
-    if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
-      throw new Refusal('invalid_cursor')
-    }
-    const isFiltered = Object.keys(filter).length > 0
-    const kinds = list === 'changes' ? (isFiltered ? filteredKinds : listKinds) : [list]
-    const indices = kinds.map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
+    const indices = kindsOf(list, filter).map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
     const { hits, hasMore } = await readPage(
       { org, kind: list, indices, filter, after: after ?? -1, limit, position },
       signal,

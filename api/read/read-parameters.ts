@@ -10,7 +10,7 @@ import { keysOf } from '../../schemas/objects.ts'
 import { filteredKinds, type ListKind } from '../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
 import { Refusal } from '../failures.ts'
-import { PARAMETER_NAME_SHOWN } from '../limits.ts'
+import { PARAMETER_NAME_SHOWN, WAIT_SECONDS_MAX } from '../limits.ts'
 import type { ListFilter, ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
@@ -32,6 +32,8 @@ export type ListParameters = {
   readonly startingAfter: RecordName | undefined
   readonly asOf: Moment | undefined
   readonly filter?: ListFilter
+  /** Seconds to wait for a change if there is none. */
+  readonly wait?: number
 }
 
 /** A filtered feed leaves reps and periods out. */
@@ -48,8 +50,13 @@ export const idPrefixOf = {
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
   const isFiltered = filteredLists.has(list)
-  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : [])])
-  return { ...pageIn(list, given), ...(isFiltered && { filter: filterIn(given) }) }
+  const canWait = list === 'changes'
+  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : []), ...(canWait ? ['wait'] : [])])
+  return {
+    ...pageIn(list, given),
+    ...(isFiltered && { filter: filterIn(given) }),
+    ...(given.has('wait') && { wait: waitIn(given) }),
+  }
 }
 
 /** Returns the parameters of a history. @throws as `readListParameters` */
@@ -79,6 +86,18 @@ const filterIn = (given: Given): ListFilter => {
     filter[field] = id
   }
   return filter
+}
+
+const waitIn = (given: Given): number => {
+  const text = given.get('wait')
+  if (text === undefined || !/^(?:0|[1-9][0-9]*)$/.test(text)) {
+    throw new Refusal('invalid_request', { message: '`wait` must be a whole number of seconds, in digits.' })
+  }
+  if (given.has('as_of')) {
+    const message = '`wait` and `as_of` cannot be combined: nothing is added to an earlier moment.'
+    throw new Refusal('invalid_request', { message })
+  }
+  return Math.min(Number(text), WAIT_SECONDS_MAX)
 }
 
 /** Returns the moment that a single read is about. */

@@ -12,6 +12,7 @@ import { createReadList, type ReadList } from './read-list.ts'
 import { createReadPage } from './read-page.ts'
 import { createReadRecords, type ReadRecords } from './read-record.ts'
 import { createReadTotals, type ReadTotals } from './read-totals.ts'
+import { type ChangeWatch, createChangeWatch, createFindChange, type FindChange } from './watch-changes.ts'
 
 export type Readers = {
   readonly list: ReadList
@@ -19,6 +20,9 @@ export type Readers = {
   readonly history: ReadHistory
   readonly totals: ReadTotals
 }
+
+/** Creates the watch of changes. `permitted` runs a read with a permit of its organization. */
+type CreateWatch = (permitted: (find: FindChange) => FindChange, now: () => number) => ChangeWatch
 
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
@@ -29,7 +33,7 @@ export const createReaders = (
   /** Milliseconds since 1970. */
   time: () => number,
   later: Schedule,
-): { readonly positions: PositionReader; readonly readers: Readers } => {
+): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later), checkIndices)
   const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
   const parts = {
@@ -46,5 +50,10 @@ export const createReaders = (
     history: createReadHistory(parts),
     totals: createReadTotals(parts, search),
   }
-  return { positions, readers }
+  const createWatch: CreateWatch = (permitted, now) => {
+    const findChange = permitted(createFindChange(parts, search))
+    const { readLivePositions } = positions
+    return createChangeWatch({ prefix, search, findChange, readLivePositions, projectionTime, later, now })
+  }
+  return { positions, readers, createWatch }
 }

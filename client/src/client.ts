@@ -49,6 +49,8 @@ export type Client = {
   readonly payrollRecords: (options?: ListOptions & Filter) => List<PayrollRecord>
   /** One entry for each applied event, in order. */
   readonly changes: (options?: ListOptions & Filter) => List<Change>
+  /** The same, for ever: waits for the next change. Ends when the loop is left, or with the signal of the client. */
+  readonly follow: (options?: ListOptions & Filter) => AsyncIterable<Change>
   /** All payouts of the same rep and period, oldest first, each with its difference to the one before. */
   readonly history: (payoutId: string, options?: ListOptions) => List<PayoutStep>
   readonly rep: (id: string) => Promise<Rep>
@@ -61,6 +63,9 @@ export type Client = {
   /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
+
+/** Seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
+const WAIT_SECONDS = 30
 
 /** @throws (all its reads) RefusedError; TypeError if the connection fails for longer than `timeoutMs` */
 export const createClient = (options: ClientOptions): Client => {
@@ -106,6 +111,14 @@ const clientAsOf = (api: ReturnType<typeof createFetchClient<paths>>, moment: st
       createList(options.startingAfter, async after =>
         pageOf(await api.GET('/changes', { params: { query: queryOf(options, after) } })),
       ),
+    follow: async function* ({ startingAfter, ...options } = {}) {
+      for (let after = startingAfter; ; ) {
+        const query = { ...queryOf(options, after), wait: WAIT_SECONDS }
+        const page = pageOf(await api.GET('/changes', { params: { query } }))
+        yield* page.data
+        if (page.nextCursor !== '') after = page.nextCursor
+      }
+    },
     history: (id, options = {}) =>
       createList(options.startingAfter, async after =>
         pageOf(await api.GET('/payouts/{id}/history', { params: { path: { id }, query: queryOf(options, after) } })),

@@ -2,7 +2,7 @@
  * A copy of an organization that proves itself: its records add up to the totals of the API as of the same change.
  *
  *   const copy = await readCopy(client)
- *   await copy.update()   // applies the changes since; repeat for ever
+ *   await copy.update()   // applies the changes since; `follow` continues for ever
  *   await copy.prove()    // throws if an amount or a count differs
  */
 import { Decimal } from 'decimal.js'
@@ -27,6 +27,8 @@ export type Copy = {
   readonly payrollRecords: ReadonlyMap<string, PayrollRecord>
   /** Reads the changes since and applies each. `onChange` is called after a change is applied. Returns their number. */
   readonly update: (onChange?: (change: Change) => void) => Promise<number>
+  /** Applies every change as it comes, for ever, and yields it. */
+  readonly follow: () => AsyncIterable<Change>
   /** Amounts owed and paid, by period and currency, as the copy adds them up. */
   readonly totals: () => Total[]
   /** @throws CopyDiffersError unless the totals are those of the API as of the last change */
@@ -73,6 +75,8 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     }
     lastChangeId = change.id
   }
+  const fromHere = (): { readonly startingAfter?: string } =>
+    lastChangeId === null ? {} : { startingAfter: lastChangeId }
   const totals = (): Total[] => add(payouts.values(), payrollRecords.values())
 
   return {
@@ -84,12 +88,18 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     totals,
     update: async onChange => {
       let count = 0
-      for await (const change of client.changes(lastChangeId === null ? {} : { startingAfter: lastChangeId })) {
+      for await (const change of client.changes(fromHere())) {
         apply(change)
         count++
         onChange?.(change)
       }
       return count
+    },
+    follow: async function* () {
+      for await (const change of client.follow(fromHere())) {
+        apply(change)
+        yield change
+      }
     },
     prove: async () => {
       // Nothing was ever published: there is no moment to compare at.

@@ -874,6 +874,11 @@ export interface components {
          * @example period_5Tn1
          */
         PeriodId: string;
+        /**
+         * @description Waits up to this many seconds for a change if there is none after `starting_after`; 60 at most, also if it is larger. Then the page is empty. Not together with `as_of`.
+         * @example 30
+         */
+        Wait: number;
         /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
         AsOf: string;
         /** @description Entity tags of responses that the client has, or `*`. */
@@ -1396,6 +1401,11 @@ export interface operations {
                  * @example period_5Tn1
                  */
                 period_id?: components["parameters"]["PeriodId"];
+                /**
+                 * @description Waits up to this many seconds for a change if there is none after `starting_after`; 60 at most, also if it is larger. Then the page is empty. Not together with `as_of`.
+                 * @example 30
+                 */
+                wait?: components["parameters"]["Wait"];
                 /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };

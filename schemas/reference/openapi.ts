@@ -157,6 +157,7 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
       startingAfter,
       ref('parameters', 'Limit'),
       ...filtersOf(path),
+      ...(path === 'changes' ? [ref('parameters', 'Wait')] : []),
       asOf,
       ifNoneMatch,
     ],
@@ -236,6 +237,14 @@ export const openapi = {
       },
       RepId: filterParameter('rep_id', 'rep'),
       PeriodId: filterParameter('period_id', 'period'),
+      Wait: {
+        name: 'wait',
+        in: 'query',
+        description:
+          'Waits up to this many seconds for a change if there is none after `starting_after`; 60 at most, also if it is larger. Then the page is empty. Not together with `as_of`.',
+        schema: { type: 'integer', minimum: 0 },
+        example: 30,
+      },
       AsOf: {
         name: 'as_of',
         in: 'query',

@@ -3,6 +3,8 @@
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
 const FILTERS = 'test/flow/api-filters.test.ts'
+const WAIT = 'test/flow/api-wait.test.ts'
+const WATCH = 'test/simulation/watch-changes.test.ts'
 const MOMENTS = 'test/flow/promises/moments.long.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
 const SHARDS = 'test/flow/promises/shards.long.test.ts'
@@ -28,6 +30,41 @@ export const apiMutants: readonly Mutant[] = [
     find: 'Object.entries({ ...chain, ...filter, org_id: org })',
     replace: 'Object.entries({ ...chain, org_id: org })',
     flow: FILTERS,
+  },
+  {
+    name: 'the search for changes begins one offset too late',
+    file: 'api/read/watch-changes.ts',
+    find: 'range: { seq: { gte: from, lt: to } }',
+    replace: 'range: { seq: { gte: from + 1, lt: to } }',
+    flow: WATCH,
+  },
+  {
+    name: 'a wait overlooks a change exactly at its position',
+    file: 'api/read/watch-changes.ts',
+    find: '>= waiter.position.publishedTo',
+    replace: '> waiter.position.publishedTo',
+    flow: WATCH,
+  },
+  {
+    name: 'a wait is answered with a remembered position before a look',
+    file: 'api/read/watch-changes.ts',
+    find: 'seenAt: remembered ? NEVER : begun',
+    replace: 'seenAt: begun',
+    flow: WATCH,
+  },
+  {
+    name: 'a wait continues in a new generation',
+    file: 'api/read/watch-changes.ts',
+    find: 'position.generation.name === generation.name',
+    replace: "position.generation.name !== ''",
+    flow: WATCH,
+  },
+  {
+    name: 'a key that is revoked while its request waits gets the page',
+    file: 'api/answer/wait-for-change.ts',
+    find: 'await state.recheckKey?.()',
+    replace: 'void state.recheckKey',
+    flow: WAIT,
   },
   {
     name: 'a filter can name another organization',

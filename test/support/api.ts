@@ -102,6 +102,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     send: (bytes: string | Buffer) => sendBytes(port, bytes),
     readiness: api.readiness,
     usage: api.usage,
+    endWaits: api.endWaits,
     logged,
   }
 }

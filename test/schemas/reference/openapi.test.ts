@@ -27,12 +27,15 @@ describe('the OpenAPI document', () => {
 
   test('has the paths of the router and no others', () => {
     const nothing = () => Promise.reject(new Error('not called'))
-    const router = createRoutes({
-      list: nothing,
-      records: { version: nothing, record: nothing, statement: nothing },
-      history: nothing,
-      totals: nothing,
-    })
+    const router = createRoutes(
+      {
+        list: nothing,
+        records: { version: nothing, record: nothing, statement: nothing },
+        history: nothing,
+        totals: nothing,
+      },
+      nothing,
+    )
     const routed = router.stack.map(({ path }) => String(path).replace('/api/v1', '').replace(':id', '{id}'))
     expect(Object.keys(openapi.paths).toSorted()).toEqual([...routed, '/openapi.json'].toSorted())
     expect(router.stack.every(({ methods }) => methods.toSorted().join() === 'GET,HEAD')).toBe(true)

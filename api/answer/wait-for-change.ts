@@ -1,0 +1,40 @@
+/**
+ * In: a request for changes with `wait`. Out: the same request as soon as there may be a change behind its cursor; or,
+ *   when its time is up or the process stops, with the position up to which there is none.
+ * Promises: a waiting request holds no read permit and no answer bytes, only its connection and its permits in flight.
+ *   It counts once. A key that was revoked meanwhile gets no page.
+ */
+import { holderOf, type RequestStep } from '../http/request.ts'
+import { SOCKET_SILENCE_MAX } from '../limits.ts'
+import { readListParameters } from '../read/read-parameters.ts'
+import type { ChangeWatch } from '../read/watch-changes.ts'
+
+/** Step: waits. @param path the pattern of the route that can wait; @param now milliseconds of a monotonic clock */
+export const waitForChange = (path: string, { wait }: ChangeWatch, now: () => number): RequestStep => {
+  return async (ctx, next) => {
+    const { state } = ctx
+    const asked = state.route === path ? readListParameters('changes', state.query) : undefined
+    if (asked?.wait) {
+      const milliseconds = asked.wait * 1_000
+      let begun: number | undefined
+      const onWait = (): void => {
+        begun = now()
+        state.renewTime(milliseconds)
+        // No byte passes while the request waits.
+        ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
+      }
+      try {
+        const nothingBefore = await wait(holderOf(state).org, asked, milliseconds, state.signal, onWait)
+        if (nothingBefore) state.nothingBefore = nothingBefore
+      } finally {
+        if (begun !== undefined) {
+          state.waited = now() - begun
+          state.renewTime(0)
+          ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
+        }
+      }
+      if (state.waited !== undefined && !state.nothingBefore) await state.recheckKey?.()
+    }
+    await next()
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: nothing as soon as there may
+ *   be a change after the cursor: the caller reads the page. Or, when the time is up, the position up to which there is
+ *   none: the caller answers an empty page without a read.
+ * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
+ *   only if one has moved, one search finds the organizations with a change since. No change is overlooked: a waiter
+ *   keeps the position up to which a search found nothing, and the next search begins there.
+ * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
+ *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past.
+ */
+import { LRUCache } from 'lru-cache'
+import { partitionOf } from '../../schemas/partition.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { type Search, searchSmall } from '../elasticsearch/client.ts'
+import { anyHit, smallSearch } from '../elasticsearch/slice-documents.ts'
+import {
+  LAST_CURSORS_REMEMBERED,
+  LOOK_AGE_MAX,
+  LOOK_INTERVAL,
+  LOOK_RETRY_INTERVAL,
+  READ_TIME_MAX,
+  WAKES_PER_LOOK,
+} from '../limits.ts'
+import { abortRefusal, type Schedule, withTimeLimit } from '../time-limits.ts'
+import { type Generation, type PositionReader, type ReadPosition, visibleRange } from './position.ts'
+import type { ProjectionTime } from './projection-time.ts'
+import { findPlace, kindsOf, type ReaderParts } from './read-list.ts'
+import { type ListParameters, textOfName } from './read-parameters.ts'
+
+export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
+
+/** Returns whether there is a change after a cursor, and the position up to which that is known. */
+export type FindChange = (org: string, asked: ChangesAsked, signal: AbortSignal) => Promise<ChangeFound>
+type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
+
+export type ChangeWatch = {
+  /** Resolves with undefined when the page must be read; with a position when nothing stands before it. */
+  readonly wait: (
+    org: string,
+    asked: ChangesAsked,
+    milliseconds: number,
+    signal: AbortSignal,
+    /** Called when the request begins to wait. */
+    onWait: () => void,
+  ) => Promise<ReadPosition | undefined>
+  /** Remembers that nothing stands after a cursor before a position, so that the next wait needs no read. */
+  readonly remember: (org: string, asked: ChangesAsked, position: ReadPosition) => void
+  /** Ends all waits at once, and all later ones. */
+  readonly end: () => void
+  /** Number of requests that wait. */
+  readonly waiting: () => number
+}
+
+/** Creates the search for a change after a cursor. @throws Refusal as a list does */
+export const createFindChange = (parts: ReaderParts, search: Search): FindChange => {
+  return async (org, { startingAfter, filter = {} }, signal) => {
+    const { position, after = -1 } = await findPlace(parts, org, { startingAfter, asOf: undefined }, signal)
+    const indices = kindsOf('changes', filter).map(kind => indexOf(parts.prefix, position.generation.name, kind))
+    const terms = Object.entries({ ...filter, org_id: org }).map(([field, value]) => ({ term: { [field]: value } }))
+    const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
+    const body = { size: 1, _source: false, terminate_after: 1, query: { bool: { filter: [...terms, range] } } }
+    return { position, found: anyHit(await searchSmall(search, indices, body, signal)) }
+  }
+}
+
+type Waiter = {
+  readonly org: string
+  readonly asked: ChangesAsked
+  /** Nothing stands after the cursor before this position. */
+  position: ReadPosition
+  /** When the last read of this waiter's position began; a remembered position has none. */
+  seenAt: number
+  /** Ends the wait. */
+  readonly settle: (position: ReadPosition | undefined) => void
+}
+
+type WatchParts = {
+  readonly prefix: string
+  readonly search: Search
+  readonly findChange: FindChange
+  readonly readLivePositions: PositionReader['readLivePositions']
+  readonly projectionTime: ProjectionTime
+  readonly later: Schedule
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+}
+
+/** Creates the watch of a process. */
+export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
+  const { prefix, search, findChange, readLivePositions, projectionTime, later, now } = parts
+  const waiters = new Set<Waiter>()
+  const lastCursors = new LRUCache<string, ReadPosition>({ max: LAST_CURSORS_REMEMBERED })
+  let isLooking = false
+  let ended = false
+
+  const wait: ChangeWatch['wait'] = async (org, asked, milliseconds, signal, onWait) => {
+    const begun = now()
+    const remembered = lastCursors.get(cursorKeyOf(org, asked))
+    const known = remembered ? { found: false, position: remembered } : await findChange(org, asked, signal)
+    if (known.found || ended) return undefined
+    onWait()
+    const last = await waitForLook(
+      org,
+      asked,
+      { position: known.position, seenAt: remembered ? NEVER : begun },
+      milliseconds,
+      signal,
+    )
+    if (last === undefined) return undefined
+    remember(org, asked, last)
+    const found = asked.startingAfter === undefined ? 'nothing' : 'records'
+    return { ...last, time: await projectionTime(org, last, found, signal) }
+  }
+
+  /** Resolves with undefined when there may be a change, or with a position when the time is up. */
+  const waitForLook = (
+    org: string,
+    asked: ChangesAsked,
+    known: Pick<Waiter, 'position' | 'seenAt'>,
+    milliseconds: number,
+    signal: AbortSignal,
+  ): Promise<ReadPosition | undefined> => {
+    if (signal.aborted) throw abortRefusal(signal)
+    const { promise, resolve, reject } = Promise.withResolvers<ReadPosition | undefined>()
+    const leave = (): void => {
+      stop()
+      reject(abortRefusal(signal))
+    }
+    const stop = (): void => {
+      cancel()
+      signal.removeEventListener('abort', leave)
+      waiters.delete(waiter)
+    }
+    const waiter: Waiter = {
+      ...known,
+      org,
+      asked,
+      settle: position => {
+        stop()
+        resolve(position)
+      },
+    }
+    const cancel = later(milliseconds, () => settleWithLook(waiter))
+    signal.addEventListener('abort', leave, { once: true })
+    waiters.add(waiter)
+    keepLooking()
+    return promise
+  }
+
+  const remember: ChangeWatch['remember'] = (org, asked, position) => {
+    lastCursors.set(cursorKeyOf(org, asked), position)
+  }
+
+  /** Ends a wait without a change. If its last look is too old, the page is read. */
+  const settleWithLook = (waiter: Waiter): void =>
+    waiter.settle(now() - waiter.seenAt <= LOOK_AGE_MAX ? waiter.position : undefined)
+
+  const keepLooking = (pause = LOOK_INTERVAL): void => {
+    if (isLooking || waiters.size === 0) return
+    isLooking = true
+    later(pause, () => {
+      const looking = withTimeLimit(READ_TIME_MAX, later, look).catch(() => LOOK_RETRY_INTERVAL)
+      void looking.then(next => {
+        isLooking = false
+        keepLooking(next)
+      })
+    })
+  }
+
+  /** Returns the milliseconds until the next look: the more requests this one sent, the later. */
+  const look = async (signal: AbortSignal): Promise<number> => {
+    const begun = now()
+    const looking = [...waiters]
+    const { generation, partitions } = await readLivePositions(signal)
+    const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
+    for (const waiter of looking.filter(waiter => !isSame(waiter)).slice(0, WAKES_PER_LOOK)) waiter.settle(undefined)
+
+    const current = looking.filter(isSame).flatMap(waiter => {
+      const partition = partitionOf(waiter.org, generation.partitions)
+      const published = partitions[partition]
+      return published === undefined ? [] : [{ waiter, partition, position: { generation, ...published } }]
+    })
+    const behind = current.filter(({ waiter, position }) => position.publishedTo > waiter.position.publishedTo)
+    const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
+    const filtered: Waiter[] = []
+    for (const { waiter, position } of current) {
+      const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
+      if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
+      else if (isFiltered(waiter.asked)) filtered.push(waiter)
+      else waiter.settle(undefined)
+    }
+    // A change of the organization may be one that the filter leaves out.
+    await Promise.all(filtered.map(waiter => findForFilter(waiter, begun, signal)))
+    return behind.length === 0 ? LOOK_INTERVAL : 2 * LOOK_INTERVAL
+  }
+
+  const findForFilter = async (waiter: Waiter, begun: number, signal: AbortSignal): Promise<void> => {
+    const { found, position } = await findChange(waiter.org, waiter.asked, signal)
+    if (found) waiter.settle(undefined)
+    else Object.assign(waiter, { position, seenAt: begun })
+  }
+
+  /** Returns the offset of the last change of each organization that has one since the position of a waiter. */
+  const lastChanges = async (generation: Generation, behind: readonly Behind[], signal: AbortSignal) => {
+    const byPartition = Map.groupBy(behind, ({ partition }) => partition)
+    const should = [...byPartition.values()].map(group => {
+      const from = Math.min(...group.map(({ waiter }) => waiter.position.publishedTo))
+      const to = Math.max(...group.map(({ position }) => position.publishedTo))
+      const orgs = [...new Set(group.map(({ waiter }) => waiter.org))]
+      return { bool: { filter: [{ terms: { org_id: orgs } }, { range: { seq: { gte: from, lt: to } } }] } }
+    })
+    const organizations = { terms: { field: 'org_id', size: behind.length }, aggs: { last: { max: { field: 'seq' } } } }
+    const body = { size: 0, query: { bool: { should, minimum_should_match: 1 } }, aggs: { organizations } }
+    const indices = listKinds.map(kind => indexOf(prefix, generation.name, kind))
+    const { aggregations } = smallSearch<LastChanges>(await searchSmall(search, indices, body, signal))
+    return new Map(aggregations.organizations.buckets.map(({ key, last }) => [key, last.value]))
+  }
+
+  return {
+    wait,
+    remember,
+    end: () => {
+      ended = true
+      for (const waiter of waiters) settleWithLook(waiter)
+    },
+    waiting: () => waiters.size,
+  }
+}
+
+type Behind = { readonly waiter: Waiter; readonly partition: number; readonly position: ReadPosition }
+type LastChanges = {
+  readonly organizations: {
+    readonly buckets: readonly { readonly key: string; readonly last: { readonly value: number } }[]
+  }
+}
+
+const NEVER = Number.NEGATIVE_INFINITY
+
+const isFiltered = ({ filter = {} }: ChangesAsked): boolean => Object.keys(filter).length > 0
+
+const cursorKeyOf = (org: string, { startingAfter, filter = {} }: ChangesAsked): string =>
+  [org, startingAfter && textOfName(startingAfter), filter.rep_id, filter.period_id].join(' ')

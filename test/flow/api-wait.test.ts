@@ -1,0 +1,227 @@
+/** Requests that wait for the next change. */
+import { connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { unavailable } from '../../api/failures.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+
+const PARTITIONS = 6
+const org = 'org_wait'
+/** Another organization of the same partition. */
+const other = `org_${Array.from({ length: 100 }, (_, n) => n).find(n => partitionOf(`org_${n}`, PARTITIONS) === partitionOf(org, PARTITIONS))}`
+const scope = fileScope()
+
+/** An API with one change of an organization, and counters of its reads. */
+const setUp = async (t: Scope) => {
+  const store = await useStore(t)
+  store.payout(org, 0, { id: 'payout_1' })
+  await store.publish(org, 1)
+  const key = await store.key(org)
+  const reads = { searches: 0, multiGets: 0 }
+  const state = { isAway: false }
+  const api = await serveApi(t, store.prefix, {
+    between: elasticsearch => ({
+      ...elasticsearch,
+      search: (...parameters) => {
+        reads.searches++
+        return state.isAway
+          ? Promise.reject(unavailable('elasticsearch_connection'))
+          : elasticsearch.search(...parameters)
+      },
+      multiGet: (...parameters) => {
+        reads.multiGets++
+        return state.isAway
+          ? Promise.reject(unavailable('elasticsearch_connection'))
+          : elasticsearch.multiGet(...parameters)
+      },
+    }),
+  })
+  let seq = 1
+  /** Publishes a payout. */
+  const change = async (
+    of: string,
+    more: { readonly rep?: string; readonly period?: string } = {},
+  ): Promise<string> => {
+    const id = `payout_${seq + 1}`
+    store.payout(of, seq, { id, ...more })
+    // A projector makes documents searchable before it publishes their position.
+    await store.flush()
+    await store.publish(of, ++seq)
+    return id
+  }
+  const ask = (query: string): Promise<Answer> => api.ask(`/changes?${query}`, key)
+  const untilWaiting = (count = 1) =>
+    eventually(() => expect(api.usage().waits_for_changes.waiting).toBe(count), { every: 5 })
+  const ids = (answer: Answer): unknown[] => {
+    expect(answer.status, answer.text).toBe(200)
+    return listed(answer).data.map(({ id }) => id)
+  }
+  return { store, key, api, reads, state, change, ask, untilWaiting, ids }
+}
+
+const shared = setUp(scope)
+
+test('a request with something behind its cursor is answered at once', async t => {
+  const { ask, ids, api } = await setUp(t)
+  const began = performance.now()
+  expect(ids(await ask('wait=60'))).toEqual(['payout_1'])
+  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(api.usage().waits_for_changes.waiting).toBe(0)
+})
+
+test('a request with nothing behind its cursor is answered with the next change', async t => {
+  const { ask, ids, change, untilWaiting } = await setUp(t)
+  for (const after of ['payout_1', 'payout_2', 'payout_3']) {
+    const waiting = ask(`wait=60&starting_after=${after}`)
+    await untilWaiting()
+    const id = await change(org)
+    expect(ids(await waiting)).toEqual([id])
+  }
+})
+
+test('when the time is up, the page is empty, and the same cursor can wait again without a read of its own', async t => {
+  const { ask, reads, store } = await setUp(t)
+  const first = await ask('wait=1&starting_after=payout_1')
+  expect(listed(first)).toEqual({ data: [], has_more: false, next_cursor: 'payout_1' })
+  await store.publish(org, 1, 1_700_000_005_000)
+  const searches = reads.searches
+  const again = await ask('wait=1&starting_after=payout_1')
+  expect(again.text).toBe(first.text)
+  expect(reads.searches).toBe(searches)
+  // The time is that of the last look, not of an earlier wait.
+  expect(again.headers.get('Projection-Time')).toBe(new Date(1_700_000_005_000).toISOString())
+  // The tag is that of the same page without a wait.
+  expect((await ask('starting_after=payout_1')).headers.get('ETag')).toBe(again.headers.get('ETag'))
+})
+
+test('a change of another organization of the same partition ends no wait', async t => {
+  const { ask, ids, change, untilWaiting } = await setUp(t)
+  const short = ask('wait=2&starting_after=payout_1')
+  const long = ask('wait=60&starting_after=payout_1')
+  await untilWaiting(2)
+  await change(other)
+  expect(ids(await short)).toEqual([])
+  await untilWaiting(1)
+  const id = await change(org)
+  expect(ids(await long)).toEqual([id])
+})
+
+test('a change that the filter leaves out ends no wait', async t => {
+  const { ask, ids, change, untilWaiting } = await setUp(t)
+  const ofRep = ask('wait=60&rep_id=rep_7')
+  const ofPeriod = ask('wait=2&rep_id=rep_7&period_id=period_9')
+  await untilWaiting(2)
+  await change(org)
+  await change(org, { rep: 'rep_8', period: 'period_9' })
+  const wanted = await change(org, { rep: 'rep_7' })
+  expect(ids(await ofRep)).toEqual([wanted])
+  expect(ids(await ofPeriod)).toEqual([])
+})
+
+test('all who wait share one look, and a request that leaves is forgotten', async t => {
+  const { api, key, reads, untilWaiting, change, ask, ids } = await setUp(t)
+  const sockets = Array.from({ length: 90 }, () => {
+    const socket = connect(api.port, '127.0.0.1')
+    socket.write(
+      `GET /api/v1/changes?wait=60&starting_after=payout_1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    )
+    return socket
+  })
+  await untilWaiting(90)
+  const before = { ...reads }
+  const began = performance.now()
+  await eventually(() => expect(reads.multiGets - before.multiGets).toBeGreaterThanOrEqual(20))
+  const seconds = (performance.now() - began) / 1_000
+  expect((reads.multiGets - before.multiGets) / seconds).toBeLessThan(30)
+  expect(reads.searches).toBe(before.searches)
+  for (const socket of sockets) socket.destroy()
+  await untilWaiting(0)
+  const { multiGets } = reads
+  // Nobody waits: after the look under way there is none, so that only these two requests read.
+  const waiting = ask('wait=60&starting_after=payout_1')
+  await untilWaiting()
+  const id = await change(org)
+  expect(ids(await waiting)).toEqual([id])
+  expect(reads.multiGets).toBeGreaterThan(multiGets)
+})
+
+test('a waiting request counts once, as one request', async t => {
+  const { ask } = await setUp(t)
+  const before = Number(/r=(\d+)/.exec((await ask('')).headers.get('RateLimit') ?? '')?.[1])
+  const after = Number(
+    /r=(\d+)/.exec((await ask('wait=1&starting_after=payout_1')).headers.get('RateLimit') ?? '')?.[1],
+  )
+  expect(before - after).toBe(1)
+})
+
+test('a key that is revoked while its request waits gets no page', async t => {
+  const { store, ask, key, change, untilWaiting } = await setUp(t)
+  const waiting = ask('wait=60&starting_after=payout_1')
+  await untilWaiting()
+  await store.key(org, { text: key, revoked: true })
+  // Longer than a looked-up key is cached.
+  await eventually(async () => expect((await ask('limit=1')).status).toBe(401))
+  await change(org)
+  expect((await waiting).status).toBe(401)
+})
+
+test('while Elasticsearch is away, a request waits on; when its time is up, it gets 503', async t => {
+  const { ask, ids, state, change, untilWaiting } = await setUp(t)
+  const short = ask('wait=2&starting_after=payout_1')
+  const long = ask('wait=60&starting_after=payout_1')
+  await untilWaiting(2)
+  state.isAway = true
+  expect((await short).status).toBe(503)
+  state.isAway = false
+  const id = await change(org)
+  expect(ids(await long)).toEqual([id])
+})
+
+test('a new live generation ends all waits: its rules may have changed the past', async t => {
+  const { store, ask, ids, untilWaiting } = await setUp(t)
+  const waiting = ask('wait=60&starting_after=payout_1')
+  await untilWaiting()
+  const next = await useStore(t, { prefix: store.prefix, generation: 'g2' })
+  next.payout(org, 0, { id: 'payout_1' })
+  await next.publish(org, 1)
+  await next.makeLive()
+  expect(ids(await waiting)).toEqual([])
+})
+
+test('when the process stops, all waits end at once, and later ones do not begin', async t => {
+  const { ask, ids, api, untilWaiting } = await setUp(t)
+  const waiting = [ask('wait=60&starting_after=payout_1'), ask('wait=60&starting_after=payout_1&limit=3')]
+  await untilWaiting(2)
+  api.endWaits()
+  for (const answer of await Promise.all(waiting)) expect(ids(answer)).toEqual([])
+  expect(ids(await ask('wait=60&starting_after=payout_1'))).toEqual([])
+})
+
+describe('the parameter', () => {
+  test.each([
+    ['wait=', '`wait` must be a whole number of seconds, in digits.'],
+    ['wait=-1', '`wait` must be a whole number of seconds, in digits.'],
+    ['wait=1.5', '`wait` must be a whole number of seconds, in digits.'],
+    ['wait=1e1', '`wait` must be a whole number of seconds, in digits.'],
+    ['wait=1&wait=2', 'The parameter `wait` is given more than once.'],
+    ['wait=1&as_of=payout_1', '`wait` and `as_of` cannot be combined: nothing is added to an earlier moment.'],
+  ])('%s is refused', async (query, message) => {
+    const { ask } = await shared
+    const answer = await ask(query)
+    expect([answer.status, refusedWith(answer)]).toEqual([400, { code: 'invalid_request', message }])
+  })
+
+  test('wait=0 does not wait; a cursor that is unknown is refused at once', async () => {
+    const { ask, ids } = await shared
+    expect(ids(await ask('wait=0&starting_after=payout_1'))).toEqual([])
+    const unknown = await ask('wait=60&starting_after=payout_unknown')
+    expect([unknown.status, refusedWith(unknown).code]).toEqual([400, 'invalid_cursor'])
+  })
+
+  test('no other list has it', async () => {
+    const { api, key } = await shared
+    const answer = await api.ask('/payouts?wait=1', key)
+    expect(refusedWith(answer)).toEqual({ code: 'invalid_request', message: 'Unknown query parameter `wait`.' })
+  })
+})

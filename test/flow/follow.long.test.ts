@@ -1,0 +1,115 @@
+/** A client that follows the changes through restarts and swaps gets each change once, in order. */
+import { expect, test } from 'vitest'
+import { type Change, createClient } from '../../client/src/index.ts'
+import { commandSettings, runCommand } from '../support/commands.ts'
+import { keyCreated, newKeyText } from '../support/events.ts'
+import { type Api, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createStream, organizationsIn } from '../support/streams.ts'
+import { createTopics } from '../support/topics.ts'
+
+const PARTITIONS = 3
+const seed = seedOfRun()
+console.log(`seed ${seed}`)
+
+test('changes are followed through restarts of the API and the projector, a swap and a rollback', async t => {
+  const random = createRandom(seed)
+  const [org = '', other = ''] = organizationsIn(random, [1, 1], PARTITIONS)
+  const key = newKeyText()
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const prefix = createPrefix(t)
+  let projector = await startProjector(t, { topics, prefix })
+  await topics.publish([keyCreated({ org_id: org, id: 'key_client', text: key })])
+  await untilCaughtUp(projector)
+  let api: Api = await startApi(t, prefix)
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix }
+  const projection = async (...args: string[]): Promise<void> => {
+    const ran = await runCommand(['projection', ...args], settings)
+    expect(ran.code, ran.said).toBe(0)
+  }
+
+  const ended = new AbortController()
+  // Each API process has a port of its own.
+  const base = 'http://127.0.0.1:1/api/v1'
+  const client = createClient({
+    baseUrl: base,
+    key,
+    signal: ended.signal,
+    fetch: request => fetch(new Request(request.url.replace(base, api.url), request)),
+  })
+  const followed: Change[] = []
+  const following = (async () => {
+    for await (const change of client.follow()) followed.push(change)
+  })().catch((error: unknown) => error)
+
+  const stream = createStream(random, [org, other], PARTITIONS)
+  const publish = async (records: number): Promise<void> => {
+    for (let sent = 0; sent < records; sent += 10) await topics.publish(stream.take(10))
+  }
+  const steps: readonly (() => Promise<unknown>)[] = [
+    () => publish(100),
+    async () => {
+      await api.stop()
+      api = await startApi(t, prefix)
+    },
+    async () => {
+      const publishing = publish(100)
+      await api.kill()
+      api = await startApi(t, prefix)
+      await publishing
+    },
+    async () => {
+      await projector.kill()
+      projector = await startProjector(t, { topics, prefix })
+    },
+    () => projection('rebuild'),
+    () =>
+      eventually(() =>
+        expect(projector.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
+      ),
+    () => projection('verify', 'g1', 'g2'),
+    async () => void (await Promise.all([publish(60), projection('swap', 'g2')])),
+    async () => void (await Promise.all([publish(60), projection('rollback')])),
+    () => publish(40),
+  ]
+  for (const step of steps) await step()
+  await untilCaughtUp(projector)
+
+  const all = await Array.fromAsync(createClient({ baseUrl: api.url, key }).changes())
+  expect(all.length).toBeGreaterThan(50)
+  await eventually(() => expect(followed.length).toBeGreaterThanOrEqual(all.length))
+  ended.abort(new Error('enough'))
+  expect(await following).toMatchObject({ message: 'enough' })
+  expect(followed).toEqual(all)
+})
+
+test('a wait outlasts the silence after which a connection is closed, and SIGTERM ends it at once', async t => {
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const prefix = createPrefix(t)
+  const projector = await startProjector(t, { topics, prefix })
+  const key = newKeyText()
+  await topics.publish([keyCreated({ org_id: 'org_silent', id: 'key_client', text: key })])
+  await untilCaughtUp(projector)
+  const api = await startApi(t, prefix)
+  const ask = async (wait: number) => {
+    const began = performance.now()
+    const answer = await fetch(`${api.url}/changes?wait=${wait}`, { headers: { authorization: `Bearer ${key}` } })
+    return { status: answer.status, text: await answer.text(), seconds: (performance.now() - began) / 1_000 }
+  }
+  const empty = { status: 200, text: '{"data":[],"has_more":false,"next_cursor":""}' }
+  // SOCKET_SILENCE_MAX is 30 s.
+  const [short, stopped] = await Promise.all([
+    ask(34),
+    ask(60),
+    eventually(
+      async () => expect(await (await fetch(`${api.adminUrl}/metrics`)).text()).toMatch(/waits_for_changes"[^\n]* 1$/m),
+      { every: 500 },
+    ).then(() => api.stop()),
+  ])
+  expect(short).toMatchObject(empty)
+  expect(short.seconds).toBeGreaterThan(33)
+  expect(stopped).toMatchObject(empty)
+  expect(stopped.seconds).toBeLessThan(55)
+})
