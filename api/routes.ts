@@ -7,7 +7,14 @@ import { Refusal } from './failures.ts'
 import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
 import { recordNameOf } from './read/read-list.ts'
-import { idPrefixOf, readAsOf, readHistoryParameters, readId, readListParameters } from './read/read-parameters.ts'
+import {
+  idPrefixOf,
+  readAsOf,
+  readHistoryParameters,
+  readId,
+  readListParameters,
+  readTotalsParameters,
+} from './read/read-parameters.ts'
 import type { RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
 import type { ChangeWatch } from './read/watch-changes.ts'
@@ -61,7 +68,7 @@ export const createRoutes = (
     answerStatement(ctx, await records.statement(askedOf(ctx, 'payouts'), ctx.state.signal))
   })
   router.get('/totals', async ctx => {
-    const read = await totals(orgOf(ctx), readAsOf(ctx.state.query), ctx.state.signal)
+    const read = await totals(orgOf(ctx), readTotalsParameters(ctx.state.query), ctx.state.signal)
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router

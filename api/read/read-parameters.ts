@@ -73,9 +73,9 @@ const pageIn = (list: ListName, given: Given): ListParameters => {
   return { limit, startingAfter, asOf }
 }
 
-const filterIn = (given: Given): ListFilter => {
+const filterIn = (given: Given, fields: readonly FilterField[] = filterFields): ListFilter => {
   const filter: ListFilter = {}
-  for (const field of filterFields) {
+  for (const field of fields) {
     if (!given.has(field)) continue
     const id = given.get(field)
     const prefix = filterPrefixes[field]
@@ -102,6 +102,12 @@ const waitIn = (given: Given): number => {
 
 /** Returns the moment that a single read is about. */
 export const readAsOf = (query: string): Moment | undefined => asOfIn(readQuery(query, ['as_of']))
+
+/** Returns the parameters of the totals. @throws Refusal `invalid_request` */
+export const readTotalsParameters = (query: string): { asOf: Moment | undefined; period: string | undefined } => {
+  const given = readQuery(query, ['as_of', 'period_id'])
+  return { asOf: asOfIn(given), period: filterIn(given, ['period_id']).period_id }
+}
 
 /** Refuses every query parameter. */
 export const refuseParameters = (query: string): void => void readQuery(query, [])

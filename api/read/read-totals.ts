@@ -1,5 +1,5 @@
 /**
- * In: an organization and optionally a moment. Out: by period and currency, the amount owed and the amount that has
+ * In: an organization, and optionally a moment and one period. Out: by period and currency, the amount owed and the amount that has
  *   left, and the number of records behind each.
  * Promises: the sums are exact, over exactly the records that the lists hold at that position.
  * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
@@ -37,7 +37,9 @@ export type TotalsRead = {
 }
 /** `at` in milliseconds. */
 type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
-export type ReadTotals = (org: string, asOf: Moment | undefined, signal: AbortSignal) => Promise<TotalsRead>
+/** Parameters of totals. `period`: the id of the only period to add. */
+export type TotalsAsked = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
+export type ReadTotals = (org: string, asked: TotalsAsked, signal: AbortSignal) => Promise<TotalsRead>
 type Row = Totals['totals'][number]
 
 /** Creates the reader of totals and its cache. */
@@ -78,10 +80,12 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     kind: 'payouts' | 'payroll_files',
     org: string,
     position: ReadPosition,
+    period: string | undefined,
     signal: AbortSignal,
   ) => {
     const index = indexOf(parts.prefix, position.generation.name, kind)
-    const periods = await count(['period_id'], index, queryOf(org, kind, position), signal)
+    const ofPeriod = period === undefined ? [] : [{ term: { period_id: period } }]
+    const periods = await count(['period_id'], index, queryOf(org, kind, position, ofPeriod), signal)
     let counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
     for (const some of portionsOf(periods)) {
       const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
@@ -91,10 +95,10 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return counted
   }
 
-  const sum = (org: string, position: ReadPosition): Promise<readonly Row[]> => {
+  const sum = (org: string, position: ReadPosition, period: string | undefined): Promise<readonly Row[]> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
-      const owed = await countAmounts('payouts', org, position, signal)
-      const paid = await countAmounts('payroll_files', org, position, signal)
+      const owed = await countAmounts('payouts', org, position, period, signal)
+      const paid = await countAmounts('payroll_files', org, position, period, signal)
       return rowsOf(owed, paid, usualPace(signal))
     })
   }
@@ -109,11 +113,13 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     org: string,
     position: ReadPosition,
     last: string,
+    period: string | undefined,
     signal: AbortSignal,
   ): Promise<readonly Row[]> => {
-    const key = `${position.generation.name}:${org}:${last}`
+    const keyOfAll = `${position.generation.name}:${org}:${last}`
+    const key = period === undefined ? keyOfAll : `${keyOfAll}:${period}`
     for (;;) {
-      const known = summed.get(key)
+      const known = summed.get(key) ?? summed.get(keyOfAll)?.filter(({ period_id }) => period_id === period)
       if (known) return known
       const running = summing.get(key)
       if (running) return waitOrAbort(running, signal)
@@ -121,7 +127,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
       const others = [...summing.values()].map(other => other.catch(() => undefined))
       await waitOrAbort(Promise.race(others), signal)
     }
-    const began = sum(org, position).finally(() => summing.delete(key))
+    const began = sum(org, position, period).finally(() => summing.delete(key))
     summing.set(key, began)
     began.then(rows => summed.set(key, rows)).catch(() => undefined)
     return waitOrAbort(began, signal)
@@ -148,11 +154,11 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return { id: textOfName(name), seq, at }
   }
 
-  return async (org, asOf, signal) => {
+  return async (org, { asOf, period }, signal) => {
     const { current, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
     const last = await lastChange(org, position, signal)
     const time = await parts.projectionTime(org, current, last ? 'records' : 'nothing', signal)
-    const totals = last ? await sumOnce(org, position, last.id, signal) : []
+    const totals = last ? await sumOnce(org, position, last.id, period, signal) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }

@@ -59,7 +59,8 @@ export type Client = {
   /** The payout with every step of its calculation. */
   readonly statement: (id: string) => Promise<Statement>
   readonly payrollRecord: (id: string) => Promise<PayrollRecord>
-  readonly totals: () => Promise<Totals>
+  /** Amounts owed and paid, of all periods or of one. */
+  readonly totals: (options?: Pick<Filter, 'periodId'>) => Promise<Totals>
   /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
@@ -128,7 +129,10 @@ const clientAsOf = (api: ReturnType<typeof createFetchClient<paths>>, moment: st
     payout: async id => answered(await api.GET('/payouts/{id}', one(id))).data,
     statement: async id => answered(await api.GET('/statements/{id}', one(id))).data,
     payrollRecord: async id => answered(await api.GET('/payroll_files/{id}', one(id))).data,
-    totals: async () => answered(await api.GET('/totals', { params: { query: asOf } })).data,
+    totals: async ({ periodId } = {}) => {
+      const query = { ...asOf, ...(periodId !== undefined && { period_id: periodId }) }
+      return answered(await api.GET('/totals', { params: { query } })).data
+    },
     asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id),
   }
 }

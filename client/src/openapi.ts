@@ -1893,6 +1893,11 @@ export interface operations {
     getTotals: {
         parameters: {
             query?: {
+                /**
+                 * @description Selects the records of this period. In `/changes` it selects payouts and payroll records only. A cursor stays valid with and without it.
+                 * @example period_5Tn1
+                 */
+                period_id?: components["parameters"]["PeriodId"];
                 /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };

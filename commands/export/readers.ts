@@ -86,7 +86,7 @@ export const readThrough = (
     }
   }
   return {
-    readTotals: (org, asOf) => retried(asOf, () => readers.totals(org, asOf, signal)),
+    readTotals: (org, asOf) => retried(asOf, () => readers.totals(org, { asOf }, signal)),
     readList: (org, kind, parameters) => retried(parameters.asOf, () => readers.list(org, kind, parameters, signal)),
     readStatement: (org, id, asOf) =>
       retried(asOf, async () => textOfStatement(await readers.records.statement({ org, id, asOf }, signal))),

@@ -176,7 +176,12 @@ const singlePaths = singles.map(([path, operationId, name, prefix, summary]) => 
     tags: [tagOf(path)],
     summary,
     security,
-    parameters: [...idsOf(path, prefix), asOf, ifNoneMatch],
+    parameters: [
+      ...idsOf(path, prefix),
+      ...(path === 'totals' ? [ref('parameters', 'PeriodId')] : []),
+      asOf,
+      ifNoneMatch,
+    ],
     responses: {
       200: data(ref('schemas', name), recordExamples[name]),
       304: ref('responses', 'NotModified'),

@@ -107,6 +107,22 @@ describe('a filtered list', () => {
     }
   })
 
+  test('has the totals of one period, as the totals of all periods have them', async () => {
+    const { rows, ask } = await shared
+    for (const moment of ['', `&as_of=${rows[20]?.id}`]) {
+      const ofPeriod = async (period: string) => (await ask(`/totals?period_id=${period}${moment}`)).json.data
+      // First while nothing is cached, then out of the totals of all.
+      const before = [await ofPeriod('period_1'), await ofPeriod('period_2'), await ofPeriod('period_9')]
+      const { last_change_id, totals } = (await ask(`/totals?${moment}`)).json.data
+      expect(totals.map(({ period_id }: { period_id: string }) => period_id)).toEqual(['period_1', 'period_2'])
+      const of = (period: string) => totals.filter(({ period_id }: { period_id: string }) => period_id === period)
+      expect(before).toEqual(
+        ['period_1', 'period_2', 'period_9'].map(period => ({ last_change_id, totals: of(period) })),
+      )
+      expect(await ofPeriod('period_2')).toEqual(before[1])
+    }
+  })
+
   test('refuses a malformed id, and a filter where records have no rep or period', async () => {
     const { ask } = await shared
     for (const path of [
@@ -119,6 +135,8 @@ describe('a filtered list', () => {
       '/payouts/payout_0/history?rep_id=rep_1',
       '/payouts/payout_0?rep_id=rep_1',
       '/totals?rep_id=rep_1',
+      '/totals?period_id=rep_1',
+      '/totals?period_id=period_1&period_id=period_1',
     ]) {
       expect([path, (await ask(path)).json.error?.code]).toEqual([path, 'invalid_request'])
     }

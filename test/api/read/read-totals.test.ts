@@ -68,7 +68,7 @@ const totalsOver = (
   })
   return {
     asked,
-    read: (org = 'org_a', until = signal) => read(org, undefined, until),
+    read: (org = 'org_a', until = signal) => read(org, { asOf: undefined }, until),
     change: (by = 1) => (last += by),
   }
 }
