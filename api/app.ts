@@ -43,6 +43,8 @@ type ApiParts = {
   /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
   readonly shares?: ShareLimits
+  /** Whether clients may keep answers; true by default. */
+  readonly mayStore?: boolean
   readonly budget: AnswerBudget
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
@@ -99,7 +101,13 @@ export const createApi = (parts: ApiParts): Api => {
     refuseEarly,
     findRoute(router),
     serveOpenapi(JSON.stringify(openapi)),
-    authenticate({ keys, admitKey, addressOf, onLimited: () => parts.onRateLimited('address') }),
+    authenticate({
+      keys,
+      admitKey,
+      addressOf,
+      mayStore: parts.mayStore ?? true,
+      onLimited: () => parts.onRateLimited('address'),
+    }),
     limitRate({
       rate: parts.rate,
       inFlightMax,

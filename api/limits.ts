@@ -22,6 +22,9 @@ export const LOOK_RETRY_INTERVAL = 500
 export const LOOK_AGE_MAX = 1_000
 export const WAKES_PER_LOOK = 50
 
+/** Seconds for which a client may use an answer as of a change without asking: new rules can change it. */
+export const FIXED_AGE_SECONDS = 3_600
+
 /** Bytes of a body that is left unread. A longer one is refused. No operation has a body. */
 export const BODY_BYTES_MAX = 64 * 1024
 

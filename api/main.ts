@@ -103,6 +103,7 @@ const start = async (): Promise<void> => {
     rate,
     counter: shared ?? createLocalCounter(rate),
     trustedProxies: settings.API_TRUSTED_PROXIES,
+    mayStore: settings.API_CACHE !== 'no-store',
     budget,
     onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,

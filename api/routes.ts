@@ -9,6 +9,7 @@ import { usualPace } from './pace.ts'
 import { recordNameOf } from './read/read-list.ts'
 import {
   idPrefixOf,
+  type Moment,
   readAsOf,
   readHistoryParameters,
   readId,
@@ -28,14 +29,14 @@ export const createRoutes = (
   const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
-      const parameters = readListParameters(kind, ctx.state.query)
+      const parameters = fixed(ctx, readListParameters(kind, ctx.state.query))
       const page = await list(orgOf(ctx), kind, parameters, ctx.state.signal)
       answerList(ctx, kind, page, parameters.startingAfter)
     })
   }
   router.get(COPIED, '/changes', async ctx => {
     const { nothingBefore, signal, query } = ctx.state
-    const parameters = readListParameters('changes', query)
+    const parameters = fixed(ctx, readListParameters('changes', query))
     const page = nothingBefore
       ? { position: nothingBefore, hits: [], hasMore: false }
       : await list(orgOf(ctx), 'changes', parameters, signal)
@@ -59,7 +60,7 @@ export const createRoutes = (
     answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))
   })
   router.get(COPIED, '/payouts/:id/history', async ctx => {
-    const parameters = readHistoryParameters(ctx.state.query)
+    const parameters = fixed(ctx, readHistoryParameters(ctx.state.query))
     const id = readId('payout', ctx.params.id)
     const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
     await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
@@ -68,7 +69,7 @@ export const createRoutes = (
     answerStatement(ctx, await records.statement(askedOf(ctx, 'payouts'), ctx.state.signal))
   })
   router.get('/totals', async ctx => {
-    const read = await totals(orgOf(ctx), readTotalsParameters(ctx.state.query), ctx.state.signal)
+    const read = await totals(orgOf(ctx), fixed(ctx, readTotalsParameters(ctx.state.query)), ctx.state.signal)
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router
@@ -109,7 +110,13 @@ type RouteContext = RequestContext & { params: Record<string, string> }
 
 const orgOf = (ctx: RequestContext): string => holderOf(ctx.state).org
 
+/** Remembers whether the answer is as of a change. Returns the same parameters. */
+const fixed = <Asked extends { readonly asOf: Moment | undefined }>(ctx: RequestContext, asked: Asked): Asked => {
+  ctx.state.isFixed = asked.asOf?.kind === 'change'
+  return asked
+}
+
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
-  const asOf = readAsOf(ctx.state.query)
+  const { asOf } = fixed(ctx, { asOf: readAsOf(ctx.state.query) })
   return { org: orgOf(ctx), id: readId(idPrefixOf[kind], ctx.params.id), asOf }
 }

@@ -9,6 +9,7 @@
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
 import { Refusal } from '../failures.ts'
+import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import { countHeader, type RequestContext, type RequestStep } from '../http/request.ts'
 import type { ApiKeyCache } from '../read/api-keys.ts'
@@ -20,12 +21,14 @@ type Parts = {
   readonly keys: ApiKeyCache
   readonly admitKey: AdmitKey
   readonly addressOf: AddressOf
+  /** Whether clients may keep answers. */
+  readonly mayStore: boolean
   /** Called for every request refused because of its address. */
   readonly onLimited: () => void
 }
 
 /** Step: sets the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
-export const authenticate = ({ keys, admitKey, addressOf, onLimited }: Parts): RequestStep => {
+export const authenticate = ({ keys, admitKey, addressOf, mayStore, onLimited }: Parts): RequestStep => {
   const holderOf = async (ctx: RequestContext, key: string | undefined) => {
     if (key === undefined) return 'unknown'
     const remembered = keys.remembered(key)
@@ -45,7 +48,7 @@ export const authenticate = ({ keys, admitKey, addressOf, onLimited }: Parts): R
   }
 
   return async (ctx, next) => {
-    ctx.set('Cache-Control', 'private, no-cache')
+    ctx.set('Cache-Control', mayStore ? REVALIDATED : NOT_STORED)
     ctx.set('Vary', 'Authorization')
     const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
     ctx.state.key = await requireHolder(ctx, key)

@@ -8,6 +8,7 @@
  */
 
 import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
+import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'
 import type { RequestContext, RequestStep } from '../http/request.ts'
@@ -64,6 +65,7 @@ const answerRefusal = (ctx: RequestContext, refusal: Refusal): void => {
   const answer = refusalAnswer(refusal)
   // These headers are set if an answer was begun and then failed.
   for (const name of ['ETag', 'Projection-Time']) ctx.remove(name)
+  if (ctx.response.get('Cache-Control') === FIXED) ctx.set('Cache-Control', REVALIDATED)
   ctx.status = answer.status
   ctx.set('Content-Type', 'application/json; charset=utf-8')
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value)

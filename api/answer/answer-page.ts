@@ -8,6 +8,7 @@ import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type DocumentSlice, startsWith } from '../elasticsearch/slice-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
+import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { RequestContext } from '../http/request.ts'
 import type { ReadPosition } from '../read/position.ts'
 import { type Page, recordIdOf } from '../read/read-list.ts'
@@ -104,6 +105,7 @@ export const answerLater = async (
 /** Sets the headers of every answer. Returns false after answering 304. */
 const needsBody = (ctx: RequestContext, position: ReadPosition, etag: string): boolean => {
   ctx.set('ETag', etag)
+  if (ctx.state.isFixed && ctx.response.get('Cache-Control') === REVALIDATED) ctx.set('Cache-Control', FIXED)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   const asked = ctx.get('If-None-Match')
   if (!isNotModified(asked, etag)) return true

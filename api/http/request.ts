@@ -24,6 +24,8 @@ export type RequestState = {
   signal: AbortSignal
   /** Gives the request its time again, and these milliseconds in which it waits. */
   renewTime: (milliseconds: number) => void
+  /** Whether the answer is as of a change, so that it does not change. */
+  isFixed?: boolean
   /** Milliseconds that the request has waited for a change. */
   waited?: number
   /** Nothing stands behind the cursor of the request before this position: its page is empty. */

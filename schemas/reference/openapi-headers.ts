@@ -15,8 +15,8 @@ export const headers = {
   ),
   'X-Content-Type-Options': text('Clients must not guess another content type.', '^nosniff$', 'nosniff'),
   'Cache-Control': text(
-    'A cache must revalidate a stored response before it uses it.',
-    '^(private, )?no-cache$',
+    'A cache must revalidate a stored response before it uses it, except for a response as of a change: it stays the same. An operator can forbid all storage.',
+    '^((private, )?no-cache|private, max-age=[0-9]+, immutable|no-store)$',
     'private, no-cache',
   ),
   Vary: text('Another key may get another response.', '^Authorization$', 'Authorization'),

@@ -31,6 +31,7 @@ type Options = {
   failuresPerAddress?: number
   trustedProxies?: readonly string[]
   shares?: Partial<ShareLimits>
+  mayStore?: boolean
   /** Wraps the Elasticsearch client, to count, delay or change reads. */
   between?: (elasticsearch: SearchClient) => SearchClient
   now?: () => number
@@ -68,6 +69,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     failuresPerAddress: options.failuresPerAddress ?? Number.POSITIVE_INFINITY,
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     shares: { ...usualShares, ...options.shares },
+    ...(options.mayStore !== undefined && { mayStore: options.mayStore }),
     budget,
     onDeliveryTimeout: () => undefined,
     log,
