@@ -210,6 +210,7 @@ describe('tests', () => {
       'browserProgram === undefined',
       'pythonProgram === undefined',
       'npmProgram === undefined',
+      'nginxProgram === undefined',
       'programs.includes(undefined)',
       '(await findJdk(process.env)).jdk === undefined',
       "way.from === 'jvm'",

@@ -23,6 +23,7 @@ export const npmProgram = find('npm')
 export const goProgram = find('go')
 export const javaProgram = find('java')
 export const mavenProgram = find('mvn')
+export const nginxProgram = find('nginx')
 export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
 
 const needed = [
@@ -35,6 +36,7 @@ const needed = [
   { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
   { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen' },
   { program: javaProgram && mavenProgram, name: 'maven', tests: 'the client of openapi-generator' },
+  { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
 ]
 

@@ -1,0 +1,91 @@
+/** The proxy of docs/examples/nginx.conf in front of the API. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { freePort } from '../../services/ports.ts'
+import { serveApi, useStore } from '../support/api.ts'
+import { nginxProgram } from '../support/programs.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const PAYOUTS = 50
+
+const setUp = async () => {
+  const store = await useStore(scope)
+  const org = 'org_proxy'
+  for (let seq = 0; seq < PAYOUTS; seq++) store.payout(org, seq, { id: `payout_${seq}` })
+  await store.publish(org, PAYOUTS)
+  const key = await store.key(org)
+  const { port: apiPort } = await serveApi(scope, store.prefix)
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'commission-nginx-'))
+  scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const example = await readFile(join(import.meta.dirname, '../../docs/examples/nginx.conf'), 'utf8')
+  const configuration = example
+    .replace('127.0.0.1:3000', `127.0.0.1:${apiPort}`)
+    .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
+  await writeFile(join(folder, 'nginx.conf'), configuration)
+  const own = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;`
+  const nginx = spawn(nginxProgram ?? '', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr', '-g', own])
+  const ended = once(nginx, 'exit')
+  scope.onTestFinished(async () => {
+    nginx.kill('SIGKILL')
+    await ended
+  })
+
+  /** Sends a request without the decompression of `fetch`. */
+  const ask = (path: string, headers: Readonly<Record<string, string>> = {}, to = port) =>
+    new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; body: Buffer }>((resolve, reject) => {
+      const options = { port: to, path: `/api/v1${path}`, headers: { authorization: `Bearer ${key}`, ...headers } }
+      const sent = request({ host: '127.0.0.1', ...options }, async answer => {
+        const chunks: Buffer[] = []
+        for await (const chunk of answer) chunks.push(chunk)
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) })
+      })
+      sent.on('error', reject).end()
+    })
+  await eventually(() => ask('/reps'))
+  return { store, org, ask, apiPort }
+}
+let started: ReturnType<typeof setUp> | undefined
+const shared = () => (started ??= setUp())
+const compressed = { 'accept-encoding': 'gzip' }
+
+describe.skipIf(nginxProgram === undefined)('nginx in front of the API', () => {
+  test('compresses a page without changing a byte of it', async () => {
+    const { ask, apiPort } = await shared()
+    const plain = await ask('/payouts', {}, apiPort)
+    const answer = await ask('/payouts', compressed)
+    expect(answer.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(answer.body).equals(plain.body)).toBe(true)
+    expect(answer.body.length).toBeLessThan(plain.body.length / 4)
+    expect(answer.headers.vary).toBe('Accept-Encoding, Authorization')
+    expect(answer.headers['projection-time']).toBe(plain.headers['projection-time'])
+    expect((await ask('/payouts')).body.equals(plain.body)).toBe(true)
+  })
+
+  test('passes entity tags on: the weak tag of a compressed page gives a 304', async () => {
+    const { ask, apiPort } = await shared()
+    const { etag } = (await ask('/payouts', {}, apiPort)).headers
+    const weak = (await ask('/payouts', compressed)).headers.etag
+    expect(weak).toBe(`W/${etag}`)
+    const again = await ask('/payouts', { ...compressed, 'if-none-match': String(weak) })
+    expect([again.status, again.body.length]).toEqual([304, 0])
+  })
+
+  test('lets a request wait for a change', async () => {
+    const { ask, store, org } = await shared()
+    const waiting = ask(`/changes?wait=30&starting_after=payout_${PAYOUTS - 1}`)
+    store.payout(org, PAYOUTS, { id: 'payout_next' })
+    await store.flush()
+    await store.publish(org, PAYOUTS + 1)
+    expect(JSON.parse((await waiting).body.toString()).data.map(({ id }: { id: string }) => id)).toEqual([
+      'payout_next',
+    ])
+  })
+})
