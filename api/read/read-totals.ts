@@ -1,6 +1,6 @@
 /**
- * In: an organization, and optionally a moment and one period. Out: by period and currency, the amount owed and the amount that has
- *   left, and the number of records behind each.
+ * In: an organization, and optionally a moment and one period. Out: by period and currency, the amount owed and the
+ *   amount that has left, and the number of records behind each.
  * Promises: the sums are exact, over exactly the records that the lists hold at that position.
  * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
  *

@@ -185,38 +185,6 @@ describe('an answer', () => {
   })
 })
 
-describe('Cache-Control', () => {
-  const cacheControl = async (asked: Promise<Answer>) => (await asked).headers.get('cache-control')
-
-  test.each(everyPath)('of %s lets a client keep it unasked only as of a change', async path => {
-    const { ask, key } = await shared
-    expect(await cacheControl(ask(path, key))).toBe('private, no-cache')
-    const fixed = await ask(`${path}?as_of=payroll_1`, key)
-    expect([fixed.status, fixed.headers.get('cache-control')]).toEqual([200, 'private, max-age=3600, immutable'])
-    const tag = fixed.headers.get('etag') ?? ''
-    const again = ask(`${path}?as_of=payroll_1`, key, { headers: { 'if-none-match': tag } })
-    expect(await cacheControl(again)).toBe('private, max-age=3600, immutable')
-    const instant = await ask(`${path}?as_of=1970-01-01T00:00:00.005Z`, key)
-    expect([instant.status, instant.headers.get('cache-control')]).toEqual([200, 'private, no-cache'])
-  })
-
-  test('of a refusal does not let a client keep it', async () => {
-    const { ask, key } = await shared
-    for (const path of ['/payouts/payout_9?as_of=payroll_1', '/payouts?as_of=payroll_1&starting_after=payout_9']) {
-      const refused = await ask(path, key)
-      expect([refused.status >= 400, refused.headers.get('cache-control')]).toEqual([true, 'private, no-cache'])
-    }
-  })
-
-  test('forbids to keep any answer if the operator says so', async t => {
-    const { store, key } = await shared
-    const { ask } = await serveApi(t, store.prefix, { mayStore: false })
-    for (const path of ['/payouts', '/payouts?as_of=payroll_1', '/payouts/payout_9', '/totals?as_of=payroll_1']) {
-      expect(await cacheControl(ask(path, key))).toBe('no-store')
-    }
-  })
-})
-
 describe('an entity tag', () => {
   test('is equal for two keys of an organization, and different for each path', async () => {
     const { ask, key, second } = await shared

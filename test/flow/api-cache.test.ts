@@ -1,0 +1,61 @@
+/** How long a client may keep an answer. */
+import { expect, test } from 'vitest'
+import { type Answer, serveApi, useStore } from '../support/api.ts'
+import { fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const shared = (async () => {
+  const store = await useStore(scope)
+  const org = 'org_cache'
+  store.rep(org, 'rep_1', [{ seq: 0, name: 'Ada' }])
+  store.period(org, 'period_1', [{ seq: 1, name: 'January' }])
+  store.payout(org, 2, { id: 'payout_1' })
+  store.payroll(org, 3, 'payroll_1', '1.00')
+  await store.publish(org, 4)
+  return { store, key: await store.key(org), ...(await serveApi(scope, store.prefix)) }
+})()
+
+const everyPath = [
+  '/reps',
+  '/reps/rep_1',
+  '/periods',
+  '/periods/period_1',
+  '/payouts',
+  '/payouts/payout_1',
+  '/payouts/payout_1/history',
+  '/statements/payout_1',
+  '/payroll_files',
+  '/payroll_files/payroll_1',
+  '/changes',
+  '/totals',
+]
+
+const cacheControl = async (asked: Promise<Answer>) => (await asked).headers.get('cache-control')
+
+test.each(everyPath)('%s lets a client keep it unasked only as of a change', async path => {
+  const { ask, key } = await shared
+  expect(await cacheControl(ask(path, key))).toBe('private, no-cache')
+  const fixed = await ask(`${path}?as_of=payroll_1`, key)
+  expect([fixed.status, fixed.headers.get('cache-control')]).toEqual([200, 'private, max-age=3600, immutable'])
+  const tag = fixed.headers.get('etag') ?? ''
+  const again = ask(`${path}?as_of=payroll_1`, key, { headers: { 'if-none-match': tag } })
+  expect(await cacheControl(again)).toBe('private, max-age=3600, immutable')
+  const instant = await ask(`${path}?as_of=1970-01-01T00:00:00.005Z`, key)
+  expect([instant.status, instant.headers.get('cache-control')]).toEqual([200, 'private, no-cache'])
+})
+
+test('a refusal does not let a client keep it', async () => {
+  const { ask, key } = await shared
+  for (const path of ['/payouts/payout_9?as_of=payroll_1', '/payouts?as_of=payroll_1&starting_after=payout_9']) {
+    const refused = await ask(path, key)
+    expect([refused.status >= 400, refused.headers.get('cache-control')]).toEqual([true, 'private, no-cache'])
+  }
+})
+
+test('API_CACHE=no-store forbids to keep any answer', async t => {
+  const { store, key } = await shared
+  const { ask } = await serveApi(t, store.prefix, { mayStore: false })
+  for (const path of ['/payouts', '/payouts?as_of=payroll_1', '/payouts/payout_9', '/totals?as_of=payroll_1']) {
+    expect(await cacheControl(ask(path, key))).toBe('no-store')
+  }
+})
