@@ -31,7 +31,9 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-')
 
-const pages = globSync(['*.md', 'docs/**/*.md', 'contract/*.md', 'client/*.md', 'test/*.md'], { cwd: root })
+const pages = globSync(['*.md', 'docs/**/*.md', 'contract/*.md', 'client/*.md', 'client/python/*.md', 'test/*.md'], {
+  cwd: root,
+})
 
 test('there are pages to check', () => {
   expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/operating.md', 'docs/decisions/README.md']))

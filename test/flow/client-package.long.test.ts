@@ -9,7 +9,7 @@ import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { chromium } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { serveApi, useStore } from '../support/api.ts'
+import { exampleIn, serveExample } from '../support/client-example.ts'
 import { browserProgram, npmProgram } from '../support/programs.ts'
 import { fileScope } from '../support/scope.ts'
 
@@ -18,30 +18,14 @@ const run = promisify(execFile)
 const scope = fileScope()
 
 const shared = (async () => {
-  const store = await useStore(scope)
-  const org = 'org_package'
-  store.rep(org, 'rep_1', [{ seq: 0, name: 'Ada' }])
-  store.period(org, 'period_1', [{ seq: 1, name: 'January' }])
-  store.payout(org, 2, { id: 'payout_1' }, { until: 3, by: 'payout_2' })
-  store.payout(org, 3, { id: 'payout_2' })
-  store.payroll(org, 4, 'payroll_1', '-1.50')
-  await store.publish(org, 5)
-  const key = await store.key(org)
-  const { port } = await serveApi(scope, store.prefix)
-  const api = `http://127.0.0.1:${port}/api/v1`
-  const answer = await fetch(`${api}/payouts`, { headers: { authorization: `Bearer ${key}` } })
-  const [payout] = JSON.parse(await answer.text()).data
-  const printed = [
-    `owed payout_2 rep_1 ${payout.net_amount} ${payout.currency}`,
-    'first Ada',
-    'copy 1 payroll_1',
-    'refused 404 not_found',
-  ]
-
+  const { api, key, printed, environment } = await serveExample(scope)
   const folder = await mkdtemp(join(tmpdir(), 'commission-client-'))
   scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const source = join(folder, 'source', 'client')
-  await cp(join(project, 'client'), source, { recursive: true, filter: path => !/node_modules|dist$/.test(path) })
+  await cp(join(project, 'client'), source, {
+    recursive: true,
+    filter: path => !/node_modules|dist$|python/.test(path),
+  })
   await cp(join(project, 'contract'), join(folder, 'source', 'contract'), { recursive: true })
   const npm = (cwd: string, ...parameters: readonly string[]) => run('npm', parameters, { cwd })
   await npm(source, 'ci')
@@ -54,14 +38,12 @@ const shared = (async () => {
   const manifest = { name: 'user', private: true, type: 'module' }
   await writeFile(join(user, 'package.json'), JSON.stringify(manifest))
   await npm(user, 'install', join(folder, packed), 'typescript@5.9.3', '@types/node@24.19.2')
-  const [, example = ''] = /```ts\n([\s\S]*?)```/.exec(await readFile(join(source, 'README.md'), 'utf8')) ?? []
+  const example = exampleIn(await readFile(join(source, 'README.md'), 'utf8'), 'ts')
   await writeFile(join(user, 'example.ts'), example)
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2022']
   await run(join(user, 'node_modules', '.bin', 'tsc'), [...strict, 'example.ts'], { cwd: user })
-  return { api, key, printed, source, user, npm }
+  return { api, key, printed, environment, source, user, npm }
 })()
-
-const environmentOf = ({ api, key }: { api: string; key: string }) => ({ ...process.env, API: api, KEY: key })
 
 describe.skipIf(npmProgram === undefined)('the packed client', () => {
   test('its types are those of the OpenAPI document; else run `npm run types` in client/', async () => {
@@ -82,7 +64,7 @@ describe.skipIf(npmProgram === undefined)('the packed client', () => {
 
   test('the example of its README compiles in an empty project and runs in Node', async () => {
     const all = await shared
-    const { stdout } = await run('node', ['example.js'], { cwd: all.user, env: environmentOf(all) })
+    const { stdout } = await run('node', ['example.js'], { cwd: all.user, env: all.environment })
     expect(stdout.trimEnd().split('\n')).toEqual(all.printed)
   })
 
@@ -98,7 +80,7 @@ describe.skipIf(npmProgram === undefined)('the packed client', () => {
     const all = await shared
     await all.npm(all.user, 'install', '--no-save', '--force', wanted)
     const file = join(all.user, 'node_modules', wanted.replace(/@[^@]*$/, ''), program)
-    const { stdout } = await run(file, parameters, { cwd: all.user, env: environmentOf(all) })
+    const { stdout } = await run(file, parameters, { cwd: all.user, env: all.environment })
     expect(stdout.trimEnd().split('\n')).toEqual(all.printed)
   })
 

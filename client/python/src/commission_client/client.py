@@ -1,0 +1,126 @@
+"""Every list and every record of the API, for one API key."""
+
+import httpx
+
+from .generated import AuthenticatedClient
+from .generated.api.changes import list_changes
+from .generated.api.payouts import get_payout, list_payout_history, list_payouts
+from .generated.api.payroll_files import get_payroll_record, list_payroll_records
+from .generated.api.periods import get_period, list_periods
+from .generated.api.reps import get_rep, list_reps
+from .generated.api.statements import get_statement
+from .generated.api.totals import get_totals
+from .generated.models import Refusal
+from .generated.types import UNSET
+from .refused import RefusedError
+from .retry import RetryingTransport
+
+#: Seconds that a request waits for the next change: proxies often end a silent connection after a minute.
+WAIT_SECONDS = 30
+
+
+class Client:
+    """Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts.
+
+    All reads raise RefusedError, or httpx.TransportError if the connection fails for longer than `timeout` seconds.
+    """
+
+    def __init__(self, base_url, key, *, timeout=120.0):
+        """`base_url` is the address of the API with its path: `https://example.com/api/v1`."""
+        self._api = AuthenticatedClient(
+            base_url=base_url,
+            token=key,
+            timeout=httpx.Timeout(WAIT_SECONDS + 30),
+            httpx_args={"transport": RetryingTransport(timeout)},
+        )
+        self._as_of = UNSET
+
+    def as_of(self, moment):
+        """Returns the same client as of a moment: just after a change, or an instant (RFC 3339) that is over."""
+        client = object.__new__(Client)
+        client._api = self._api
+        client._as_of = moment if isinstance(moment, str) else moment.id
+        return client
+
+    def reps(self, *, starting_after=None, limit=200):
+        return self._walk(list_reps, starting_after, limit)
+
+    def periods(self, *, starting_after=None, limit=200):
+        return self._walk(list_periods, starting_after, limit)
+
+    def payouts(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+        """Current payouts only, one for each rep and period."""
+        return self._walk(list_payouts, starting_after, limit, rep_id=rep_id, period_id=period_id)
+
+    def payroll_records(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+        return self._walk(list_payroll_records, starting_after, limit, rep_id=rep_id, period_id=period_id)
+
+    def changes(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+        """One entry for each applied event, in order."""
+        return self._walk(list_changes, starting_after, limit, rep_id=rep_id, period_id=period_id)
+
+    def follow(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+        """As `changes`, for ever: waits for the next change."""
+        filters = {"rep_id": rep_id, "period_id": period_id}
+        while True:
+            page = self._page(list_changes, starting_after, limit, wait=WAIT_SECONDS, **filters)
+            yield from page.data
+            starting_after = page.next_cursor or starting_after
+
+    def history(self, payout_id, *, starting_after=None, limit=200):
+        """All payouts of the same rep and period, oldest first, each with its difference to the one before."""
+        return self._walk(list_payout_history, starting_after, limit, path=(payout_id,))
+
+    def rep(self, id):
+        return self._one(get_rep, id)
+
+    def period(self, id):
+        return self._one(get_period, id)
+
+    def payout(self, id):
+        return self._one(get_payout, id)
+
+    def statement(self, id):
+        """The payout with every step of its calculation."""
+        return self._one(get_statement, id)
+
+    def payroll_record(self, id):
+        return self._one(get_payroll_record, id)
+
+    def totals(self, *, period_id=None):
+        """Amounts owed and paid, of all periods or of one."""
+        return self._one(get_totals, **_given(period_id=period_id))
+
+    def _walk(self, operation, starting_after, limit, path=(), **filters):
+        while True:
+            page = self._page(operation, starting_after, limit, path, **filters)
+            yield from page.data
+            if not page.has_more:
+                return
+            # Otherwise the walk would start again, for ever.
+            if page.next_cursor in ("", starting_after):
+                raise RuntimeError("has_more without a new next_cursor")
+            starting_after = page.next_cursor
+
+    def _page(self, operation, starting_after, limit, path=(), **filters):
+        given = _given(starting_after=starting_after, limit=limit, **filters)
+        return _answered(operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given))
+
+    def _one(self, operation, *path, **given):
+        return _answered(operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given)).data
+
+
+def _given(**parameters):
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def _answered(response):
+    answer = response.parsed
+    status = int(response.status_code)
+    request_id = response.headers.get("X-Request-Id")
+    if isinstance(answer, Refusal):
+        raise RefusedError(status, answer.error.code, answer.error.message, request_id)
+    # A proxy between may answer without the body of a refusal.
+    if answer is None or status != 200:
+        raise RefusedError(status, "unknown", "an answer without a refusal code", request_id)
+    return answer

@@ -1,0 +1,112 @@
+"""A copy of an organization that proves itself: its records add up to the totals of the API as of the same change.
+
+    copy = read_copy(client)
+    copy.update()  # applies the changes since; `follow` continues for ever
+    copy.prove()   # raises if an amount or a count differs
+"""
+
+from collections import defaultdict
+from decimal import Context, Decimal
+
+from .generated.models import Payout, PayoutChange, PayrollChange, PayrollRecord, Period, PeriodChange, Rep
+
+#: Adds exactly: an amount has at most 40 digits before the point and 40 after it.
+EXACT = Context(prec=200)
+KINDS = {"reps": Rep, "periods": Period, "payouts": Payout, "payroll_records": PayrollRecord}
+
+
+class CopyDiffersError(Exception):
+    """A copy differs from the API."""
+
+
+class Copy:
+    """Records by id. `payouts` has current payouts only. `last_change_id` is the last change that the copy includes."""
+
+    def __init__(self, client, state=None):
+        """Continues a copy from the state that `state()` returned; without one it is empty."""
+        self._client = client
+        self.last_change_id = state["last_change_id"] if state else None
+        for kind, model in KINDS.items():
+            records = [model.from_dict(fields) for fields in state[kind]] if state else []
+            setattr(self, kind, {record.id: record for record in records})
+
+    def state(self):
+        """Returns the copy as values of JSON. Store them, and continue with `Copy(client, state)`."""
+        records = {kind: [record.to_dict() for record in getattr(self, kind).values()] for kind in KINDS}
+        return {"last_change_id": self.last_change_id, **records}
+
+    def update(self):
+        """Applies the changes since. Returns them."""
+        changes = []
+        for change in self._client.changes(starting_after=self.last_change_id):
+            self._apply(change)
+            changes.append(change)
+        return changes
+
+    def follow(self):
+        """Applies every change as it comes, for ever, and yields it."""
+        for change in self._client.follow(starting_after=self.last_change_id):
+            self._apply(change)
+            yield change
+
+    def totals(self):
+        """Returns amounts and counts, owed and paid, by period and currency, as the copy adds them up."""
+        sums = defaultdict(lambda: {"owed": Decimal(0), "owed_count": 0, "paid": Decimal(0), "paid_count": 0})
+        for payout in self.payouts.values():
+            total = sums[payout.period_id, payout.currency]
+            total["owed"] = EXACT.add(total["owed"], Decimal(payout.net_amount))
+            total["owed_count"] += 1
+        for record in self.payroll_records.values():
+            total = sums[record.period_id, record.currency]
+            total["paid"] = EXACT.add(total["paid"], Decimal(record.amount))
+            total["paid_count"] += 1
+        return dict(sums)
+
+    def prove(self):
+        """Raises CopyDiffersError unless the totals are those of the API as of the last change."""
+        # Nothing was ever published: there is no moment to compare at.
+        if self.last_change_id is None:
+            return
+        theirs = {
+            (total.period_id, total.currency): {
+                "owed": Decimal(total.owed_amount),
+                "owed_count": total.owed_count,
+                "paid": Decimal(total.paid_amount),
+                "paid_count": total.paid_count,
+            }
+            for total in self._client.as_of(self.last_change_id).totals().totals
+        }
+        ours = self.totals()
+        for place in sorted(theirs.keys() | ours.keys()):
+            if theirs.get(place) != ours.get(place):
+                raise CopyDiffersError(
+                    f"as of {self.last_change_id}, {place}: {theirs.get(place)}, in the copy {ours.get(place)}"
+                )
+
+    def _apply(self, change):
+        record = change.record
+        if isinstance(change, PayoutChange):
+            if change.supersedes_id is not None:
+                self.payouts.pop(change.supersedes_id, None)
+            self.payouts[record.id] = record
+        elif isinstance(change, PayrollChange):
+            self.payroll_records[record.id] = record
+        elif isinstance(change, PeriodChange):
+            self.periods[record.id] = record
+        else:
+            self.reps[record.id] = record
+        self.last_change_id = change.id
+
+
+def read_copy(client):
+    """Reads an organization as of its last change, and proves the copy."""
+    copy = Copy(client)
+    last_change_id = client.totals().last_change_id
+    if last_change_id is None:
+        return copy
+    then = client.as_of(last_change_id)
+    for kind in KINDS:
+        getattr(copy, kind).update({record.id: record for record in getattr(then, kind)()})
+    copy.last_change_id = last_change_id
+    copy.prove()
+    return copy

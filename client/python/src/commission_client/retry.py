@@ -1,0 +1,50 @@
+"""Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`.
+
+A connection that fails, or ends within an answer, is tried again with growing pauses: all requests only read.
+"""
+
+import random
+import time
+
+import httpx
+
+PAUSE_MIN = 0.5
+PAUSE_MAX = 10.0
+
+
+class RetryingTransport(httpx.BaseTransport):
+    """Retries for up to `timeout` seconds. Then it returns the last refusal, or raises the last error."""
+
+    def __init__(self, timeout, transport=None):
+        self._timeout = timeout
+        self._transport = transport or httpx.HTTPTransport()
+
+    def handle_request(self, request):
+        end = time.monotonic() + self._timeout
+        pause = PAUSE_MIN
+        while True:
+            response = error = None
+            try:
+                response = self._transport.handle_request(request)
+                # A connection can end within an answer. Then the error belongs to this attempt.
+                response.read()
+            except httpx.TransportError as caught:
+                error = caught
+            seconds = pause * random.uniform(0.5, 1) if error else _wait_of(response)
+            if seconds is None or time.monotonic() + seconds > end:
+                if error:
+                    raise error
+                return response
+            time.sleep(seconds)
+            pause = min(2 * pause, PAUSE_MAX)
+
+    def close(self):
+        self._transport.close()
+
+
+def _wait_of(response):
+    """Returns the seconds before the next attempt; None if the answer is final."""
+    if response.status_code not in (429, 503):
+        return None
+    seconds = response.headers.get("Retry-After", "1")
+    return float(seconds) if seconds.isdigit() else 1.0

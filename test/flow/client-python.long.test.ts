@@ -1,0 +1,102 @@
+/** The Python client, built as a wheel and installed in an empty environment. */
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { exampleIn, serveExample } from '../support/client-example.ts'
+import { pythonProgram } from '../support/programs.ts'
+import { startProxy } from '../support/proxy.ts'
+import { fileScope } from '../support/scope.ts'
+
+const project = join(import.meta.dirname, '../..')
+const run = promisify(execFile)
+const scope = fileScope()
+
+const setUp = async () => {
+  const served = await serveExample(scope)
+  const folder = await mkdtemp(join(tmpdir(), 'commission-python-'))
+  scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const source = join(folder, 'client', 'python')
+  const isSource = (path: string): boolean => !/\.venv|dist$|generated$/.test(path)
+  await cp(join(project, 'client', 'python'), source, { recursive: true, filter: isSource })
+  await cp(join(project, 'contract'), join(folder, 'contract'), { recursive: true })
+  const wheel = (await run('./build.sh', { cwd: source })).stdout.trim()
+  await run('python3', ['-m', 'venv', 'user'], { cwd: folder })
+  const python = join(folder, 'user', 'bin', 'python')
+  await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', join(source, wheel)])
+  const page = await readFile(join(source, 'README.md'), 'utf8')
+
+  /** Runs a program. Returns its lines. */
+  const runProgram = async (program: string, environment = served.environment): Promise<string[]> => {
+    const file = join(folder, 'program.py')
+    await writeFile(file, program)
+    return (await run(python, [file], { cwd: folder, env: environment })).stdout.trimEnd().split('\n')
+  }
+  return { ...served, example: exampleIn(page, 'python'), runProgram }
+}
+let started: ReturnType<typeof setUp> | undefined
+const shared = () => (started ??= setUp())
+
+describe.skipIf(pythonProgram === undefined)('the Python client', () => {
+  test('runs the example of its README in an empty environment', async () => {
+    const { runProgram, example, printed } = await shared()
+    expect(await runProgram(example)).toEqual(printed)
+  })
+
+  test('tries again what breaks off or is refused for now', async t => {
+    const { runProgram, api, environment } = await shared()
+    const proxy = await startProxy(t, new URL(api).host)
+    const unavailable = '{"error":{"code":"unavailable","message":"Later."}}'
+    const head = `HTTP/1.1 503 x\r\nRetry-After: 0\r\nContent-Length: ${unavailable.length}\r\n\r\n`
+    const program = [
+      'import os',
+      'from commission_client import Client',
+      'print(*[payout.id for payout in Client(os.environ["API"], os.environ["KEY"]).payouts()])',
+    ].join('\n')
+    const through = { ...environment, API: api.replace(new URL(api).host, proxy.address) }
+    for (const fault of [
+      { kind: 'cut-answer', bytes: 400 } as const,
+      { kind: 'reset' } as const,
+      { kind: 'other-answer', answer: head + unavailable } as const,
+    ]) {
+      await proxy.inject(fault, () => true, 1)
+      expect(await runProgram(program, through), fault.kind).toEqual(['payout_2'])
+      expect(proxy.hits(), fault.kind).toBe(1)
+    }
+  })
+
+  test('refuses a copy that differs, follows changes, and ends a list that would not end', async () => {
+    const { runProgram } = await shared()
+    const program = `
+import os
+from itertools import islice
+from types import SimpleNamespace
+from commission_client import Client, Copy, CopyDiffersError, read_copy
+client = Client(os.environ["API"], os.environ["KEY"])
+print(*[change.id for change in islice(client.follow(), 5)])
+copy = Copy(client)
+for change in islice(copy.follow(), 5):
+    copy.prove()
+print(copy.state() == read_copy(client).state())
+copy.payouts["payout_2"].net_amount += "1"
+try:
+    copy.prove()
+except CopyDiffersError as error:
+    print("payout" in str(error) or "period_1" in str(error))
+page = SimpleNamespace(data=[], has_more=True, next_cursor="rep_1")
+client._page = lambda *given, **more: page
+try:
+    list(client.reps(starting_after="rep_1"))
+except RuntimeError as error:
+    print(error)
+`
+    expect(await runProgram(program)).toEqual([
+      'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
+      'True',
+      'True',
+      'has_more without a new next_cursor',
+    ])
+  })
+})
