@@ -1,12 +1,13 @@
 /** Options that several commands have, and parsers of arguments. A bad argument is a mistake in the command line. */
 
-import { InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parkCodes } from '../schemas/errors.ts'
 import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../schemas/values.ts'
 import type { UntilOffset } from './analysis/replay-bounds.ts'
 import { type Moment, momentOf } from './api.ts'
 import { WAIT_DEFAULT_S } from './limits.ts'
-import type { RecordPosition } from './parked/find.ts'
+import type { Filter, RecordPosition } from './parked/find.ts'
 
 /** An instant or the id of a change, as `as_of` of the API. */
 export const parseAsOf = (text: string): Moment => {
@@ -83,3 +84,21 @@ export const parseInstant = (text: string): number => {
   if (nanoseconds === undefined) throw new InvalidArgumentError('Expected an RFC 3339 instant: 2026-02-01T00:00:00Z.')
   return Number(nanoseconds / 1_000_000n - (nanoseconds % 1_000_000n < 0n ? 1n : 0n))
 }
+
+/** Adds the options that select parked records. */
+export const withFilter = (command: Command): Command =>
+  command
+    .addOption(new Option('--code <code...>', 'parked with one of these codes').choices(parkCodes))
+    .addOption(new Option('--org <id>', 'of this organization').argParser(parseId('org')))
+    .option('--type <type>', 'of this event type')
+    .option('--topic <name>', 'of this topic')
+    .addOption(numberOption('--partition <number>', 'of this partition', 0, 1_000_000))
+
+/** Returns the filter of these options. */
+export const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
+  ...(code !== undefined && { code }),
+  ...(org !== undefined && { org }),
+  ...(type !== undefined && { type }),
+  ...(topic !== undefined && { topic }),
+  ...(partition !== undefined && { partition }),
+})

@@ -1,5 +1,5 @@
 /** `npm run parked`, `keys`, `projection`: reads command line and settings, builds clients, runs a command, exits. */
-import { readFileSync } from 'node:fs'
+import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
@@ -29,6 +29,7 @@ import { status } from './generations/status.ts'
 import { rollback, swap } from './generations/swap.ts'
 import { verify } from './generations/verify.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
+import { readLive } from './live.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 import {
@@ -40,6 +41,7 @@ import {
   registerCodecs,
   STOP_TIMEOUT_MS,
 } from './projector.ts'
+import { type ValidateSteps, validateFile } from './validate/validate.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
 /** Overwrites the progress line. */
@@ -134,6 +136,18 @@ const main = async (args: readonly string[]): Promise<number> => {
       processes: runningProcesses,
     }
   }
+  const validating = (): ValidateSteps => ({
+    open: file => (file === '-' ? process.stdin : createReadStream(file)),
+    out,
+    say,
+    draw,
+    now: Date.now,
+    readLive: async () => {
+      const { send, prefix } = reading()
+      return { live: await readLive(send, prefix), send }
+    },
+    signal: stoppedBySignal(),
+  })
   // Awaited here: without `await` the clients would be closed while the command runs.
   return await runProgram(
     args,
@@ -160,6 +174,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       showTotals: async options => showTotals(options, exporting()),
       listSandboxes: async options => listSandboxes(options, reading()),
       dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
+      validate: async options => validateFile(options, validating()),
     },
     { out, error: text => void process.stderr.write(text) },
   )

@@ -1,9 +1,9 @@
 /** The command line: commands, options and help. Parsing only calls the requested command with its options. */
 import { Command, CommanderError, Option } from 'commander'
-import { parkCodes } from '../schemas/errors.ts'
 import { type AnalysisActions, addAnalysis, type RunAction } from './analysis-commands.ts'
 import {
   addPosition,
+  filterOf,
   numberOption,
   orgOption,
   parseGeneration,
@@ -12,6 +12,7 @@ import {
   parseKeyName,
   parsePosition,
   waitOption,
+  withFilter,
 } from './arguments.ts'
 import { type ExitCode, exitCodes } from './failures.ts'
 import type { RebuildOptions } from './generations/rebuild.ts'
@@ -23,27 +24,29 @@ import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys
 import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
+import { addValidate, type PublisherActions } from './publisher-commands.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
 /** The commands; each returns its exit code. */
-type Actions = AnalysisActions & {
-  readonly list: (options: Options<typeof listParked>) => Promise<ExitCode>
-  readonly count: (options: Options<typeof count>) => Promise<ExitCode>
-  readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
-  readonly again: (options: Options<typeof again>) => Promise<ExitCode>
-  readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
-  readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
-  readonly revokeKey: (options: RevokeKeyOptions) => Promise<ExitCode>
-  readonly listGenerations: (options: { readonly json: boolean }) => Promise<ExitCode>
-  readonly status: (options: StatusOptions) => Promise<ExitCode>
-  readonly rebuild: (options: RebuildOptions) => Promise<ExitCode>
-  readonly verify: (options: VerifyOptions) => Promise<ExitCode>
-  readonly swap: (options: SwapOptions) => Promise<ExitCode>
-  readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
-  readonly adopt: (options: { readonly json: boolean }) => Promise<ExitCode>
-  readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
-}
+type Actions = AnalysisActions &
+  PublisherActions & {
+    readonly list: (options: Options<typeof listParked>) => Promise<ExitCode>
+    readonly count: (options: Options<typeof count>) => Promise<ExitCode>
+    readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
+    readonly again: (options: Options<typeof again>) => Promise<ExitCode>
+    readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
+    readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
+    readonly revokeKey: (options: RevokeKeyOptions) => Promise<ExitCode>
+    readonly listGenerations: (options: { readonly json: boolean }) => Promise<ExitCode>
+    readonly status: (options: StatusOptions) => Promise<ExitCode>
+    readonly rebuild: (options: RebuildOptions) => Promise<ExitCode>
+    readonly verify: (options: VerifyOptions) => Promise<ExitCode>
+    readonly swap: (options: SwapOptions) => Promise<ExitCode>
+    readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
+    readonly adopt: (options: { readonly json: boolean }) => Promise<ExitCode>
+    readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
+  }
 
 type Output = { readonly out: (text: string) => void; readonly error: (text: string) => void }
 
@@ -63,6 +66,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
   addParked(program, actions, run)
   addKeys(program, actions, run)
   addProjection(program, actions, run)
+  addValidate(program, actions, run)
   try {
     await program.parseAsync(args, { from: 'user' })
     return code
@@ -288,8 +292,7 @@ In a script use npm run -s and --json. Exit codes: 0 done; 1 it could not be don
 3 publish-again: not every record is, or would be, applied.`
 
 const keysHelp = `
-Reads the projector's settings for Kafka and Elasticsearch from the environment. Standard output has the key only:
-KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke a key you need its id: --json prints both.
+Reads the projector's settings for Kafka and Elasticsearch from the environment. Standard output has the key only: KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke a key you need its id: --json prints both.
 Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
 
 const projectionHelp = `
@@ -301,19 +304,3 @@ const published = `
 Publishes only records that would be applied. Skips records that are there already, so that a second run changes nothing, and refuses records that
 would be parked again. Waits until the projector has passed each record, and shows its outcome. If the wait ends or is interrupted before that, a
 sent record is shown as published again and not decided yet (exit code 1): run the same command later to see its outcome.`
-
-const withFilter = (command: Command): Command =>
-  command
-    .addOption(new Option('--code <code...>', 'parked with one of these codes').choices(parkCodes))
-    .addOption(new Option('--org <id>', 'of this organization').argParser(parseId('org')))
-    .option('--type <type>', 'of this event type')
-    .option('--topic <name>', 'of this topic')
-    .addOption(numberOption('--partition <number>', 'of this partition', 0, 1_000_000))
-
-const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
-  ...(code !== undefined && { code }),
-  ...(org !== undefined && { org }),
-  ...(type !== undefined && { type }),
-  ...(topic !== undefined && { topic }),
-  ...(partition !== undefined && { partition }),
-})

@@ -21,14 +21,14 @@ export {
 } from '../projector/elasticsearch/client.ts'
 export { decode } from '../projector/event/decode.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
-export type { ValidEvent } from '../projector/event/validate.ts'
+export type { PartitionSource, ValidEvent } from '../projector/event/validate.ts'
 export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'
 export { Cache } from '../projector/flow/cache.ts'
 export { load, type ReadDocuments } from '../projector/flow/load.ts'
 export { project } from '../projector/flow/project.ts'
 export { readDocuments } from '../projector/flow/read-documents.ts'
-export { render } from '../projector/flow/serialize.ts'
+export { type Rendered, render } from '../projector/flow/serialize.ts'
 export {
   changeGenerations,
   finishSwap,

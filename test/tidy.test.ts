@@ -102,7 +102,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ground: ['failures', 'limits', 'pace', 'time-limits'],
   },
   commands: {
-    order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis'],
+    order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis', 'validate'],
     ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'projector', 'terminal'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },

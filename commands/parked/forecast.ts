@@ -3,28 +3,13 @@
  * documents and on the records that were predicted before it. Read-only.
  */
 
-import type { ParkCode } from '../../schemas/errors.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
-import {
-  assess,
-  builtInRules,
-  Cache,
-  decode,
-  load,
-  project,
-  type ReadDocuments,
-  refOf,
-  render,
-  type State,
-  type ValidEvent,
-  versionsBefore,
-} from '../projector.ts'
+import { Cache, type ReadDocuments, refOf, type State, type ValidEvent, versionsBefore } from '../projector.ts'
+import { decideRecord, type Outcome } from './decide-record.ts'
 import type { Parked } from './find.ts'
-
-type Outcome = { readonly outcome: 'applied' | 'duplicate' } | { readonly outcome: 'parked'; readonly code: ParkCode }
 
 /** `older`: would be applied, and would replace a newer rep or period by an older one. */
 export type Forecast = Outcome | { readonly outcome: 'older' }
@@ -54,22 +39,14 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     isOlder: (event: ValidEvent, state: State) => boolean,
     isSent: (forecast: Forecast) => boolean,
   ): Promise<Forecast> => {
-    const record = { ...parked.record, offset }
-    const partition = targetPartition(stream, parked)
-    const assessed = assess(record, {
-      decode,
-      source: { stream: stream.stream, partition, partitions },
-      rules: builtInRules,
+    const source = { stream: stream.stream, topic, partition: targetPartition(stream, parked), partitions }
+    let older = false
+    const { outcome, documents } = await decideRecord({ ...parked.record, offset }, source, known, read, (...of) => {
+      older = isOlder(...of)
     })
-    const { verdict, reads, rules } = assessed
-    if (rules === undefined) return { outcome: 'parked', code: verdict } as const
-    const { state } = await load([{ event: verdict, reads, rules, seq: offset, at: record.timestamp }], known, read)
-    const forecast = { outcome: isOlder(verdict, state) ? 'older' : 'applied' } as const
-    const { counts, parkedCodes, changes } = project([assessed], state, { topic, partition }, record.timestamp)
-    const [code] = parkedCodes
-    if (code !== undefined) return { outcome: 'parked', code } as const
-    if (counts.duplicate > 0) return { outcome: 'duplicate' } as const
-    if (isSent(forecast)) known.addDecided(changes.map(render))
+    if (outcome.outcome !== 'applied') return outcome
+    const forecast = older ? { outcome: 'older' as const } : outcome
+    if (isSent(forecast)) known.addDecided(documents)
     return forecast
   }
 

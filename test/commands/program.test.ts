@@ -35,6 +35,7 @@ const said = async (...args: string[]) => {
       explain: action('explain'),
       listSandboxes: action('listSandboxes'),
       dropSandbox: action('dropSandbox'),
+      validate: action('validate'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )

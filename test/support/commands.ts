@@ -90,6 +90,7 @@ const notHere = {
   showTotals: elsewhere,
   listSandboxes: elsewhere,
   dropSandbox: elsewhere,
+  validate: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

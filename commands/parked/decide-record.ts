@@ -1,0 +1,55 @@
+/**
+ * Decides one record on stored documents and on the records that were decided before it, as the projector would.
+ * Read-only: nothing is written.
+ */
+import type { ParkCode } from '../../schemas/errors.ts'
+import {
+  assess,
+  builtInRules,
+  type Cache,
+  decode,
+  load,
+  type PartitionSource,
+  project,
+  type RawRecord,
+  type ReadDocuments,
+  type Rendered,
+  render,
+  type State,
+  type ValidEvent,
+} from '../projector.ts'
+
+export type Outcome =
+  | { readonly outcome: 'applied' | 'duplicate' }
+  | { readonly outcome: 'parked'; readonly code: ParkCode }
+
+type Decided = {
+  readonly outcome: Outcome
+  /** The documents that the record makes or changes. Add them to the cache before the next decision. */
+  readonly documents: readonly Rendered[]
+}
+
+/**
+ * @param source where the record is, or would be
+ * @param known the documents of earlier decisions; @param read reads all others
+ * @param before called with a valid event and its state before the decision
+ */
+export const decideRecord = async (
+  record: RawRecord,
+  source: PartitionSource & { readonly topic: string },
+  known: Cache,
+  read: ReadDocuments,
+  before: (event: ValidEvent, state: State) => void = () => undefined,
+): Promise<Decided> => {
+  const assessed = assess(record, { decode, source, rules: builtInRules })
+  const { verdict, reads, rules } = assessed
+  if (rules === undefined) return { outcome: { outcome: 'parked', code: verdict }, documents: [] }
+  const pending = { event: verdict, reads, rules, seq: record.offset, at: record.timestamp }
+  const { state } = await load([pending], known, read)
+  before(verdict, state)
+  const { counts, parkedCodes, changes } = project([assessed], state, source, record.timestamp)
+  const [code] = parkedCodes
+  const outcome: Outcome =
+    code !== undefined ? { outcome: 'parked', code } : { outcome: counts.duplicate > 0 ? 'duplicate' : 'applied' }
+  return { outcome, documents: outcome.outcome === 'applied' ? changes.map(render) : [] }
+}

@@ -1,0 +1,40 @@
+/** The command for publishers: options and help. */
+import type { Command } from 'commander'
+import type { RunAction } from './analysis-commands.ts'
+import { numberOption } from './arguments.ts'
+import type { ExitCode } from './failures.ts'
+import type { ValidateOptions } from './validate/validate.ts'
+
+export type PublisherActions = { readonly validate: (options: ValidateOptions) => Promise<ExitCode> }
+
+const PARTITIONS_DEFAULT = 6
+
+export const addValidate = (program: Command, actions: PublisherActions, run: RunAction): void => {
+  program
+    .command('validate')
+    .description('Foresees what becomes of records before they are published: applied, duplicate, or parked and why.')
+    .argument('<file>', 'lines of JSON; - for standard input')
+    .option('--type <type>', 'the event type of all lines, which are the data of events')
+    .addOption(numberOption('--partitions <number>', 'of the events topic', 1, 1_000_000).default(PARTITIONS_DEFAULT))
+    .option('--live', 'the records would follow everything that is projected now')
+    .option('--json', 'a line of JSON for each record')
+    .action(
+      run((file: string, { type, partitions, live = false, json = false }: Flags) =>
+        actions.validate({ file, type, partitions, live, json }),
+      ),
+    )
+    .addHelpText('after', help)
+}
+
+type Flags = {
+  readonly type?: string
+  readonly partitions: number
+  readonly live?: boolean
+  readonly json?: boolean
+}
+
+const help = `
+A line is a record (an object with value, key, headers), an event (type and data; with specversion a CloudEvents event), or, with --type, the data
+of an event. contract/records.ndjson has examples. Without --live the file is a whole log: nothing exists before its first line, and no service
+is needed. With --live it reads the projector's settings for Elasticsearch from the environment. Nothing is written or published.
+Exit codes: 0 all would be applied or are duplicates; 1 it could not be done; 2 the command line is wrong; 3 some would be parked.`

@@ -1,0 +1,151 @@
+/**
+ * Reads the lines of a file of records or events. In: lines of JSON. Out: the Kafka record that each stands for.
+ *
+ * A line is one of these:
+ * - a record, as in contract/records.ndjson: an object with `value`, and perhaps `key`, `headers`, `partition`,
+ *   `timestamp` and `stream`. Bytes are a text, or `{"base64": ...}`;
+ * - an event: an object with `type` and `data`; with `specversion` it is a CloudEvents event in the JSON format;
+ * - with a type given for all lines: the data of an event.
+ */
+import { eventSchemas, type Stream } from '../../schemas/events.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import { CommandError } from '../failures.ts'
+import { encodeHeaders, type RawRecord } from '../projector.ts'
+
+export type ReadRecord = {
+  readonly stream: Stream
+  readonly partition: number
+  readonly record: RawRecord
+}
+
+type ReadOptions = {
+  /** The event type of all lines, which are data alone. */
+  readonly type: string | undefined
+  /** Of the events topic. */
+  readonly partitions: number
+  /** Milliseconds since 1970, for lines without a timestamp. */
+  readonly now: number
+}
+
+const LINE_FEED = 0x0a
+
+/** Splits bytes at line feeds only: a text can hold other line ends. A carriage return before one is dropped. */
+export const linesIn = async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest: Buffer[] = []
+  for await (const chunk of chunks) {
+    let from = 0
+    for (let to = chunk.indexOf(LINE_FEED); to !== -1; to = chunk.indexOf(LINE_FEED, from)) {
+      yield withoutReturn(Buffer.concat([...rest, chunk.subarray(from, to)]))
+      rest = []
+      from = to + 1
+    }
+    rest.push(chunk.subarray(from))
+  }
+  yield withoutReturn(Buffer.concat(rest))
+}
+
+const CARRIAGE_RETURN = 0x0d
+const withoutReturn = (line: Buffer): Buffer => (line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line)
+
+/** @param lineNumber for messages. @throws CommandError if the line is none of the three */
+export const readLine = (line: Buffer, lineNumber: number, options: ReadOptions): Omit<ReadRecord, 'offset'> => {
+  const { type } = options
+  if (type !== undefined) return recordOf(eventParts(type, line, orgIn(parsed(line)), lineNumber), options)
+  const given = parsed(line)
+  if (isObject(given) && 'value' in given) return recordOf(givenParts(given, lineNumber), options)
+  if (isObject(given) && typeof given.type === 'string' && 'data' in given) {
+    const key = orgIn(given.data)
+    if (!('specversion' in given))
+      return recordOf(eventParts(given.type, Buffer.from(JSON.stringify(given.data)), key, lineNumber), options)
+    const headers: Parts['headers'] = [['content-type', Buffer.from('application/cloudevents+json')]]
+    return recordOf({ type: given.type, key, headers, value: line }, options)
+  }
+  const expected = 'an object with `value` (a record) or with `type` and `data` (an event); --type for data alone'
+  throw new CommandError(`line ${lineNumber}: expected ${expected}`)
+}
+
+type Parts = {
+  /** The event type, to find the stream. */
+  readonly type: string | undefined
+  readonly key: Buffer | null
+  readonly headers: readonly (readonly [name: string, value: Buffer | null])[]
+  readonly value: Buffer | null
+  readonly stream?: Stream
+  readonly partition?: number
+  readonly timestamp?: number
+}
+
+const recordOf = (parts: Parts, { partitions, now }: ReadOptions): ReadRecord => {
+  const { type, key, value, headers, timestamp = now } = parts
+  const stream = parts.stream ?? (type !== undefined && type in eventSchemas['api-keys'] ? 'api-keys' : 'events')
+  const chosen = stream === 'api-keys' || key === null ? 0 : partitionOf(key.toString('utf8'), partitions)
+  const record = { offset: 0, timestamp, key, value, headers: encodeHeaders(headers) }
+  return { stream, partition: parts.partition ?? chosen, record }
+}
+
+/** The parts of an event in binary mode. */
+const eventParts = (type: string, data: Buffer, key: Buffer | null, lineNumber: number): Parts => ({
+  type,
+  key,
+  headers: Object.entries({
+    ce_specversion: '1.0',
+    ce_id: `line-${lineNumber}`,
+    ce_source: '/validate',
+    ce_type: type,
+    'content-type': 'application/json',
+  }).map(([name, text]) => [name, Buffer.from(text)] as const),
+  value: data,
+})
+
+const givenParts = (given: Readonly<Record<string, unknown>>, lineNumber: number): Parts => {
+  const { key = null, value, headers = [], stream, partition, timestamp } = given
+  const pairs = Array.isArray(headers) ? headers : Object.entries(isObject(headers) ? headers : {})
+  const named = pairs.map((pair: unknown): Parts['headers'][number] => {
+    if (!Array.isArray(pair) || typeof pair[0] !== 'string')
+      throw wrong(lineNumber, 'headers', 'pairs of a name and a value')
+    return [pair[0], bytesOf(pair[1], lineNumber, 'headers')]
+  })
+  if (stream !== undefined && stream !== 'events' && stream !== 'api-keys') {
+    throw wrong(lineNumber, 'stream', 'events or api-keys')
+  }
+  for (const [name, number] of Object.entries({ partition, timestamp })) {
+    if (number !== undefined && !(Number.isSafeInteger(number) && Number(number) >= 0)) {
+      throw wrong(lineNumber, name, 'a whole number')
+    }
+  }
+  const types = named.filter(([name]) => name === 'ce_type').map(([, type]) => type?.toString('utf8'))
+  return {
+    type: types[0],
+    key: bytesOf(key, lineNumber, 'key'),
+    headers: named,
+    value: bytesOf(value, lineNumber, 'value'),
+    ...(stream !== undefined && { stream }),
+    ...(partition !== undefined && { partition: Number(partition) }),
+    ...(timestamp !== undefined && { timestamp: Number(timestamp) }),
+  }
+}
+
+const bytesOf = (given: unknown, lineNumber: number, field: string): Buffer | null => {
+  if (given === null) return null
+  if (typeof given === 'string') return Buffer.from(given)
+  if (isObject(given) && typeof given.base64 === 'string') return Buffer.from(given.base64, 'base64')
+  throw wrong(lineNumber, field, 'a text, {"base64": ...} or null')
+}
+
+const wrong = (lineNumber: number, field: string, expected: string): CommandError =>
+  new CommandError(`line ${lineNumber}: \`${field}\` must be ${expected}`)
+
+const orgIn = (data: unknown): Buffer | null =>
+  isObject(data) && typeof data.org_id === 'string' ? Buffer.from(data.org_id) : null
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Undefined if the line is no JSON: the projector decides then. */
+const parsed = (line: Buffer): unknown => {
+  try {
+    return JSON.parse(line.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { CommandError } from '../../../commands/failures.ts'
+import { type ValidateOptions, validateFile } from '../../../commands/validate/validate.ts'
+import { storedRecords } from '../../contract/contract.ts'
+import { dataOf, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
+
+const run = async (lines: readonly string[], options: Partial<ValidateOptions> = {}) => {
+  const out: string[] = []
+  const said: string[] = []
+  const code = await validateFile(
+    { file: 'file', type: undefined, partitions: 6, live: false, json: false, ...options },
+    {
+      // In chunks that end within lines and within characters.
+      open: async function* () {
+        const bytes = Buffer.from(lines.join('\n'))
+        for (let from = 0; from < bytes.length; from += CHUNK) yield bytes.subarray(from, from + CHUNK)
+      },
+      out: text => void out.push(text.trimEnd()),
+      say: line => void said.push(line),
+      draw: undefined,
+      now: () => 1_700_000_000_000,
+      readLive: () => Promise.reject(new Error('not called')),
+      signal: new AbortController().signal,
+    },
+  )
+  return { code, out, said }
+}
+const CHUNK = 1_001
+const json = { json: true }
+
+test('every record of contract/records.ndjson has the verdict that it says', async () => {
+  const records = storedRecords()
+  const { code, out } = await run(
+    records.map(record => JSON.stringify(record)),
+    json,
+  )
+  const verdicts = out.map(line => JSON.parse(line)).map(({ outcome, code = outcome }) => code)
+  expect(verdicts).toEqual(records.map(({ verdict }) => verdict))
+  expect(code).toBe(3)
+})
+
+describe('a line', () => {
+  const { type, data } = {
+    type: 'commission.rep.recorded.v1',
+    data: dataOf(repRecorded({ org_id: 'org_1', id: 'rep_1' })),
+  }
+  const outcomeOf = async (line: string, options: Partial<ValidateOptions> = {}) =>
+    (await run([line], { ...options, ...json })).out.map(text => JSON.parse(text))
+  const applied = [{ line: 1, outcome: 'applied' }]
+
+  test('can be an event, a CloudEvents event, or data of a given type', async () => {
+    expect(await outcomeOf(JSON.stringify({ type, data }))).toEqual(applied)
+    const cloudEvent = { specversion: '1.0', id: '1', source: '/test', type, data }
+    expect(await outcomeOf(JSON.stringify(cloudEvent))).toEqual(applied)
+    expect(await outcomeOf(JSON.stringify(data), { type })).toEqual(applied)
+    const parked = (code: string) => [{ line: 1, outcome: 'parked', code }]
+    expect(await outcomeOf(JSON.stringify({ ...cloudEvent, source: undefined }))).toEqual(parked('record_undecodable'))
+    expect(await outcomeOf('{"org_id":', { type })).toEqual(parked('record_undecodable'))
+    expect(await outcomeOf(JSON.stringify({ type: 'other', data }))).toEqual(parked('type_unknown'))
+  })
+
+  test('ends at a line feed only, and a carriage return before it is no part of it', async () => {
+    const lines = ['Line\u2028separator', 'Next\u0085line'].map(name =>
+      JSON.stringify({ type, data: { ...data, name } }),
+    )
+    expect((await run([`${lines[0]}\r`, ...lines])).said).toEqual(['2 applied, 1 duplicate, 0 parked'])
+  })
+
+  test('of data keeps its bytes: a name twice is found', async () => {
+    const twice = JSON.stringify(data).replace('{', '{"name":"x",')
+    expect(await outcomeOf(twice, { type })).toEqual([{ line: 1, outcome: 'parked', code: 'record_undecodable' }])
+  })
+
+  test.each([
+    ['no JSON', 'line 2: expected an object with `value` (a record) or with `type` and `data` (an event)'],
+    ['[]', 'line 2: expected an object'],
+    ['{"type":"x"}', 'line 2: expected an object'],
+    ['{"value":7}', 'line 2: `value` must be a text'],
+    ['{"value":null,"headers":[["x"]]}', 'line 2: `headers` must be a text'],
+    ['{"value":null,"partition":-1}', 'line 2: `partition` must be a whole number'],
+    ['{"value":null,"stream":"x"}', 'line 2: `stream` must be events or api-keys'],
+  ])('that is %s ends the command, and the message names it', async (line, message) => {
+    const failed = await run([JSON.stringify({ type, data }), line]).catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(CommandError)
+    expect(String(failed)).toContain(message)
+    expect(String(failed)).not.toContain('rep_1')
+  })
+
+  test('that is empty is passed over; parked ones are listed with their place', async () => {
+    const payout = payoutCalculated({ org_id: 'org_1', id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1' })
+    const { code, out, said } = await run([
+      JSON.stringify({ type, data }),
+      '',
+      JSON.stringify({ type: 'commission.payout.calculated.v1', data: dataOf(payout) }),
+      JSON.stringify({ type, data }),
+    ])
+    expect([code, out]).toEqual([3, ['line 3: parked as period_unknown']])
+    expect(said).toEqual(['1 applied, 1 duplicate, 1 parked (period_unknown 1; see docs/errors.md)'])
+  })
+
+  test('sees the lines before it', async () => {
+    const period = dataOf(periodRecorded({ org_id: 'org_1', id: 'period_1' }))
+    const payout = payoutCalculated({ org_id: 'org_1', id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1' })
+    const { code, said } = await run([
+      JSON.stringify({ type, data }),
+      JSON.stringify({ type: 'commission.period.recorded.v1', data: period }),
+      JSON.stringify({ type: 'commission.payout.calculated.v1', data: dataOf(payout) }),
+    ])
+    expect([code, said]).toEqual([0, ['3 applied, 0 duplicate, 0 parked']])
+  })
+})
