@@ -897,7 +897,7 @@ export interface components {
          */
         "X-Content-Type-Options": string;
         /**
-         * @description A cache must revalidate a stored response before it uses it.
+         * @description A cache must revalidate a stored response before it uses it, except for a response as of a change: it stays the same. An operator can forbid all storage.
          * @example private, no-cache
          */
         "Cache-Control": string;
