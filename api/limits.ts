@@ -17,7 +17,7 @@ export const PARSER_BYTES_MAX = 16 * 1024
  * swap of generations.
  */
 export const WAIT_SECONDS_MAX = 60
-export const LOOK_INTERVAL = 50
+export const LOOK_INTERVAL = 34
 export const LOOK_RETRY_INTERVAL = 500
 export const LOOK_AGE_MAX = 1_000
 export const WAKES_PER_LOOK = 50
