@@ -1,4 +1,5 @@
 /** The functions and types of the API that commands use. Commands import api/ only through this file. */
+export { textOfChange } from '../api/answer/answer-changes.ts'
 export { textOfListed, textOfStatement } from '../api/answer/record-json.ts'
 export { createSearchClient, type SearchClient } from '../api/elasticsearch/client.ts'
 export { createTransport } from '../api/elasticsearch/client-options.ts'
@@ -7,8 +8,14 @@ export { Refusal, unavailable } from '../api/failures.ts'
 export { AS_OF_MARGIN } from '../api/limits.ts'
 export { createCheckIndices } from '../api/read/check-indices.ts'
 export { notReplacedRange, type ReadPosition, visibleRange } from '../api/read/position.ts'
-export { type Page, recordIdOf } from '../api/read/read-list.ts'
-export { type ListParameters, type Moment, momentOf } from '../api/read/read-parameters.ts'
+export { type Page, recordIdOf, recordNameOf } from '../api/read/read-list.ts'
+export {
+  type ListParameters,
+  type Moment,
+  momentOf,
+  readListParameters,
+  textOfName,
+} from '../api/read/read-parameters.ts'
 export type { TotalsRead } from '../api/read/read-totals.ts'
 export { createReaders } from '../api/read/readers.ts'
 export { scheduleTimer } from '../api/time-limits.ts'

@@ -15,6 +15,7 @@ import { explain } from './analysis/explain.ts'
 import { replay } from './analysis/replay.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
+import { follow } from './export/follow.ts'
 import { runningProcesses } from './export/lock.ts'
 import { openReaders } from './export/readers.ts'
 import { showTotals } from './export/totals.ts'
@@ -174,6 +175,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       showTotals: async options => showTotals(options, exporting()),
       listSandboxes: async options => listSandboxes(options, reading()),
       dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
+      follow: async options => follow(options, { ...exporting(), out }),
       validate: async options => validateFile(options, validating()),
     },
     { out, error: text => void process.stderr.write(text) },

@@ -24,13 +24,13 @@ import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys
 import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
-import { addValidate, type PublisherActions } from './publisher-commands.ts'
+import { addFollow, addValidate, type StreamActions } from './stream-commands.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
 /** The commands; each returns its exit code. */
 type Actions = AnalysisActions &
-  PublisherActions & {
+  StreamActions & {
     readonly list: (options: Options<typeof listParked>) => Promise<ExitCode>
     readonly count: (options: Options<typeof count>) => Promise<ExitCode>
     readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
@@ -67,6 +67,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
   addKeys(program, actions, run)
   addProjection(program, actions, run)
   addValidate(program, actions, run)
+  addFollow(program, actions, run)
   try {
     await program.parseAsync(args, { from: 'user' })
     return code

@@ -130,6 +130,10 @@ const changeParts = (hit: Hit, name: RecordName): Part[] => {
   return [partOf(head), withoutBrace(hit), kind === 'payouts' ? NOT_REPLACED : END, END]
 }
 
+/** Returns the text of a change, as a page has it. */
+export const textOfChange = (hit: Hit): Buffer =>
+  Buffer.concat(changeParts(hit, recordNameOf(hit)).map(({ bytes, from, to }) => bytes.subarray(from, to)))
+
 const NOT_REPLACED = partOf(',"superseded_by_id":null}')
 const SUPERSEDES = Buffer.from('"supersedes_id":')
 

@@ -6,12 +6,19 @@ import { CommandError } from '../failures.ts'
 const NEWLINE = 0x0a
 
 /** Yields the lines of a file without line ends. Ignores a last line without a line end: it was cut off. */
-export async function* linesOf(file: string): AsyncGenerator<Buffer> {
+export const linesOf = (file: string): AsyncGenerator<Buffer> => linesIn(createReadStream(file), 'ignored')
+
+/**
+ * Yields the lines of bytes without line ends. Splits at line feeds only: other line separators may occur within a line
+ * of JSON.
+ */
+export async function* linesIn(
+  chunks: AsyncIterable<Buffer>,
+  lastWithoutEnd: 'ignored' | 'a line',
+): AsyncGenerator<Buffer> {
   let begun: Buffer[] = []
-  const chunks: AsyncIterable<Buffer> = createReadStream(file)
   for await (const chunk of chunks) {
     let from = 0
-    // Splits bytes at \n only: other line separators may occur within a line of JSON.
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
       yield Buffer.concat([...begun, chunk.subarray(from, end)])
       begun = []
@@ -19,6 +26,7 @@ export async function* linesOf(file: string): AsyncGenerator<Buffer> {
     }
     if (from < chunk.length) begun.push(chunk.subarray(from))
   }
+  if (begun.length > 0 && lastWithoutEnd === 'a line') yield Buffer.concat(begun)
 }
 
 type LinesFile = {

@@ -27,7 +27,7 @@ import { CommandError } from '../failures.ts'
 /** Each read is retried until there is an answer. @throws CommandError if refused, or after the last attempt */
 export type ExportReaders = {
   readonly readTotals: (org: string, asOf: Moment | undefined) => Promise<TotalsRead>
-  readonly readList: (org: string, kind: ListKind, parameters: ListParameters) => Promise<Page>
+  readonly readList: (org: string, kind: ListKind | 'changes', parameters: ListParameters) => Promise<Page>
   /** Returns the text of the statement, as the API answers it. */
   readonly readStatement: (org: string, id: string, asOf: Moment | undefined) => Promise<Buffer>
   /** The number of reps or periods that are current at a position. Elasticsearch counts them, so none is read. */

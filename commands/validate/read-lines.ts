@@ -27,28 +27,11 @@ type ReadOptions = {
   readonly now: number
 }
 
-const LINE_FEED = 0x0a
-
-/** Splits bytes at line feeds only: a text can hold other line ends. A carriage return before one is dropped. */
-export const linesIn = async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let rest: Buffer[] = []
-  for await (const chunk of chunks) {
-    let from = 0
-    for (let to = chunk.indexOf(LINE_FEED); to !== -1; to = chunk.indexOf(LINE_FEED, from)) {
-      yield withoutReturn(Buffer.concat([...rest, chunk.subarray(from, to)]))
-      rest = []
-      from = to + 1
-    }
-    rest.push(chunk.subarray(from))
-  }
-  yield withoutReturn(Buffer.concat(rest))
-}
-
 const CARRIAGE_RETURN = 0x0d
-const withoutReturn = (line: Buffer): Buffer => (line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line)
 
 /** @param lineNumber for messages. @throws CommandError if the line is none of the three */
-export const readLine = (line: Buffer, lineNumber: number, options: ReadOptions): Omit<ReadRecord, 'offset'> => {
+export const readLine = (text: Buffer, lineNumber: number, options: ReadOptions): Omit<ReadRecord, 'offset'> => {
+  const line = text.at(-1) === CARRIAGE_RETURN ? text.subarray(0, -1) : text
   const { type } = options
   if (type !== undefined) return recordOf(eventParts(type, line, orgIn(parsed(line)), lineNumber), options)
   const given = parsed(line)

@@ -6,11 +6,12 @@
  */
 import { parkCodes } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
+import { linesIn } from '../export/lines.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import type { Live } from '../live.ts'
 import { decideRecord, type Outcome } from '../parked/decide-record.ts'
 import { Cache, multiGet, type ReadDocuments, readDocuments, type Send } from '../projector.ts'
-import { linesIn, readLine } from './read-lines.ts'
+import { readLine } from './read-lines.ts'
 
 export type ValidateOptions = {
   /** A path, or `-` for standard input. */
@@ -42,7 +43,7 @@ export const validateFile = async (options: ValidateOptions, steps: ValidateStep
   const decide = options.live ? await decideLive(steps) : decideFromNothing(options.partitions)
   const counts = new Map<string, number>()
   let lineNumber = 0
-  for await (const line of linesIn(steps.open(options.file))) {
+  for await (const line of linesIn(steps.open(options.file), 'a line')) {
     steps.signal.throwIfAborted()
     lineNumber++
     if (line.length === 0) continue

@@ -36,6 +36,7 @@ const said = async (...args: string[]) => {
       listSandboxes: action('listSandboxes'),
       dropSandbox: action('dropSandbox'),
       validate: action('validate'),
+      follow: action('follow'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )

@@ -1,7 +1,7 @@
 /** A client that follows the changes through restarts and swaps gets each change once, in order. */
 import { expect, test } from 'vitest'
 import { type Change, createClient } from '../../client/src/index.ts'
-import { commandSettings, runCommand } from '../support/commands.ts'
+import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
 import { type Api, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
@@ -78,6 +78,12 @@ test('changes are followed through restarts of the API and the projector, a swap
   await untilCaughtUp(projector)
 
   const all = await Array.fromAsync(createClient({ baseUrl: api.url, key }).changes())
+  const printed = jsonLines(await runCommand(['follow', '--org', org, '--once'], settings))
+  expect(printed).toEqual(all)
+  const rest = await runCommand(['follow', '--org', org, '--once', '--starting-after', all[9]?.id ?? ''], settings)
+  expect(jsonLines(rest)).toEqual(all.slice(10))
+  const unknown = await runCommand(['follow', '--org', org, '--starting-after', 'payout_unknown'], settings)
+  expect(unknown).toMatchObject({ code: 1, said: expect.stringContaining('starting_after') })
   expect(all.length).toBeGreaterThan(50)
   await eventually(() => expect(followed.length).toBeGreaterThanOrEqual(all.length))
   ended.abort(new Error('enough'))

@@ -91,6 +91,7 @@ const notHere = {
   listSandboxes: elsewhere,
   dropSandbox: elsewhere,
   validate: elsewhere,
+  follow: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

@@ -1,15 +1,19 @@
-/** The command for publishers: options and help. */
-import type { Command } from 'commander'
+/** `npm run validate` and `npm run follow`: options and help. */
+import { type Command, Option } from 'commander'
 import type { RunAction } from './analysis-commands.ts'
-import { numberOption } from './arguments.ts'
+import { numberOption, parseId } from './arguments.ts'
+import type { FollowOptions } from './export/follow.ts'
 import type { ExitCode } from './failures.ts'
 import type { ValidateOptions } from './validate/validate.ts'
 
-export type PublisherActions = { readonly validate: (options: ValidateOptions) => Promise<ExitCode> }
+export type StreamActions = {
+  readonly validate: (options: ValidateOptions) => Promise<ExitCode>
+  readonly follow: (options: FollowOptions) => Promise<ExitCode>
+}
 
 const PARTITIONS_DEFAULT = 6
 
-export const addValidate = (program: Command, actions: PublisherActions, run: RunAction): void => {
+export const addValidate = (program: Command, actions: StreamActions, run: RunAction): void => {
   program
     .command('validate')
     .description('Foresees what becomes of records before they are published: applied, duplicate, or parked and why.')
@@ -25,6 +29,23 @@ export const addValidate = (program: Command, actions: PublisherActions, run: Ru
     )
     .addHelpText('after', help)
 }
+
+export const addFollow = (program: Command, actions: StreamActions, run: RunAction): void => {
+  program
+    .command('follow')
+    .description('Prints the changes of an organization as lines of JSON, as the API answers them, for ever.')
+    .addOption(new Option('--org <id>', 'its changes').argParser(parseId('org')).makeOptionMandatory())
+    .option('--starting-after <change>', 'continues after this change: the id of the last line')
+    .option('--once', 'ends after the last change there is now')
+    .action(run(({ org, startingAfter, once = false }: FollowFlags) => actions.follow({ org, startingAfter, once })))
+    .addHelpText('after', followHelp)
+}
+
+type FollowFlags = { readonly org: string; readonly startingAfter?: string; readonly once?: boolean }
+
+const followHelp = `
+Reads the projector's settings for Elasticsearch from the environment. Needs no API key. Ends with Ctrl-C.
+Exit codes: 0 done or stopped; 1 it could not be done; 2 the command line is wrong.`
 
 type Flags = {
   readonly type?: string

@@ -1,0 +1,54 @@
+/**
+ * `npm run follow`: prints the changes of an organization as lines of JSON, as the API answers them, for ever. In: an
+ * organization, and the last change that is known already. Out: one line for each change, in order, each once.
+ * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends).
+ */
+import { Refusal, readListParameters, recordNameOf, textOfChange, textOfName } from '../api.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { type ExportReaders, refuseUnknown } from './readers.ts'
+
+export type FollowOptions = {
+  readonly org: string
+  /** The id of a change. The first line is the change after it. */
+  readonly startingAfter: string | undefined
+  /** Ends after the last change there is now. */
+  readonly once: boolean
+}
+
+type FollowSteps = ExportReaders & {
+  readonly out: (text: Buffer) => void
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+const FOLLOW_INTERVAL_MS = 250
+const LINE_END = Buffer.from('\n')
+
+/** @throws CommandError for an unknown organization or change */
+export const follow = async ({ org, startingAfter, once }: FollowOptions, steps: FollowSteps): Promise<ExitCode> => {
+  const { readList, out, sleep, signal } = steps
+  await refuseUnknown(org, steps)
+  for (let after = startingAfter; !signal.aborted; ) {
+    const page = await readList(org, 'changes', parametersOf(after)).catch(stopped)
+    if (page === undefined) break
+    for (const hit of page.hits) out(Buffer.concat([textOfChange(hit), LINE_END]))
+    const last = page.hits.at(-1)
+    if (last) after = textOfName(recordNameOf(last))
+    if (page.hasMore) continue
+    if (once) break
+    await sleep(FOLLOW_INTERVAL_MS)
+  }
+  return exitCodes.done
+
+  function stopped(error: unknown): undefined {
+    if (!signal.aborted) throw error
+  }
+}
+
+const parametersOf = (after: string | undefined) => {
+  try {
+    return readListParameters('changes', `limit=200${after === undefined ? '' : `&starting_after=${after}`}`)
+  } catch (error) {
+    throw error instanceof Refusal ? new CommandError(`--starting-after: ${error.message}`) : error
+  }
+}
