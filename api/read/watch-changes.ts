@@ -72,6 +72,8 @@ type Waiter = {
   seenAt: number
   /** Ends the wait. */
   readonly settle: (position: ReadPosition | undefined) => void
+  /** Whether a search for its filter is under way. */
+  isFinding?: boolean
 }
 
 type WatchParts = {
@@ -182,22 +184,33 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     })
     const behind = current.filter(({ waiter, position }) => position.publishedTo > waiter.position.publishedTo)
     const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
-    const filtered: Waiter[] = []
     for (const { waiter, position } of current) {
       const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
       if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
-      else if (isFiltered(waiter.asked)) filtered.push(waiter)
+      else if (isFiltered(waiter.asked)) findForFilter(waiter)
       else waiter.settle(undefined)
     }
-    // A change of the organization may be one that the filter leaves out.
-    await Promise.all(filtered.map(waiter => findForFilter(waiter, begun, signal)))
     return behind.length === 0 ? LOOK_INTERVAL : 2 * LOOK_INTERVAL
   }
 
-  const findForFilter = async (waiter: Waiter, begun: number, signal: AbortSignal): Promise<void> => {
-    const { found, position } = await findChange(waiter.org, waiter.asked, signal)
-    if (found) waiter.settle(undefined)
-    else Object.assign(waiter, { position, seenAt: begun })
+  /**
+   * A change of the organization may be one that the filter leaves out. No look waits for this search: it waits for a
+   * read permit of the organization, and would delay all others. If it fails, the next look begins another one.
+   */
+  const findForFilter = (waiter: Waiter): void => {
+    if (waiter.isFinding) return
+    const begun = now()
+    waiter.isFinding = true
+    const finding = withTimeLimit(READ_TIME_MAX, later, signal => findChange(waiter.org, waiter.asked, signal))
+    void finding
+      .then(({ found, position }) => {
+        if (found) waiter.settle(undefined)
+        else Object.assign(waiter, { position, seenAt: begun })
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        waiter.isFinding = false
+      })
   }
 
   /** Returns the offset of the last change of each organization that has one since the position of a waiter. */

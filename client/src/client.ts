@@ -65,8 +65,8 @@ export type Client = {
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
 
-/** Seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
-const WAIT_SECONDS = 30
+/** Most seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
+const WAIT_SECONDS_MAX = 30
 
 /** @throws (all its reads) RefusedError; TypeError if the connection fails for longer than `timeoutMs` */
 export const createClient = (options: ClientOptions): Client => {
@@ -77,10 +77,15 @@ export const createClient = (options: ClientOptions): Client => {
     headers: { Authorization: `Bearer ${key}` },
     fetch: keepingAnswers(send, keptCharacters),
   })
-  return clientAsOf(api, undefined)
+  const waitSeconds = Math.max(1, Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000)))
+  return clientAsOf(api, undefined, waitSeconds)
 }
 
-const clientAsOf = (api: ReturnType<typeof createFetchClient<paths>>, moment: string | undefined): Client => {
+const clientAsOf = (
+  api: ReturnType<typeof createFetchClient<paths>>,
+  moment: string | undefined,
+  waitSeconds: number,
+): Client => {
   const asOf = moment === undefined ? {} : { as_of: moment }
   const queryOf = ({ limit = 200, repId, periodId }: ListOptions & Filter, after: string | undefined) => ({
     ...asOf,
@@ -114,7 +119,7 @@ const clientAsOf = (api: ReturnType<typeof createFetchClient<paths>>, moment: st
       ),
     follow: async function* ({ startingAfter, ...options } = {}) {
       for (let after = startingAfter; ; ) {
-        const query = { ...queryOf(options, after), wait: WAIT_SECONDS }
+        const query = { ...queryOf(options, after), wait: waitSeconds }
         const page = pageOf(await api.GET('/changes', { params: { query } }))
         yield* page.data
         if (page.nextCursor !== '') after = page.nextCursor
@@ -133,7 +138,7 @@ const clientAsOf = (api: ReturnType<typeof createFetchClient<paths>>, moment: st
       const query = { ...asOf, ...(periodId !== undefined && { period_id: periodId }) }
       return answered(await api.GET('/totals', { params: { query } })).data
     },
-    asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id),
+    asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id, waitSeconds),
   }
 }
 

@@ -17,6 +17,19 @@ const REPS = ['rep_1', 'rep_2']
 const SECONDS = 120
 const SEEDS = 40
 
+/** An answer of Elasticsearch with the last offset of these organizations. */
+const found = (last: Iterable<readonly [org: string, offset: number]>): Buffer => {
+  const buckets = [...last].map(([key, value]) => ({ key, last: { value } }))
+  return Buffer.from(
+    JSON.stringify({
+      timed_out: false,
+      _shards: { total: 1, successful: 1, failed: 0 },
+      hits: { hits: [] },
+      aggregations: { organizations: { buckets } },
+    }),
+  )
+}
+
 type Log = { readonly org: string; readonly rep: string }[][]
 const ANYTHING: ChangesAsked = { startingAfter: undefined }
 const newLog = (): Log => Array.from({ length: PARTITIONS }, () => [])
@@ -70,26 +83,18 @@ const run = async (seed: number) => {
     search: async (_indices, body) => {
       const { query } = JSON.parse(body)
       const last = await read(() => {
-        const found = new Map<string, number>()
+        const newestOf = new Map<string, number>()
         for (const { bool } of query.bool.should) {
           const [{ terms }, { range }] = bool.filter
           for (const org of terms.org_id) {
             const of = offsets(log, org, ANYTHING, range.seq.gte - 1, range.seq.lt)
             const newest = of.at(-1)
-            if (newest !== undefined) found.set(org, newest)
+            if (newest !== undefined) newestOf.set(org, newest)
           }
         }
-        return found
+        return newestOf
       })
-      const buckets = [...last].map(([key, value]) => ({ key, last: { value } }))
-      return Buffer.from(
-        JSON.stringify({
-          timed_out: false,
-          _shards: { total: 1, successful: 1, failed: 0 },
-          hits: { hits: [] },
-          aggregations: { organizations: { buckets } },
-        }),
-      )
+      return found(last)
     },
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     now: () => clock.elapsed,
@@ -213,4 +218,46 @@ test('a change ends all waits of its organization soon; a swap ends at most some
   await clock.runUntil(() => watch.waiting() === 0, 10_000)
   const together = Map.groupBy(ended, time => time)
   expect(Math.max(...[...together.values()].map(({ length }) => length))).toBe(WAKES_PER_LOOK)
+})
+
+test('a search for a filter that takes long delays no other wait', async () => {
+  const clock = new Clock()
+  let publishedTo = 1
+  let isSlow = false
+  const position = (): ReadPosition => ({
+    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+    publishedTo,
+    time: 0,
+    takenBack: 0,
+  })
+  const changed = ['org_filtered', 'org_other']
+  const watch = createChangeWatch({
+    prefix: 'p',
+    findChange: async () => {
+      if (isSlow) await new Promise<void>(resolve => clock.after(2_000, resolve))
+      return { found: isSlow, position: position() }
+    },
+    readLivePositions: async () => ({ generation: position().generation, partitions: [position()] }),
+    projectionTime: async (_, { time }) => time,
+    search: async () => found(changed.map(org => [org, publishedTo - 1])),
+    later: (milliseconds, callback) => clock.after(milliseconds, callback),
+    now: () => clock.elapsed,
+  })
+  const ended = new Map<string, number>()
+  const wait = (org: string, filter: { rep_id?: string }) => {
+    const { signal } = new AbortController()
+    const waiting = watch.wait(org, { startingAfter: undefined, filter }, 60_000, signal, () => undefined)
+    void waiting.then(() => ended.set(org, clock.elapsed))
+  }
+  wait('org_filtered', { rep_id: 'rep_1' })
+  wait('org_other', {})
+  await clock.runUntil(() => watch.waiting() === 2, 1_000)
+  isSlow = true
+  publishedTo = 2
+  const published = clock.elapsed
+  await clock.runUntil(() => watch.waiting() === 0, 10_000)
+  expect((ended.get('org_other') ?? 0) - published).toBeLessThan(200)
+  const ofFilter = (ended.get('org_filtered') ?? 0) - published
+  expect(ofFilter).toBeGreaterThan(2_000)
+  expect(ofFilter).toBeLessThan(2_300)
 })
