@@ -18,6 +18,7 @@ import { type ExportSteps, exportOrganization } from './export/export.ts'
 import { follow } from './export/follow.ts'
 import { runningProcesses } from './export/lock.ts'
 import { openReaders } from './export/readers.ts'
+import { writeReference } from './export/reference.ts'
 import { showTotals } from './export/totals.ts'
 import { CommandError, exitCodes, messageOf } from './failures.ts'
 import { adopt } from './generations/adopt.ts'
@@ -176,6 +177,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       listSandboxes: async options => listSandboxes(options, reading()),
       dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
       follow: async options => follow(options, { ...exporting(), out }),
+      reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
     },
     { out, error: text => void process.stderr.write(text) },

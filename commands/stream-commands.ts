@@ -1,14 +1,16 @@
-/** `npm run validate` and `npm run follow`: options and help. */
+/** `npm run validate`, `npm run follow` and `npm run reference`: options and help. */
 import { type Command, Option } from 'commander'
 import type { RunAction } from './analysis-commands.ts'
 import { numberOption, parseId } from './arguments.ts'
 import type { FollowOptions } from './export/follow.ts'
+import type { ReferenceOptions } from './export/reference.ts'
 import type { ExitCode } from './failures.ts'
 import type { ValidateOptions } from './validate/validate.ts'
 
 export type StreamActions = {
   readonly validate: (options: ValidateOptions) => Promise<ExitCode>
   readonly follow: (options: FollowOptions) => Promise<ExitCode>
+  readonly reference: (options: ReferenceOptions) => Promise<ExitCode>
 }
 
 const PARTITIONS_DEFAULT = 6
@@ -39,6 +41,14 @@ export const addFollow = (program: Command, actions: StreamActions, run: RunActi
     .option('--once', 'ends after the last change there is now')
     .action(run(({ org, startingAfter, once = false }: FollowFlags) => actions.follow({ org, startingAfter, once })))
     .addHelpText('after', followHelp)
+}
+
+export const addReference = (program: Command, actions: StreamActions, run: RunAction): void => {
+  program
+    .command('reference')
+    .description('Writes the reference of the API as files that a browser opens without a server.')
+    .argument('<directory>', 'target directory; created if missing')
+    .action(run((directory: string) => actions.reference({ directory })))
 }
 
 type FollowFlags = { readonly org: string; readonly startingAfter?: string; readonly once?: boolean }

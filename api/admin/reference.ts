@@ -13,27 +13,27 @@ const script = 'text/javascript; charset=utf-8'
 const { resolve } = createRequire(import.meta.url)
 const rendererFile = (name: string): Promise<Buffer> => readFile(resolve(`swagger-ui-dist/${name}`))
 
-const page = `<!doctype html>
+/** @param scripts in the order in which they are loaded */
+const pageOf = (renderer: string, scripts: readonly string[]): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="reference/renderer.css">
+<link rel="stylesheet" href="${renderer}">
 </head>
 <body>
 <noscript>This page needs JavaScript. The same is in <a href="openapi.json">openapi.json</a>.</noscript>
 <div id="reference"></div>
-<script src="reference/renderer.js"></script>
-<script src="reference/start.js"></script>
+${scripts.map(script => `<script src="${script}"></script>`).join('\n')}
 </body>
 </html>
 `
 
-/** Removes the authorize buttons: a page that sends nothing needs no key. */
-const start = `SwaggerUIBundle({
-  url: 'openapi.json',
+/** Removes the authorize buttons: a page that sends nothing needs no key. @param source of the document */
+const startOf = (source: string): string => `SwaggerUIBundle({
+  ${source},
   dom_id: '#reference',
   deepLinking: true,
   supportedSubmitMethods: [],
@@ -41,6 +41,20 @@ const start = `SwaggerUIBundle({
   plugins: [{ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } }],
 })
 `
+const page = pageOf('reference/renderer.css', ['reference/renderer.js', 'reference/start.js'])
+const start = startOf("url: 'openapi.json'")
+
+/** Returns the files of the same page by name, for a folder that a browser opens without a server. */
+export const referenceFiles = async (): Promise<ReadonlyMap<string, string | Buffer>> =>
+  new Map<string, string | Buffer>([
+    ['index.html', pageOf('renderer.css', ['renderer.js', 'document.js', 'start.js'])],
+    ['renderer.js', await rendererFile('swagger-ui-bundle.js')],
+    ['renderer.css', await rendererFile('swagger-ui.css')],
+    // A page that is a file may not request another file.
+    ['document.js', `const openapi = ${JSON.stringify(openapi)}\n`],
+    ['start.js', startOf('spec: openapi')],
+    ['openapi.json', JSON.stringify(openapi)],
+  ])
 
 /** Pages by path. Their links are relative, so that they work behind a proxy that adds a prefix. */
 export const referencePages: Readonly<Record<string, () => Promise<ReferencePage>>> = {

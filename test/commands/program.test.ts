@@ -37,6 +37,7 @@ const said = async (...args: string[]) => {
       dropSandbox: action('dropSandbox'),
       validate: action('validate'),
       follow: action('follow'),
+      reference: action('reference'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )

@@ -1,9 +1,13 @@
 /** The pages of the admin port in a real browser. SCREENSHOTS=folder stores screenshots. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { openapi } from '../../schemas/reference/openapi.ts'
 import { useStore } from '../support/api.ts'
+import { runCommand } from '../support/commands.ts'
 import { type Api, startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'
 import { fileScope } from '../support/scope.ts'
@@ -92,6 +96,25 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(statuses).toEqual(Object.keys(openapi.paths['/payouts']?.get.responses as object))
     await expect.poll(() => operation.innerText()).toContain('net_amount')
     await keep(page, 'operation')
+    expect(wrong).toEqual([])
+  })
+
+  test('the files of `npm run reference` show every operation without a server', async t => {
+    const folder = await mkdtemp(join(tmpdir(), 'commission-reference-'))
+    t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const ran = await runCommand(['reference', join(folder, 'new')], {})
+    expect(ran.code, ran.said).toBe(0)
+    const { browser } = await shared()
+    const page = await browser.newPage()
+    t.onTestFinished(() => page.close())
+    const wrong: string[] = []
+    page.on('console', message => void (message.type() === 'error' && wrong.push(message.text())))
+    page.on('pageerror', error => void wrong.push(String(error)))
+    page.on('request', request => void (/^(?:file|data|blob):/.test(request.url()) || wrong.push(request.url())))
+    await page.goto(pathToFileURL(join(folder, 'new', 'index.html')).href)
+    await page.locator('.opblock').first().waitFor()
+    expect(await page.locator('.opblock').count()).toBe(operations.length)
+    expect(JSON.parse(await readFile(join(folder, 'new', 'openapi.json'), 'utf8'))).toEqual(openapi)
     expect(wrong).toEqual([])
   })
 

@@ -92,6 +92,7 @@ const notHere = {
   dropSandbox: elsewhere,
   validate: elsewhere,
   follow: elsewhere,
+  reference: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({
