@@ -34,8 +34,12 @@ const needed = [
     tests: 'the notebook of the analysts’ guide, the client of openapi-python-client and the Python client',
   },
   { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
-  { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen' },
-  { program: javaProgram && mavenProgram, name: 'maven', tests: 'the client of openapi-generator' },
+  { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen and the publisher in Go' },
+  {
+    program: javaProgram && mavenProgram,
+    name: 'maven',
+    tests: 'the client of openapi-generator and the publisher in Java',
+  },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
 ]
