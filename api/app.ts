@@ -8,10 +8,10 @@ import { createFailedLogins } from './access/failed-logins.ts'
 import { limitInFlight } from './access/limit-in-flight.ts'
 import { limitRate } from './access/limit-rate.ts'
 import type { Rate, RequestCounter } from './access/rate-counter.ts'
-import { shareReads, withReadPermit } from './access/share-reads.ts'
+import { runPermitted, shareReads } from './access/share-reads.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
-import { deliverAnswer, reserveReads } from './answer/deliver-answer.ts'
+import { createReadReservation, deliverAnswer, reserveReads } from './answer/deliver-answer.ts'
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
@@ -84,7 +84,8 @@ export const createApi = (parts: ApiParts): Api => {
   const shares = createShares(limits, later)
   const admitKey = createAdmitKey(keys, createFailedLogins(now, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
-  const watch = createWatch(find => withReadPermit(shares.readsOfOrganization, find), now)
+  const watch = createWatch(runPermitted(shares.readsOfOrganization), now)
+  const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const router = createRoutes(readers, watch.remember)
 
   const steps = [
@@ -117,9 +118,9 @@ export const createApi = (parts: ApiParts): Api => {
     }),
     limitInFlight(shares, () => parts.onRateLimited('under_way')),
     requireRoute,
-    waitForChange(CHANGES_ROUTE, watch, now),
+    waitForChange(CHANGES_ROUTE, watch, reservation, now),
     shareReads(shares.readsOfOrganization),
-    reserveReads(parts.budget, holdings, shares.largeAnswers),
+    reserveReads(reservation),
     router.routes(),
   ]
   const app = new Koa<RequestState>({ env: 'production' })

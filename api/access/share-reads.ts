@@ -8,30 +8,23 @@
 import type { Semaphores } from '../capacity/semaphore.ts'
 import { unavailable } from '../failures.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
-import type { FindChange } from '../read/watch-changes.ts'
+import type { RunPermitted } from '../read/watch-changes.ts'
 
 /** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
 export const shareReads = (reads: Semaphores): RequestStep => {
-  return (ctx, next) => withPermit(reads, holderOf(ctx.state).org, ctx.state.signal, next)
+  const permitted = runPermitted(reads)
+  return (ctx, next) => permitted(holderOf(ctx.state).org, ctx.state.signal, next)
 }
 
-/** Returns the same read, which holds a permit only while it reads. */
-export const withReadPermit =
-  (reads: Semaphores, find: FindChange): FindChange =>
-  (org, asked, signal) =>
-    withPermit(reads, org, signal, () => find(org, asked, signal))
-
-const withPermit = async <Result>(
-  reads: Semaphores,
-  org: string,
-  signal: AbortSignal,
-  work: () => Promise<Result>,
-): Promise<Result> => {
-  const release = await reads.acquire(org, signal)
-  if (!release) throw unavailable('reads_of_organization')
-  try {
-    return await work()
-  } finally {
-    release()
+/** Returns the function that runs a read with a permit of its organization. */
+export const runPermitted =
+  (reads: Semaphores): RunPermitted =>
+  async (org, signal, read) => {
+    const release = await reads.acquire(org, signal)
+    if (!release) throw unavailable('reads_of_organization')
+    try {
+      return await read()
+    } finally {
+      release()
+    }
   }
-}

@@ -17,16 +17,36 @@ import { holderOf, type RequestContext, type RequestStep } from '../http/request
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 
-/** Opens the reservation of an authenticated request, for its reads and its answer. */
-export const reserveReads = (budget: AnswerBudget, holdings: Holdings, turns: Semaphores): RequestStep => {
-  return async (ctx, next) => {
-    const { isCopied = false, signal } = ctx.state
-    const key = holderOf(ctx.state)
+/** Opens and closes the reservation of a request. */
+export type ReadReservation = Readonly<Record<'open' | 'close', (ctx: RequestContext) => void>>
+
+export const createReadReservation = (
+  budget: AnswerBudget,
+  holdings: Holdings,
+  turns: Semaphores,
+): ReadReservation => ({
+  open: ({ state }) => {
+    const { isCopied = false, signal } = state
+    const key = holderOf(state)
     const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
     const reservation = budget.open(key, turn.isMine)
-    ctx.state.reservation = reservation
-    ctx.state.turn = turn
+    state.reservation = reservation
+    state.turn = turn
     holdings.set(signal, { reservation, turn, org: key.org })
+  },
+  close: ({ state }) => {
+    holdings.delete(state.signal)
+    state.reservation?.close()
+    state.turn?.end()
+    delete state.reservation
+    delete state.turn
+  },
+})
+
+/** Step: opens the reservation of an authenticated request, for its reads and its answer. */
+export const reserveReads = ({ open }: ReadReservation): RequestStep => {
+  return async (ctx, next) => {
+    open(ctx)
     await next()
   }
 }

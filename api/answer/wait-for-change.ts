@@ -8,9 +8,18 @@ import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import { readListParameters } from '../read/read-parameters.ts'
 import type { ChangeWatch } from '../read/watch-changes.ts'
+import type { ReadReservation } from './deliver-answer.ts'
+
+/** Milliseconds. */
+const SHORT_WAIT = 1_000
 
 /** Step: waits. @param path the pattern of the route that can wait; @param now milliseconds of a monotonic clock */
-export const waitForChange = (path: string, { wait }: ChangeWatch, now: () => number): RequestStep => {
+export const waitForChange = (
+  path: string,
+  { wait }: ChangeWatch,
+  reservation: ReadReservation,
+  now: () => number,
+): RequestStep => {
   return async (ctx, next) => {
     const { state } = ctx
     const asked = state.route === path ? readListParameters('changes', state.query) : undefined
@@ -19,14 +28,17 @@ export const waitForChange = (path: string, { wait }: ChangeWatch, now: () => nu
       let begun: number | undefined
       const onWait = (): void => {
         begun = now()
+        reservation.close(ctx)
         state.renewTime(milliseconds)
         // No byte passes while the request waits.
         ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
       }
+      reservation.open(ctx)
       try {
         const nothingBefore = await wait(holderOf(state).org, asked, milliseconds, state.signal, onWait)
         if (nothingBefore) state.nothingBefore = nothingBefore
       } finally {
+        reservation.close(ctx)
         if (begun !== undefined) {
           state.waited = now() - begun
           state.renewTime(0)
@@ -35,6 +47,8 @@ export const waitForChange = (path: string, { wait }: ChangeWatch, now: () => nu
       }
       if (state.waited !== undefined && !state.nothingBefore) await state.recheckKey?.()
     }
+    // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.
+    if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundRate
     await next()
   }
 }

@@ -21,12 +21,17 @@ type Reads = Pick<SearchClient, 'search' | 'multiGet'>
 export type Holdings = {
   readonly of: (signal: AbortSignal) => Holding | undefined
   readonly set: (signal: AbortSignal, holding: Holding) => void
+  readonly delete: (signal: AbortSignal) => void
 }
 
 /** Creates an empty register of holdings. An entry goes with its signal. */
 export const createHoldings = (): Holdings => {
   const holdings = new WeakMap<AbortSignal, Holding>()
-  return { of: signal => holdings.get(signal), set: (signal, holding) => void holdings.set(signal, holding) }
+  return {
+    of: signal => holdings.get(signal),
+    set: (signal, holding) => void holdings.set(signal, holding),
+    delete: signal => void holdings.delete(signal),
+  }
 }
 
 /** Returns the same reads, counted for requests that have a holding. */

@@ -128,7 +128,7 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
 
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
-  { readAt, oldestTime, readLivePositions }: PositionReader,
+  { readAt, oldestTime, readLivePositions, readServedPositions }: PositionReader,
   check: CheckIndices,
 ): PositionReader => ({
   readAt: async (org, documents, freshness, signal) => {
@@ -139,6 +139,11 @@ export const positionsChecked = (
   oldestTime,
   readLivePositions: async signal => {
     const positions = await readLivePositions(signal)
+    await check(positions.generation.name)
+    return positions
+  },
+  readServedPositions: async signal => {
+    const positions = await readServedPositions(signal)
     await check(positions.generation.name)
     return positions
   },

@@ -26,7 +26,7 @@ import {
   sliceMultiGet,
   smallDocument,
 } from '../elasticsearch/slice-documents.ts'
-import { unavailable } from '../failures.ts'
+import { Refusal, unavailable } from '../failures.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
 import { type Schedule, waitOrAbort } from '../time-limits.ts'
 
@@ -74,10 +74,16 @@ export type PositionReader = {
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
   /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
+  /** The same, without the positions of partitions that are not served. */
+  readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
 }
 /** The positions of the live generation, by partition. */
 export type LivePositions = { readonly generation: Generation; readonly partitions: readonly PartitionPosition[] }
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
+export type ServedPositions = {
+  readonly generation: Generation
+  readonly partitions: readonly (PartitionPosition | undefined)[]
+}
 type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
 
 type PartitionPosition = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
@@ -181,43 +187,54 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     throw unavailable('live_generation_changes')
   }
 
-  /** Reads the positions of a generation, and after them the live document. */
-  const readAll = async (generation: Generation, signal: AbortSignal) => {
+  const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
     const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
     const names = partitions.map(partition => control(positionId(generation.name, partition)))
     for (let polls = 0; ; polls++) {
       const seenBefore = partitions.map(partition => furthestOf(generation, partition))
-      const documents = await read([...names, control(LIVE_ID)], signal)
-      const positions = partitions.map(partition => {
-        return { seen: seenBefore[partition] ?? NOTHING_READ, published: asPosition(documents[partition]) }
+      const positions = (await read(names, signal)).map((document, partition) => {
+        return { seen: seenBefore[partition] ?? NOTHING_READ, published: asPosition(document) }
       })
       const isBehind = positions.some(({ seen, published }) => isLagging(generation, seen, published))
-      if (!isBehind || polls >= SWAP_POLLS_MAX) {
-        const all = positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
-        return { positions: all, liveDocument: documents.at(-1) }
-      }
+      if (!isBehind || polls >= SWAP_POLLS_MAX)
+        return positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
       await pause(later, signal)
     }
   }
 
   const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
-    Math.min(...(await readAll(generation, signal)).positions.map(({ time }) => time))
+    Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
 
   const readLivePositions: PositionReader['readLivePositions'] = async signal => {
-    let generation = live ?? (await liveGeneration(signal))
-    for (let attempt = 0; attempt < 2; attempt++) {
-      const { positions, liveDocument } = await readAll(generation, signal)
-      const { name } = asLive(liveDocument)
-      if (name === generation.name) {
-        live = generation
-        return { generation, partitions: positions }
-      }
-      generation = await generationNamed(name, signal)
-    }
-    throw unavailable('live_generation_changes')
+    const generation = await liveGeneration(signal)
+    return { generation, partitions: await readAll(generation, signal) }
   }
 
-  return { readAt, oldestTime, readLivePositions }
+  const readServedPositions: PositionReader['readServedPositions'] = async signal => {
+    const generation = live ?? (await liveGeneration(signal))
+    const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
+    const names = partitions.map(partition => control(positionId(generation.name, partition)))
+    const seen = partitions.map(partition => furthestOf(generation, partition))
+    const documents = await read([...names, control(LIVE_ID)], signal)
+    const { name } = asLive(documents.at(-1))
+    // The positions of the new live generation are read next time.
+    if (name !== generation.name) {
+      live = await generationNamed(name, signal)
+      return { generation: live, partitions: [] }
+    }
+    live = generation
+    const served = partitions.map(partition => {
+      try {
+        return remember(generation, partition, seen[partition] ?? NOTHING_READ, asPosition(documents[partition]))
+      } catch (error) {
+        if (error instanceof Refusal) return undefined
+        throw error
+      }
+    })
+    return { generation, partitions: served }
+  }
+
+  return { readAt, oldestTime, readLivePositions, readServedPositions }
 }
 
 type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeGeneration'>

@@ -12,7 +12,7 @@ import { createReadList, type ReadList } from './read-list.ts'
 import { createReadPage } from './read-page.ts'
 import { createReadRecords, type ReadRecords } from './read-record.ts'
 import { createReadTotals, type ReadTotals } from './read-totals.ts'
-import { type ChangeWatch, createChangeWatch, createFindChange, type FindChange } from './watch-changes.ts'
+import { type ChangeWatch, createChangeWatch, createFindChange, type RunPermitted } from './watch-changes.ts'
 
 export type Readers = {
   readonly list: ReadList
@@ -21,8 +21,8 @@ export type Readers = {
   readonly totals: ReadTotals
 }
 
-/** Creates the watch of changes. `permitted` runs a read with a permit of its organization. */
-type CreateWatch = (permitted: (find: FindChange) => FindChange, now: () => number) => ChangeWatch
+/** Creates the watch of changes. */
+type CreateWatch = (permitted: RunPermitted, now: () => number) => ChangeWatch
 
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
@@ -51,9 +51,9 @@ export const createReaders = (
     totals: createReadTotals(parts, search),
   }
   const createWatch: CreateWatch = (permitted, now) => {
-    const findChange = permitted(createFindChange(parts, search))
-    const { readLivePositions } = positions
-    return createChangeWatch({ prefix, search, findChange, readLivePositions, projectionTime, later, now })
+    const findChange = createFindChange(parts, search)
+    const { readServedPositions } = positions
+    return createChangeWatch({ prefix, search, findChange, readServedPositions, projectionTime, permitted, later, now })
   }
   return { positions, readers, createWatch }
 }

@@ -63,6 +63,9 @@ export const createFindChange = (parts: ReaderParts, search: Search): FindChange
   }
 }
 
+/** Runs a read with a read permit of its organization. @throws Refusal `unavailable` without a permit */
+export type RunPermitted = <Result>(org: string, signal: AbortSignal, read: () => Promise<Result>) => Promise<Result>
+
 type Waiter = {
   readonly org: string
   readonly asked: ChangesAsked
@@ -80,8 +83,9 @@ type WatchParts = {
   readonly prefix: string
   readonly search: Search
   readonly findChange: FindChange
-  readonly readLivePositions: PositionReader['readLivePositions']
+  readonly readServedPositions: PositionReader['readServedPositions']
   readonly projectionTime: ProjectionTime
+  readonly permitted: RunPermitted
   readonly later: Schedule
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -89,7 +93,7 @@ type WatchParts = {
 
 /** Creates the watch of a process. */
 export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
-  const { prefix, search, findChange, readLivePositions, projectionTime, later, now } = parts
+  const { prefix, search, findChange, readServedPositions, projectionTime, permitted, later, now } = parts
   const waiters = new Set<Waiter>()
   const lastCursors = new LRUCache<string, ReadPosition>({ max: LAST_CURSORS_REMEMBERED })
   let isLooking = false
@@ -98,7 +102,9 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   const wait: ChangeWatch['wait'] = async (org, asked, milliseconds, signal, onWait) => {
     const begun = now()
     const remembered = lastCursors.get(cursorKeyOf(org, asked))
-    const known = remembered ? { found: false, position: remembered } : await findChange(org, asked, signal)
+    const known = remembered
+      ? { found: false, position: remembered }
+      : await permitted(org, signal, () => findChange(org, asked, signal))
     if (known.found || ended) return undefined
     onWait()
     const last = await waitForLook(
@@ -110,8 +116,10 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     )
     if (last === undefined) return undefined
     remember(org, asked, last)
-    const found = asked.startingAfter === undefined ? 'nothing' : 'records'
-    return { ...last, time: await projectionTime(org, last, found, signal) }
+    // Behind a cursor the organization has records, so that nothing is read.
+    if (asked.startingAfter !== undefined) return { ...last, time: await projectionTime(org, last, 'records', signal) }
+    const time = await permitted(org, signal, () => projectionTime(org, last, 'nothing', signal))
+    return { ...last, time }
   }
 
   /** Resolves with undefined when there may be a change, or with a position when the time is up. */
@@ -173,9 +181,15 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   const look = async (signal: AbortSignal): Promise<number> => {
     const begun = now()
     const looking = [...waiters]
-    const { generation, partitions } = await readLivePositions(signal)
+    const { generation, partitions } = await readServedPositions(signal)
     const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
-    for (const waiter of looking.filter(waiter => !isSame(waiter)).slice(0, WAKES_PER_LOOK)) waiter.settle(undefined)
+    let wakes = WAKES_PER_LOOK
+    /** Each wake is the read of a page. Those over the limit are found again by the next look. */
+    const wake = (waiter: Waiter): void => {
+      if (wakes-- > 0) waiter.settle(undefined)
+      else waiter.seenAt = NEVER
+    }
+    for (const waiter of looking) if (!isSame(waiter)) wake(waiter)
 
     const current = looking.filter(isSame).flatMap(waiter => {
       const partition = partitionOf(waiter.org, generation.partitions)
@@ -188,7 +202,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
       if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
       else if (isFiltered(waiter.asked)) findForFilter(waiter)
-      else waiter.settle(undefined)
+      else wake(waiter)
     }
     return behind.length === 0 ? LOOK_INTERVAL : 2 * LOOK_INTERVAL
   }
@@ -201,7 +215,9 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     if (waiter.isFinding) return
     const begun = now()
     waiter.isFinding = true
-    const finding = withTimeLimit(READ_TIME_MAX, later, signal => findChange(waiter.org, waiter.asked, signal))
+    const finding = withTimeLimit(READ_TIME_MAX, later, signal =>
+      permitted(waiter.org, signal, () => findChange(waiter.org, waiter.asked, signal)),
+    )
     void finding
       .then(({ found, position }) => {
         if (found) waiter.settle(undefined)

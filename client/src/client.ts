@@ -4,7 +4,7 @@ import { keepingAnswers } from './entity-tags.ts'
 import { createList, type List, type PageRead } from './list.ts'
 import type { components, paths } from './openapi.ts'
 import { RefusedError } from './refused.ts'
-import { retrying, type Send } from './retry.ts'
+import { pause, retrying, type Send } from './retry.ts'
 
 type Schemas = components['schemas']
 export type Rep = Schemas['Rep']
@@ -68,7 +68,7 @@ export type Client = {
 /** Most seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
 const WAIT_SECONDS_MAX = 30
 
-/** @throws (all its reads) RefusedError; TypeError if the connection fails for longer than `timeoutMs` */
+/** @throws (all its reads) RefusedError; TypeError or TimeoutError if the connection fails for longer than `timeoutMs` */
 export const createClient = (options: ClientOptions): Client => {
   const { baseUrl, key, timeoutMs = 120_000, signal, keptCharacters = 8 * 1024 * 1024 } = options
   const send = retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal })
@@ -78,14 +78,15 @@ export const createClient = (options: ClientOptions): Client => {
     fetch: keepingAnswers(send, keptCharacters),
   })
   const waitSeconds = Math.max(1, Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000)))
-  return clientAsOf(api, undefined, waitSeconds)
+  return clientAsOf(api, undefined, { waitSeconds, signal })
 }
 
 const clientAsOf = (
   api: ReturnType<typeof createFetchClient<paths>>,
   moment: string | undefined,
-  waitSeconds: number,
+  following: { readonly waitSeconds: number; readonly signal: AbortSignal | undefined },
 ): Client => {
+  const { waitSeconds, signal } = following
   const asOf = moment === undefined ? {} : { as_of: moment }
   const queryOf = ({ limit = 200, repId, periodId }: ListOptions & Filter, after: string | undefined) => ({
     ...asOf,
@@ -120,8 +121,12 @@ const clientAsOf = (
     follow: async function* ({ startingAfter, ...options } = {}) {
       for (let after = startingAfter; ; ) {
         const query = { ...queryOf(options, after), wait: waitSeconds }
+        const asked = Date.now()
         const page = pageOf(await api.GET('/changes', { params: { query } }))
         yield* page.data
+        // A process that stops, or a proxy, answers at once.
+        const isEarly = page.data.length === 0 && Date.now() - asked < 1_000
+        if (isEarly) await pause(1_000 + 2_000 * Math.random(), signal)
         if (page.nextCursor !== '') after = page.nextCursor
       }
     },
@@ -138,7 +143,7 @@ const clientAsOf = (
       const query = { ...asOf, ...(periodId !== undefined && { period_id: periodId }) }
       return answered(await api.GET('/totals', { params: { query } })).data
     },
-    asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id, waitSeconds),
+    asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id, following),
   }
 }
 

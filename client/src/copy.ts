@@ -104,9 +104,11 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     prove: async () => {
       // Nothing was ever published: there is no moment to compare at.
       if (lastChangeId === null) return
-      const expected = (await client.asOf(lastChangeId).totals()).totals
-      const difference = firstDifference(expected, totals())
-      if (difference !== undefined) throw new CopyDiffersError(`as of ${lastChangeId}, ${difference}`)
+      // Changes may be applied while the totals are read.
+      const [at, ours] = [lastChangeId, totals()]
+      const expected = (await client.asOf(at).totals()).totals
+      const difference = firstDifference(expected, ours)
+      if (difference !== undefined) throw new CopyDiffersError(`as of ${at}, ${difference}`)
     },
     state: () => ({
       lastChangeId,

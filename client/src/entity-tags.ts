@@ -3,19 +3,27 @@ import type { Send } from './retry.ts'
 
 type Kept = { readonly tag: string; readonly body: string; readonly headers: Headers }
 
+/** Characters of an answer in memory, its headers included. */
+const sizeOf = (url: string, answer: Kept | undefined): number =>
+  answer === undefined ? 0 : url.length + answer.body.length + HEADERS_SIZE
+const HEADERS_SIZE = 1_000
+
+const keptHeaders = ({ headers }: Response): Headers =>
+  new Headers([...headers].filter(([name]) => ['content-type', 'etag', 'projection-time'].includes(name)))
+
 /** @param charactersMax of all bodies together; the answers that were used longest ago go first */
 export const keepingAnswers = (send: Send, charactersMax: number): Send => {
   const kept = new Map<string, Kept>()
   let characters = 0
 
   const forget = (url: string): void => {
-    characters -= kept.get(url)?.body.length ?? 0
+    characters -= sizeOf(url, kept.get(url))
     kept.delete(url)
   }
   const keep = (url: string, answer: Kept): void => {
     forget(url)
     kept.set(url, answer)
-    characters += answer.body.length
+    characters += sizeOf(url, answer)
     for (const oldest of kept.keys()) {
       if (characters <= charactersMax) return
       forget(oldest)
@@ -38,7 +46,9 @@ export const keepingAnswers = (send: Send, charactersMax: number): Send => {
     const tag = response.headers.get('ETag')
     if (response.status !== 200 || tag === null) return response
     const body = await response.text()
-    keep(request.url, { tag, body, headers: response.headers })
+    // A page that was waited for is asked for once. An answer that was cut off must not be kept.
+    if (!request.url.includes('wait=') && body.endsWith('}'))
+      keep(request.url, { tag, body, headers: keptHeaders(response) })
     return new Response(body, { headers: response.headers })
   }
 }

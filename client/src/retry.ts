@@ -10,31 +10,35 @@ type Options = {
   readonly signal: AbortSignal | undefined
 }
 
+/** A connection can be gone without an error. */
+const SILENCE_MAX_MS = 60_000
 const PAUSE_MIN_MS = 500
 const PAUSE_MAX_MS = 10_000
 const retriedStatuses = new Set([429, 503])
 
 /**
  * Returns a function that sends a request until it is answered, and reads the whole answer.
- * It returns the last refusal when the time is up. It rejects with the last error of the connection, or the reason of
- * the signal.
+ * It returns the last refusal when the time is up. Without one it rejects with the last error of the connection (a
+ * `TimeoutError` if nothing came), or with the reason of the signal.
  */
 export const retrying =
   (send: Send, { timeoutMs, signal }: Options): Send =>
   async request => {
     const end = Date.now() + timeoutMs
-    for (let pause = PAUSE_MIN_MS; ; pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
-      const until = AbortSignal.timeout(Math.max(0, end - Date.now()))
+    let refusal: Response | undefined
+    for (let growing = PAUSE_MIN_MS; ; growing = Math.min(2 * growing, PAUSE_MAX_MS)) {
+      const until = AbortSignal.timeout(Math.max(0, Math.min(end - Date.now(), SILENCE_MAX_MS)))
       const both = signal === undefined ? until : AbortSignal.any([until, signal])
       const attempt = await readWhole(send, new Request(request, { signal: both })).catch((error: unknown) => ({
         error,
       }))
       signal?.throwIfAborted()
-      const milliseconds = 'error' in attempt ? pause * (0.5 + Math.random() / 2) : waitOf(attempt)
-      const isLast = milliseconds === undefined || Date.now() + milliseconds > end
-      if (isLast && 'error' in attempt) throw attempt.error
-      if (isLast) return attempt as Response
-      await wait(milliseconds, signal)
+      const milliseconds = 'error' in attempt ? growing * (0.5 + Math.random() / 2) : waitOf(attempt)
+      if (!('error' in attempt)) refusal = attempt
+      if (milliseconds === undefined || Date.now() + milliseconds > end) {
+        if (refusal !== undefined) return refusal
+        if ('error' in attempt) throw attempt.error
+      } else await pause(milliseconds, signal)
     }
   }
 
@@ -49,10 +53,11 @@ const readWhole = async (send: Send, request: Request): Promise<Response> => {
 const waitOf = (response: Response): number | undefined => {
   if (!retriedStatuses.has(response.status)) return undefined
   const seconds = Number(response.headers.get('Retry-After') ?? 1)
-  return 1_000 * (Number.isFinite(seconds) && seconds >= 0 ? seconds : 1)
+  return Math.max(PAUSE_MIN_MS, 1_000 * (Number.isFinite(seconds) ? seconds : 1))
 }
 
-const wait = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
+/** @throws the reason of the signal */
+export const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer)

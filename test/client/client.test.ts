@@ -107,6 +107,31 @@ test('an answer that never comes ends with the time of the request', async () =>
   await expect(client.totals()).rejects.toMatchObject({ name: 'TimeoutError' })
 })
 
+test('a Retry-After of 0 is no loop, and the refusal is thrown, not the end of the time', async () => {
+  const { client, asked } = await clientOf([refused(503, 'unavailable', { 'Retry-After': '0' })], { timeoutMs: 1_600 })
+  await expect(client.totals()).rejects.toMatchObject({ status: 503, code: 'unavailable' })
+  expect(asked.length).toBeLessThanOrEqual(4)
+})
+
+test('follow() yields changes as they come, waits, and pauses when it is answered early', async () => {
+  const ended = new AbortController()
+  const { client, asked } = await clientOf([page(['payout_1'], false), page([], false, 'payout_1')], {
+    signal: ended.signal,
+  })
+  const seen: string[] = []
+  const following = (async () => {
+    for await (const { id } of client.follow({ repId: 'rep_1' })) seen.push(id)
+  })()
+  await expect.poll(() => asked.length).toBe(2)
+  const began = performance.now()
+  await expect.poll(() => asked.length, { timeout: 5_000 }).toBe(3)
+  expect(performance.now() - began).toBeGreaterThan(900)
+  ended.abort(new Error('enough'))
+  await expect(following).rejects.toThrow('enough')
+  expect(seen).toEqual(['payout_1'])
+  expect(asked[1]?.url).toBe('/changes?limit=200&starting_after=payout_1&rep_id=rep_1&wait=30')
+})
+
 test('the signal ends a request and a wait', async () => {
   const ended = new AbortController()
   const { client, asked } = await clientOf([refused(503, 'unavailable', { 'Retry-After': '30' })], {
@@ -141,7 +166,7 @@ test('an answer that has not changed is not sent again; its headers are the new 
 
 test('kept answers have a limit: the ones used longest ago go first', async () => {
   const answer = ok({ data: { id: 'rep_1', name: 'x'.repeat(50) } }, { ETag: '"1"' })
-  const { client, asked } = await clientOf([answer], { keptCharacters: 200 })
+  const { client, asked } = await clientOf([answer], { keptCharacters: 2_400 })
   for (const id of ['rep_1', 'rep_2', 'rep_3', 'rep_3', 'rep_1']) await client.rep(id)
   expect(asked.map(({ tag }) => tag)).toEqual([undefined, undefined, undefined, '"1"', undefined])
 })

@@ -71,6 +71,38 @@ test('a stored copy continues after its last change', async () => {
   expect(asked).toEqual(['/changes?limit=200&starting_after=payout_2'])
 })
 
+test('a proof beside changes compares with the totals of the moment at which it began', async () => {
+  const gate = Promise.withResolvers<void>()
+  const asked: string[] = []
+  const slow = createClient({
+    baseUrl: 'http://127.0.0.1',
+    key: 'key_text',
+    fetch: async request => {
+      const { pathname, search } = new URL(request.url)
+      asked.push(pathname + search)
+      if (pathname === '/totals') {
+        await gate.promise
+        return Response.json({
+          data: {
+            last_change_id: 'payout_1',
+            totals: [{ ...totals[0], owed_amount: '0.1', paid_amount: '0', paid_count: 0 }],
+          },
+        })
+      }
+      const isFirst = search === '?limit=200'
+      return Response.json({ data: isFirst ? changes.slice(0, 3) : changes.slice(3), has_more: false, next_cursor: '' })
+    },
+  })
+  const copy = continueCopy(slow, empty)
+  await copy.update()
+  const proving = copy.prove()
+  await copy.update()
+  gate.resolve()
+  await proving
+  expect(asked).toContain('/totals?as_of=payout_1')
+  expect(copy.lastChangeId()).toBe('payout_2')
+})
+
 test.for([
   ['an amount', [{ ...totals[0], owed_amount: '0.20000000000000000001' }]],
   ['a count', [{ ...totals[0], paid_count: 3 }]],

@@ -189,6 +189,31 @@ test('a new live generation ends all waits: its rules may have changed the past'
   expect(ids(await waiting)).toEqual([])
 })
 
+test('a partition that is not served delays no wait of another partition', async t => {
+  const { store, ask, ids, change, untilWaiting } = await setUp(t)
+  const neighbour = (partitionOf(org, PARTITIONS) + 1) % PARTITIONS
+  store.putPosition('g1', neighbour, 5, 1_700_000_000_000, 100)
+  await store.flush()
+  const waiting = ask('wait=60&starting_after=payout_1')
+  await untilWaiting()
+  const began = performance.now()
+  const id = await change(org)
+  expect(ids(await waiting)).toEqual([id])
+  expect(performance.now() - began).toBeLessThan(10_000)
+})
+
+test('a request that did not wait costs a unit, also with an entity tag', async t => {
+  const { api, key, ask } = await setUp(t)
+  api.endWaits()
+  const path = '/changes?wait=60&starting_after=payout_1'
+  const tag = (await api.ask(path, key)).headers.get('etag') ?? ''
+  const leftOf = (answer: Answer) => Number(/r=(\d+)/.exec(answer.headers.get('RateLimit') ?? '')?.[1])
+  const before = leftOf(await ask(''))
+  const again = await api.ask(path, key, { headers: { 'if-none-match': tag } })
+  expect([again.status, before - leftOf(again)]).toEqual([304, 1])
+  expect(before - leftOf(await ask(''))).toBe(2)
+})
+
 test('when the process stops, all waits end at once, and later ones do not begin', async t => {
   const { ask, ids, api, untilWaiting } = await setUp(t)
   const waiting = [ask('wait=60&starting_after=payout_1'), ask('wait=60&starting_after=payout_1&limit=3')]

@@ -74,7 +74,7 @@ const run = async (seed: number) => {
   const watch = createChangeWatch({
     prefix: 'p',
     findChange,
-    readLivePositions: () =>
+    readServedPositions: () =>
       read(() => {
         seen.looks++
         return { generation, partitions: log.map((_, partition) => positionIn(partition)) }
@@ -96,6 +96,7 @@ const run = async (seed: number) => {
       })
       return found(last)
     },
+    permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     now: () => clock.elapsed,
   })
@@ -196,9 +197,10 @@ test('a change ends all waits of its organization soon; a swap ends at most some
   const watch = createChangeWatch({
     prefix: 'p',
     findChange: async () => ({ found: false, position: position() }),
-    readLivePositions: async () => ({ generation: position().generation, partitions: [position()] }),
+    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
     search: () => Promise.reject(unavailable('elasticsearch_partial')),
+    permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     now: () => clock.elapsed,
   })
@@ -237,9 +239,10 @@ test('a search for a filter that takes long delays no other wait', async () => {
       if (isSlow) await new Promise<void>(resolve => clock.after(2_000, resolve))
       return { found: isSlow, position: position() }
     },
-    readLivePositions: async () => ({ generation: position().generation, partitions: [position()] }),
+    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
     search: async () => found(changed.map(org => [org, publishedTo - 1])),
+    permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     now: () => clock.elapsed,
   })
@@ -260,4 +263,37 @@ test('a search for a filter that takes long delays no other wait', async () => {
   const ofFilter = (ended.get('org_filtered') ?? 0) - published
   expect(ofFilter).toBeGreaterThan(2_000)
   expect(ofFilter).toBeLessThan(2_300)
+})
+
+test('a batch that changes many organizations wakes some at each look, and all in the end', async () => {
+  const clock = new Clock()
+  let publishedTo = 1
+  const organizations = Array.from({ length: 3 * WAKES_PER_LOOK }, (_, n) => `org_${n}`)
+  const position = (): ReadPosition => ({
+    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+    publishedTo,
+    time: 0,
+    takenBack: 0,
+  })
+  const watch = createChangeWatch({
+    prefix: 'p',
+    findChange: async () => ({ found: false, position: position() }),
+    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
+    projectionTime: async (_, { time }) => time,
+    search: async () => found(organizations.map(org => [org, publishedTo - 1])),
+    permitted: (_org, _signal, read) => read(),
+    later: (milliseconds, callback) => clock.after(milliseconds, callback),
+    now: () => clock.elapsed,
+  })
+  const { signal } = new AbortController()
+  const ended: number[] = []
+  for (const org of organizations) {
+    const waiting = watch.wait(org, { startingAfter: undefined }, 2_000, signal, () => undefined)
+    void waiting.then(position => ended.push(position === undefined ? clock.elapsed : Number.NaN))
+  }
+  await clock.runUntil(() => watch.waiting() === organizations.length, 1_000)
+  publishedTo = 2
+  await clock.runUntil(() => watch.waiting() === 0, 10_000)
+  const together = Map.groupBy(ended, time => time)
+  expect([...together.values()].map(({ length }) => length)).toEqual([WAKES_PER_LOOK, WAKES_PER_LOOK, WAKES_PER_LOOK])
 })

@@ -1,5 +1,8 @@
 """Every list and every record of the API, for one API key."""
 
+import random
+import time
+
 import httpx
 
 from .generated import AuthenticatedClient
@@ -63,8 +66,12 @@ class Client:
         """As `changes`, for ever: waits for the next change."""
         filters = {"rep_id": rep_id, "period_id": period_id}
         while True:
+            asked = time.monotonic()
             page = self._page(list_changes, starting_after, limit, wait=WAIT_SECONDS, **filters)
             yield from page.data
+            # A process that stops, or a proxy, answers at once.
+            if not page.data and time.monotonic() - asked < 1:
+                time.sleep(random.uniform(1, 3))
             starting_after = page.next_cursor or starting_after
 
     def history(self, payout_id, *, starting_after=None, limit=200):

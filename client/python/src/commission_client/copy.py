@@ -67,6 +67,8 @@ class Copy:
         # Nothing was ever published: there is no moment to compare at.
         if self.last_change_id is None:
             return
+        # Changes may be applied while the totals are read.
+        at, ours = self.last_change_id, self.totals()
         theirs = {
             (total.period_id, total.currency): {
                 "owed": Decimal(total.owed_amount),
@@ -74,13 +76,12 @@ class Copy:
                 "paid": Decimal(total.paid_amount),
                 "paid_count": total.paid_count,
             }
-            for total in self._client.as_of(self.last_change_id).totals().totals
+            for total in self._client.as_of(at).totals().totals
         }
-        ours = self.totals()
         for place in sorted(theirs.keys() | ours.keys()):
             if theirs.get(place) != ours.get(place):
                 raise CopyDiffersError(
-                    f"as of {self.last_change_id}, {place}: {theirs.get(place)}, in the copy {ours.get(place)}"
+                    f"as of {at}, {place}: {theirs.get(place)}, in the copy {ours.get(place)}"
                 )
 
     def _apply(self, change):

@@ -22,6 +22,7 @@ class RetryingTransport(httpx.BaseTransport):
     def handle_request(self, request):
         end = time.monotonic() + self._timeout
         pause = PAUSE_MIN
+        refusal = None
         while True:
             response = error = None
             try:
@@ -31,10 +32,11 @@ class RetryingTransport(httpx.BaseTransport):
             except httpx.TransportError as caught:
                 error = caught
             seconds = pause * random.uniform(0.5, 1) if error else _wait_of(response)
+            refusal = response or refusal
             if seconds is None or time.monotonic() + seconds > end:
-                if error:
+                if refusal is None:
                     raise error
-                return response
+                return refusal
             time.sleep(seconds)
             pause = min(2 * pause, PAUSE_MAX)
 
@@ -47,4 +49,4 @@ def _wait_of(response):
     if response.status_code not in (429, 503):
         return None
     seconds = response.headers.get("Retry-After", "1")
-    return float(seconds) if seconds.isdigit() else 1.0
+    return max(PAUSE_MIN, float(seconds) if seconds.isdigit() else 1.0)
