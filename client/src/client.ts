@@ -68,7 +68,7 @@ export type Client = {
 /** Most seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
 const WAIT_SECONDS_MAX = 30
 
-/** @throws (all its reads) RefusedError; TypeError or TimeoutError if the connection fails for longer than `timeoutMs` */
+/** @throws (all its reads) RefusedError; TypeError or TimeoutError if the connection fails until `timeoutMs` is over */
 export const createClient = (options: ClientOptions): Client => {
   const { baseUrl, key, timeoutMs = 120_000, signal, keptCharacters = 8 * 1024 * 1024 } = options
   const send = retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal })
