@@ -51,11 +51,17 @@ const say = (line: string): void => void process.stderr.write(`${process.stderr.
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
+/** npm passes on a Ctrl-C that the terminal has sent to this process, too. */
+const SAME_SIGNAL_MS = 500
+
 /** The first signal stops a long command at a point from which it can continue later. The second ends it at once. */
 const stoppedBySignal = (): AbortSignal => {
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    let last = Number.NEGATIVE_INFINITY
     process.on(signal, () => {
+      if (performance.now() - last < SAME_SIGNAL_MS) return
+      last = performance.now()
       if (stopping.signal.aborted) {
         say('stopped')
         process.exit(exitCodes.failed)

@@ -18,7 +18,9 @@ const PARTITIONS_DEFAULT = 6
 export const addValidate = (program: Command, actions: StreamActions, run: RunAction): void => {
   program
     .command('validate')
-    .description('Foresees what becomes of records before they are published: applied, duplicate, or parked and why.')
+    .description(
+      'Foresees what becomes of records before they are published: applied, duplicate, or parked with its code.',
+    )
     .argument('<file>', 'lines of JSON; - for standard input')
     .option('--type <type>', 'the event type of all lines, which are the data of events')
     .addOption(numberOption('--partitions <number>', 'of the events topic', 1, 1_000_000).default(PARTITIONS_DEFAULT))
@@ -54,7 +56,8 @@ export const addReference = (program: Command, actions: StreamActions, run: RunA
 type FollowFlags = { readonly org: string; readonly startingAfter?: string; readonly once?: boolean }
 
 const followHelp = `
-Reads the projector's settings for Elasticsearch from the environment. Needs no API key. Ends with Ctrl-C.
+Reads the projector's settings for Elasticsearch from the environment: ELASTICSEARCH_URL, ELASTICSEARCH_INDEX_PREFIX and the like. Needs no API
+key. With npm run -s standard output has the changes only. Ends with Ctrl-C.
 Exit codes: 0 done or stopped; 1 it could not be done; 2 the command line is wrong.`
 
 type Flags = {

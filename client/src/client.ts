@@ -34,8 +34,8 @@ export type ClientOptions = {
 export type ListOptions = {
   /** Records of a page: 1 to 200, the default. */
   readonly limit?: number
-  /** Reads on after a cursor. */
-  readonly startingAfter?: string
+  /** Reads on after a cursor. Null is the beginning, as `last_change_id` of an organization without changes. */
+  readonly startingAfter?: string | null
 }
 /** Selects the records of one rep, of one period, or of both. */
 export type Filter = { readonly repId?: string; readonly periodId?: string }
@@ -99,27 +99,27 @@ const clientAsOf = (
 
   return {
     reps: (options = {}) =>
-      createList(options.startingAfter, async after =>
+      createList(options.startingAfter ?? undefined, async after =>
         pageOf(await api.GET('/reps', { params: { query: queryOf(options, after) } })),
       ),
     periods: (options = {}) =>
-      createList(options.startingAfter, async after =>
+      createList(options.startingAfter ?? undefined, async after =>
         pageOf(await api.GET('/periods', { params: { query: queryOf(options, after) } })),
       ),
     payouts: (options = {}) =>
-      createList(options.startingAfter, async after =>
+      createList(options.startingAfter ?? undefined, async after =>
         pageOf(await api.GET('/payouts', { params: { query: queryOf(options, after) } })),
       ),
     payrollRecords: (options = {}) =>
-      createList(options.startingAfter, async after =>
+      createList(options.startingAfter ?? undefined, async after =>
         pageOf(await api.GET('/payroll_files', { params: { query: queryOf(options, after) } })),
       ),
     changes: (options = {}) =>
-      createList(options.startingAfter, async after =>
+      createList(options.startingAfter ?? undefined, async after =>
         pageOf(await api.GET('/changes', { params: { query: queryOf(options, after) } })),
       ),
     follow: async function* ({ startingAfter, ...options } = {}) {
-      for (let after = startingAfter; ; ) {
+      for (let after = startingAfter ?? undefined; ; ) {
         const query = { ...queryOf(options, after), wait: waitSeconds }
         const asked = Date.now()
         const page = pageOf(await api.GET('/changes', { params: { query } }))
@@ -131,7 +131,7 @@ const clientAsOf = (
       }
     },
     history: (id, options = {}) =>
-      createList(options.startingAfter, async after =>
+      createList(options.startingAfter ?? undefined, async after =>
         pageOf(await api.GET('/payouts/{id}/history', { params: { path: { id }, query: queryOf(options, after) } })),
       ),
     rep: async id => answered(await api.GET('/reps/{id}', one(id))).data,

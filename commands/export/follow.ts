@@ -5,7 +5,7 @@
  */
 import { Refusal, readListParameters, recordNameOf, textOfChange, textOfName } from '../api.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { type ExportReaders, refuseUnknown } from './readers.ts'
+import { type ExportReaders, refuseUnknown, UNKNOWN_CURSOR } from './readers.ts'
 
 export type FollowOptions = {
   readonly org: string
@@ -49,6 +49,6 @@ const parametersOf = (after: string | undefined) => {
   try {
     return readListParameters('changes', `limit=200${after === undefined ? '' : `&starting_after=${after}`}`)
   } catch (error) {
-    throw error instanceof Refusal ? new CommandError(`--starting-after: ${error.message}`) : error
+    throw error instanceof Refusal ? new CommandError(UNKNOWN_CURSOR) : error
   }
 }

@@ -41,10 +41,13 @@ export const refuseUnknown = async (org: string, { readTotals }: ExportReaders):
 }
 
 /** The message of a refusal for the command line. Of a request as of a change, only that change can be invalid. */
-const refusalMessage = ({ code, message }: Refusal, asOf: Moment | undefined): string =>
-  code === 'invalid_request' && asOf?.kind === 'change'
+const refusalMessage = ({ code, message }: Refusal, asOf: Moment | undefined): string => {
+  if (code === 'invalid_cursor') return UNKNOWN_CURSOR
+  return code === 'invalid_request' && asOf?.kind === 'change'
     ? '--as-of: there is no such change of this organization (the change of a rep or a period is its id with .n)'
     : message.replace('`as_of`', '--as-of')
+}
+export const UNKNOWN_CURSOR = '--starting-after: expected the id of a change of this organization'
 
 type Parts = {
   readonly client: Client

@@ -21,7 +21,7 @@ export const errorsPage = (): string =>
     ]),
     '## Codes of parked records',
     'The projector parks a record that breaks a rule: it stores the record whole with its code, and continues. Parked records change no other data. ' +
-      'If several codes fit, the first on this page counts. `contract/records.ndjson` has a record for each code but the last.',
+      'If several codes fit, the first on this page counts. `contract/records.ndjson` has a record for each code but the last, and [contract/events](../contract/README.md) has the schema of each type.',
     ...parkCodes.flatMap(code => [
       `### \`${code}\``,
       ['| | |', '|---|---|', ...rowsOf(parkCatalogue[code])].join('\n'),

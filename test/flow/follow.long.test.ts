@@ -1,4 +1,7 @@
 /** A client that follows the changes through restarts and swaps gets each change once, in order. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Change, createClient } from '../../client/src/index.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
@@ -10,6 +13,7 @@ import { createPrefix } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics } from '../support/topics.ts'
 
+const project = join(import.meta.dirname, '../..')
 const PARTITIONS = 3
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
@@ -82,8 +86,22 @@ test('changes are followed through restarts of the API and the projector, a swap
   expect(printed).toEqual(all)
   const rest = await runCommand(['follow', '--org', org, '--once', '--starting-after', all[9]?.id ?? ''], settings)
   expect(jsonLines(rest)).toEqual(all.slice(10))
+  // npm passes on the signal that the terminal has sent to the whole group: it comes twice.
+  const endless = spawn(process.execPath, ['commands/main.ts', 'follow', '--org', org], { env: settings, cwd: project })
+  t.onTestFinished(async () => void endless.kill('SIGKILL'))
+  let lines = ''
+  endless.stdout.setEncoding('utf8').on('data', text => {
+    lines += text
+  })
+  const stopped = once(endless, 'close')
+  await eventually(() => expect(lines).toContain(`"id":"${all.at(-1)?.id}"`))
+  for (let time = 1; time <= 2; time++) endless.kill('SIGINT')
+  expect(await stopped).toEqual([0, null])
   const unknown = await runCommand(['follow', '--org', org, '--starting-after', 'payout_unknown'], settings)
-  expect(unknown).toMatchObject({ code: 1, said: expect.stringContaining('starting_after') })
+  expect(unknown).toMatchObject({
+    code: 1,
+    said: expect.stringContaining('--starting-after: expected the id of a change'),
+  })
   expect(all.length).toBeGreaterThan(50)
   await eventually(() => expect(followed.length).toBeGreaterThanOrEqual(all.length))
   ended.abort(new Error('enough'))
