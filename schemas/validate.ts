@@ -19,3 +19,19 @@ export const isEventType = (stream: Stream, type: string): type is EventType => 
 /** Whether the data is valid by its event type's schema. The projector checks the rules that span several fields. */
 export const matchesSchema = (stream: Stream, event: { type: string; data: unknown }): event is AnyEvent =>
   validators[stream].get(event.type)?.(event.data) === true
+
+/**
+ * Returns the first rule of its schema that the data breaks: the field as a JSON pointer, and the rule. Undefined if it
+ * keeps all of them. The text has names and values of the schema only, nothing of the data.
+ */
+export const firstMismatch = (stream: Stream, event: { type: string; data: unknown }): string | undefined => {
+  const validator = validators[stream].get(event.type)
+  if (validator === undefined || validator(event.data)) return undefined
+  const errors = validator.errors ?? []
+  // A field with several forms has an error for each.
+  const ofField = errors.filter(({ instancePath }) => instancePath === errors[0]?.instancePath)
+  const constants = ofField.flatMap(({ params }) => ('allowedValue' in params ? [String(params.allowedValue)] : []))
+  const rules = ofField.flatMap(({ keyword, message }) => (keyword === 'anyOf' || keyword === 'const' ? [] : [message]))
+  const all = [...(constants.length > 0 ? [`must be ${constants.join(' or ')}`] : []), ...rules]
+  return `${errors[0]?.instancePath || 'data'} ${[...new Set(all)].join(', or ')}`
+}

@@ -98,6 +98,17 @@ describe('a line', () => {
     expect(said).toEqual(['1 applied, 1 duplicate, 1 parked (period_unknown 1; see docs/errors.md)'])
   })
 
+  test.each([
+    [{ status: 'Active' }, '/status must be active or departed'],
+    [{ departed_on: undefined }, "data must have required property 'departed_on'"],
+    [{ started_on: '2026-02-30' }, '/started_on must match format "date"'],
+    [{ name: 7 }, '/name must be string'],
+  ])('with wrong data names the field and the rule, not the value: %j', async (wrong, detail) => {
+    const line = JSON.stringify({ type, data: { ...data, ...wrong } })
+    expect(await outcomeOf(line)).toEqual([{ line: 1, outcome: 'parked', code: 'data_invalid', detail }])
+    expect((await run([line])).out).toEqual([`line 1: parked as data_invalid: ${detail}`])
+  })
+
   test('sees the lines before it', async () => {
     const period = dataOf(periodRecorded({ org_id: 'org_1', id: 'period_1' }))
     const payout = payoutCalculated({ org_id: 'org_1', id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1' })
