@@ -119,8 +119,9 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as { data: Item[] })
-  const [list, ofRep, past, then, changes, history] = answers
-  expect(answers.length).toBe(6)
+  const [list, ofRep, past, then, changes, waited, history] = answers
+  expect(answers.length).toBe(7)
+  expect(waited?.data).toEqual(changes?.data)
   const current = expected.payouts.filter(({ rep_id }) => rep_id === replaced?.rep_id)
   expect(current.length).toBeGreaterThan(1)
   expect(ofRep?.data.map(({ id }) => id)).toEqual(current.map(({ id }) => id))
