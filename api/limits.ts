@@ -13,8 +13,7 @@ export const PARSER_BYTES_MAX = 16 * 1024
 
 /**
  * Seconds that a request may wait for the next change; milliseconds between two looks for all who wait, and after a
- * look that failed; the age of a look up to which it can answer; and requests that one look may wake at once after a
- * swap of generations.
+ * look that failed; the age of a look up to which it can answer; and requests that one look may wake at once.
  */
 export const WAIT_SECONDS_MAX = 60
 export const LOOK_INTERVAL = 34

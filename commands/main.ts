@@ -1,4 +1,4 @@
-/** `npm run parked`, `keys`, `projection`: reads command line and settings, builds clients, runs a command, exits. */
+/** All commands, such as `npm run parked`: reads command line and settings, builds clients, runs a command, exits. */
 import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'

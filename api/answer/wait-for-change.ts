@@ -1,6 +1,6 @@
 /**
  * In: a request for changes with `wait`. Out: the same request as soon as there may be a change behind its cursor; or,
- *   when its time is up or the process stops, with the position up to which there is none.
+ *   when its time is up or the process stops, with the position before which there is no change.
  * Promises: a waiting request holds no read permit and no answer bytes, only its connection and its permits in flight.
  *   It counts once. A key that was revoked meanwhile gets no page.
  */

@@ -95,29 +95,19 @@ const clientAsOf = (
     ...(repId !== undefined && { rep_id: repId }),
     ...(periodId !== undefined && { period_id: periodId }),
   })
+  const listOf = <Item>(
+    options: ListOptions & Filter,
+    read: (query: ReturnType<typeof queryOf>) => Promise<Answer<Body<Item>>>,
+  ): List<Item> =>
+    createList(options.startingAfter ?? undefined, async after => pageOf(await read(queryOf(options, after))))
   const one = (id: string) => ({ params: { path: { id }, query: asOf } })
 
   return {
-    reps: (options = {}) =>
-      createList(options.startingAfter ?? undefined, async after =>
-        pageOf(await api.GET('/reps', { params: { query: queryOf(options, after) } })),
-      ),
-    periods: (options = {}) =>
-      createList(options.startingAfter ?? undefined, async after =>
-        pageOf(await api.GET('/periods', { params: { query: queryOf(options, after) } })),
-      ),
-    payouts: (options = {}) =>
-      createList(options.startingAfter ?? undefined, async after =>
-        pageOf(await api.GET('/payouts', { params: { query: queryOf(options, after) } })),
-      ),
-    payrollRecords: (options = {}) =>
-      createList(options.startingAfter ?? undefined, async after =>
-        pageOf(await api.GET('/payroll_files', { params: { query: queryOf(options, after) } })),
-      ),
-    changes: (options = {}) =>
-      createList(options.startingAfter ?? undefined, async after =>
-        pageOf(await api.GET('/changes', { params: { query: queryOf(options, after) } })),
-      ),
+    reps: (options = {}) => listOf(options, query => api.GET('/reps', { params: { query } })),
+    periods: (options = {}) => listOf(options, query => api.GET('/periods', { params: { query } })),
+    payouts: (options = {}) => listOf(options, query => api.GET('/payouts', { params: { query } })),
+    payrollRecords: (options = {}) => listOf(options, query => api.GET('/payroll_files', { params: { query } })),
+    changes: (options = {}) => listOf(options, query => api.GET('/changes', { params: { query } })),
     follow: async function* ({ startingAfter, ...options } = {}) {
       for (let after = startingAfter ?? undefined; ; ) {
         const query = { ...queryOf(options, after), wait: waitSeconds }
@@ -131,9 +121,7 @@ const clientAsOf = (
       }
     },
     history: (id, options = {}) =>
-      createList(options.startingAfter ?? undefined, async after =>
-        pageOf(await api.GET('/payouts/{id}/history', { params: { path: { id }, query: queryOf(options, after) } })),
-      ),
+      listOf(options, query => api.GET('/payouts/{id}/history', { params: { path: { id }, query } })),
     rep: async id => answered(await api.GET('/reps/{id}', one(id))).data,
     period: async id => answered(await api.GET('/periods/{id}', one(id))).data,
     payout: async id => answered(await api.GET('/payouts/{id}', one(id))).data,

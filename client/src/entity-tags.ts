@@ -11,7 +11,7 @@ const HEADERS_SIZE = 1_000
 const keptHeaders = ({ headers }: Response): Headers =>
   new Headers([...headers].filter(([name]) => ['content-type', 'etag', 'projection-time'].includes(name)))
 
-/** @param charactersMax of all bodies together; the answers that were used longest ago go first */
+/** @param charactersMax of all answers together; the answers that were used longest ago go first */
 export const keepingAnswers = (send: Send, charactersMax: number): Send => {
   const kept = new Map<string, Kept>()
   let characters = 0

@@ -19,6 +19,9 @@ import {
   type ValidEvent,
 } from '../projector.ts'
 
+/** Higher than any real offset, and low enough to count up without losing precision. */
+export const AFTER_ALL_OFFSETS = 2 ** 52
+
 export type Outcome =
   | { readonly outcome: 'applied' | 'duplicate' }
   | { readonly outcome: 'parked'; readonly code: ParkCode }

@@ -8,7 +8,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
 import { Cache, type ReadDocuments, refOf, type State, type ValidEvent, versionsBefore } from '../projector.ts'
-import { decideRecord, type Outcome } from './decide-record.ts'
+import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from './decide-record.ts'
 import type { Parked } from './find.ts'
 
 /** `older`: would be applied, and would replace a newer rep or period by an older one. */
@@ -23,9 +23,6 @@ export type Forecaster = {
   /** Returns the outcome of a record that was sent, at the offset where it is now. */
   readonly at: (parked: Parked, offset: number) => Promise<Outcome>
 }
-
-/** Higher than any real offset, and low enough to count up without losing precision. */
-const AFTER_ALL_OFFSETS = 2 ** 52
 
 export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
   const { topic, partitions } = stream.identity

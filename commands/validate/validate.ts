@@ -10,7 +10,7 @@ import { firstMismatch } from '../../schemas/validate.ts'
 import { linesIn } from '../export/lines.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import type { Live } from '../live.ts'
-import { decideRecord, type Outcome } from '../parked/decide-record.ts'
+import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
 import { Cache, decode, multiGet, type ReadDocuments, readDocuments, type Send } from '../projector.ts'
 import { readLine } from './read-lines.ts'
 
@@ -36,8 +36,6 @@ export type ValidateSteps = {
   readonly signal: AbortSignal
 }
 
-/** Higher than any real offset, and low enough to count up without losing precision. */
-const AFTER_ALL_OFFSETS = 2 ** 52
 const PROGRESS_LINES = 1_000
 
 export const validateFile = async (options: ValidateOptions, steps: ValidateSteps): Promise<ExitCode> => {

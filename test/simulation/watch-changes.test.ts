@@ -183,6 +183,27 @@ test('no wait ends with an empty page that hides a change, and none is forgotten
   for (const [outcome, count] of Object.entries(all)) expect(count, outcome).toBeGreaterThan(SEEDS)
 })
 
+const positionOf = (name: string, publishedTo: number): ReadPosition => ({
+  generation: { name, source: 's', partitions: 1, rules: 1 },
+  publishedTo,
+  time: 0,
+  takenBack: 0,
+})
+
+type WatchParts = Parameters<typeof createChangeWatch>[0]
+
+/** A watch of one partition, whose reads take no time unless they are given. */
+const watchOn = (clock: Clock, position: () => ReadPosition, reads: Pick<WatchParts, 'findChange' | 'search'>) =>
+  createChangeWatch({
+    prefix: 'p',
+    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
+    projectionTime: async (_, { time }) => time,
+    permitted: (_org, _signal, read) => read(),
+    later: (milliseconds, callback) => clock.after(milliseconds, callback),
+    now: () => clock.elapsed,
+    ...reads,
+  })
+
 test('a change ends all waits of its organization soon; a swap ends at most some at each look', async () => {
   const clock = new Clock()
   let publishedTo = 1
@@ -194,15 +215,9 @@ test('a change ends all waits of its organization soon; a swap ends at most some
     time: 0,
     takenBack: 0,
   })
-  const watch = createChangeWatch({
-    prefix: 'p',
+  const watch = watchOn(clock, position, {
     findChange: async () => ({ found: false, position: position() }),
-    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
-    projectionTime: async (_, { time }) => time,
     search: () => Promise.reject(unavailable('elasticsearch_partial')),
-    permitted: (_org, _signal, read) => read(),
-    later: (milliseconds, callback) => clock.after(milliseconds, callback),
-    now: () => clock.elapsed,
   })
   const { signal } = new AbortController()
   for (let count = 0; count < 3 * WAKES_PER_LOOK; count++) {
@@ -226,25 +241,14 @@ test('a search for a filter that takes long delays no other wait', async () => {
   const clock = new Clock()
   let publishedTo = 1
   let isSlow = false
-  const position = (): ReadPosition => ({
-    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
-    publishedTo,
-    time: 0,
-    takenBack: 0,
-  })
+  const position = (): ReadPosition => positionOf('g1', publishedTo)
   const changed = ['org_filtered', 'org_other']
-  const watch = createChangeWatch({
-    prefix: 'p',
+  const watch = watchOn(clock, position, {
     findChange: async () => {
       if (isSlow) await new Promise<void>(resolve => clock.after(2_000, resolve))
       return { found: isSlow, position: position() }
     },
-    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
-    projectionTime: async (_, { time }) => time,
     search: async () => found(changed.map(org => [org, publishedTo - 1])),
-    permitted: (_org, _signal, read) => read(),
-    later: (milliseconds, callback) => clock.after(milliseconds, callback),
-    now: () => clock.elapsed,
   })
   const ended = new Map<string, number>()
   const wait = (org: string, filter: { rep_id?: string }) => {
@@ -269,21 +273,10 @@ test('a batch that changes many organizations wakes some at each look, and all i
   const clock = new Clock()
   let publishedTo = 1
   const organizations = Array.from({ length: 3 * WAKES_PER_LOOK }, (_, n) => `org_${n}`)
-  const position = (): ReadPosition => ({
-    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
-    publishedTo,
-    time: 0,
-    takenBack: 0,
-  })
-  const watch = createChangeWatch({
-    prefix: 'p',
+  const position = (): ReadPosition => positionOf('g1', publishedTo)
+  const watch = watchOn(clock, position, {
     findChange: async () => ({ found: false, position: position() }),
-    readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
-    projectionTime: async (_, { time }) => time,
     search: async () => found(organizations.map(org => [org, publishedTo - 1])),
-    permitted: (_org, _signal, read) => read(),
-    later: (milliseconds, callback) => clock.after(milliseconds, callback),
-    now: () => clock.elapsed,
   })
   const { signal } = new AbortController()
   const ended: number[] = []

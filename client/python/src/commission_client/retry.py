@@ -32,7 +32,7 @@ class RetryingTransport(httpx.BaseTransport):
             except httpx.TransportError as caught:
                 error = caught
             seconds = pause * random.uniform(0.5, 1) if error else _wait_of(response)
-            refusal = response or refusal
+            refusal = refusal if response is None else response
             if seconds is None or time.monotonic() + seconds > end:
                 if refusal is None:
                     raise error
