@@ -83,6 +83,7 @@ const retries = {
   no_live_generation: 'later',
   live_generation_changes: 'later',
   no_position: 'later',
+  no_times: 'later',
   position_went_back: 'later',
   not_read_again_yet: 'later',
   no_key_position: 'later',

@@ -255,6 +255,9 @@ export const READY_INTERVAL = 1_000
 export const LOG_BUFFER_BYTES = 8 * 1024
 export const LOG_FLUSH_INTERVAL = 100
 
+/** Milliseconds between two reads of the document of all times. They add to the age of `Projection-Time` at rest. */
+export const TIMES_INTERVAL = 250
+
 /**
  * Milliseconds between two reads of the positions of a new live generation that is behind the previous one, and their
  * number: together less than a request may take.

@@ -25,9 +25,8 @@ export type { PartitionSource, ValidEvent } from '../projector/event/validate.ts
 export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'
 export { Cache } from '../projector/flow/cache.ts'
-export { load, type ReadDocuments } from '../projector/flow/load.ts'
+export { load, type ReadDocuments, readDocuments } from '../projector/flow/load.ts'
 export { project } from '../projector/flow/project.ts'
-export { readDocuments } from '../projector/flow/read-documents.ts'
 export { type Rendered, render } from '../projector/flow/serialize.ts'
 export {
   changeGenerations,

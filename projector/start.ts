@@ -18,6 +18,7 @@ import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './e
 import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
 import { readPosition } from './flow/publish.ts'
+import { createPublishedTimes } from './flow/publish-times.ts'
 import { finishSwap, readGenerations } from './generations/generations.ts'
 import {
   makeFirstLive,
@@ -140,6 +141,7 @@ export const prepare = async (
     generation: API_KEYS_GENERATION,
     request,
     replace: request,
+    times: createPublishedTimes(controlIndex, API_KEYS_GENERATION, request),
   })
   await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
 

@@ -29,6 +29,7 @@ import {
 import { Refusal, unavailable } from '../failures.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
 import { type Schedule, waitOrAbort } from '../time-limits.ts'
+import { createKeptTimes } from './kept-times.ts'
 
 /** A partition's position when a request read it. `time`: milliseconds of the projector's clock. */
 export type ReadPosition = {
@@ -100,11 +101,29 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
+  const times = createKeptTimes(later)
   const furthestRead = new Map<string, Furthest>()
   let live: Generation | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
     sliceMultiGet(await multiGet(names, signal), names)
+
+  /** Reads positions of a generation, with the document of all times if it is due, and other documents. */
+  const readWithTimes = async (
+    generation: Generation,
+    partitions: readonly number[],
+    names: readonly DocumentName[],
+    signal: AbortSignal,
+  ) => {
+    const due = times.due(generation.name)
+    const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...due]
+    const found = await read([...ids.map(control), ...names], signal)
+    if (due.length > 0) times.keep(generation.name, found[partitions.length])
+    /** @throws Refusal if the position is missing, or documents before it may be */
+    const positionOf = (partition: number): PartitionPosition =>
+      asPosition(found[partitions.indexOf(partition)], position => times.complete(generation.name, partition, position))
+    return { positionOf, others: found.slice(ids.length) }
+  }
 
   const furthestOf = (generation: Generation, partition: number): Furthest =>
     furthestRead.get(positionKeyOf(generation, partition)) ?? NOTHING_READ
@@ -158,10 +177,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const names = documents(generation)
       // This order matters: documents of one shard are read one after the other. A generation that is live after its
       // position was read was also live before.
-      const [positionDocument, liveDocument, ...found] = await read(
-        [control(positionId(generation.name, partition)), control(LIVE_ID), ...names],
-        signal,
-      )
+      const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
+      const [liveDocument, ...found] = others
       const nowLive = asLive(liveDocument)
       if (nowLive.name !== generation.name) {
         generation = await generationNamed(nowLive.name, signal)
@@ -169,7 +186,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
         continue
       }
       live = generation
-      const published = asPosition(positionDocument)
+      const published = positionOf(partition)
       const isBelowMinimum = published.publishedTo < minPositionOf(nowLive, partition)
       if ((isBelowMinimum || isLagging(generation, seen, published)) && polls++ < SWAP_POLLS_MAX) {
         await pause(later, signal)
@@ -188,13 +205,11 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   }
 
   const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
-    const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
-    const names = partitions.map(partition => control(positionId(generation.name, partition)))
+    const partitions = partitionsOf(generation)
     for (let polls = 0; ; polls++) {
       const seenBefore = partitions.map(partition => furthestOf(generation, partition))
-      const positions = (await read(names, signal)).map((document, partition) => {
-        return { seen: seenBefore[partition] ?? NOTHING_READ, published: asPosition(document) }
-      })
+      const { positionOf } = await readWithTimes(generation, partitions, [], signal)
+      const positions = seenBefore.map((seen, partition) => ({ seen, published: positionOf(partition) }))
       const isBehind = positions.some(({ seen, published }) => isLagging(generation, seen, published))
       if (!isBehind || polls >= SWAP_POLLS_MAX)
         return positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
@@ -212,11 +227,10 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
   const readServedPositions: PositionReader['readServedPositions'] = async signal => {
     const generation = live ?? (await liveGeneration(signal))
-    const partitions = Array.from({ length: generation.partitions }, (_, partition) => partition)
-    const names = partitions.map(partition => control(positionId(generation.name, partition)))
+    const partitions = partitionsOf(generation)
     const seen = partitions.map(partition => furthestOf(generation, partition))
-    const documents = await read([...names, control(LIVE_ID)], signal)
-    const { name } = asLive(documents.at(-1))
+    const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
+    const { name } = asLive(others[0])
     // The positions of the new live generation are read next time.
     if (name !== generation.name) {
       live = await generationNamed(name, signal)
@@ -225,7 +239,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     live = generation
     const served = partitions.map(partition => {
       try {
-        return remember(generation, partition, seen[partition] ?? NOTHING_READ, asPosition(documents[partition]))
+        return remember(generation, partition, seen[partition] ?? NOTHING_READ, positionOf(partition))
       } catch (error) {
         if (error instanceof Refusal) return undefined
         throw error
@@ -283,12 +297,19 @@ const asGeneration = (name: string, document: DocumentSlice | undefined): Genera
   }
 }
 
-const asPosition = (document: DocumentSlice | undefined): PartitionPosition => {
+const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)
+
+/** @param complete returns the position with a later time, if one is known */
+const asPosition = (
+  document: DocumentSlice | undefined,
+  complete: (position: PositionDocument['body']) => PositionDocument['body'],
+): PartitionPosition => {
   const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }
   // The projector reads restored indices again from the first record. Until then documents may be old or missing.
   if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')
-  return { publishedTo: body.position, time: body.time, takenBack: body.taken_back ?? 0 }
+  const { position, time, taken_back = 0 } = complete(body)
+  return { publishedTo: position, time, takenBack: taken_back }
 }

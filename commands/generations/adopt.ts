@@ -14,6 +14,8 @@ import {
   generationId,
   type PositionDocument,
   positionId,
+  type TimesDocument,
+  timesId,
 } from '../../schemas/stored/documents.ts'
 import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import type { KafkaContext } from '../context.ts'
@@ -52,7 +54,13 @@ export const adopt = async ({ json }: { readonly json: boolean }, context: Kafka
   for (const { identity, ids } of replaced) {
     const topic = topics[identity.generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
     assertSameSource(identity, await describeSource(admin, topic))
-    for (const { partition, end } of await fetchEnds(admin, topic)) await readAgain(identity, partition, end, context)
+    const times = await readTimes(identity, context)
+    for (const { partition, end } of await fetchEnds(admin, topic))
+      await readAgain(identity, partition, end, times[partition]?.taken_back ?? 0, context)
+    if (Object.keys(times).length > 0) {
+      const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
+      await put(timesId(identity.generation), none, context)
+    }
     const body = { ...identity, indices: ids }
     await put(generationId(identity.generation), { kind: 'generation', body } satisfies GenerationDocument, context)
     say(
@@ -89,11 +97,18 @@ const refuseWithoutFollowed = async ({ generation, follows }: Identity, context:
   throw new CommandError(`${what}: it cannot be read again. Project again under another prefix`)
 }
 
+const readTimes = async ({ generation }: Identity, { send, prefix }: KafkaContext) => {
+  const path = documentPath(controlIndexOf(prefix), timesId(generation))
+  const { status, body } = await send<DocumentAnswer<TimesDocument>>({ method: 'GET', path })
+  return status === 200 ? body._source.body.partitions : {}
+}
+
 /** A running projector notices that the position went back, and stops. */
 const readAgain = async (
   { generation }: Identity,
   partition: number,
   end: number,
+  timesTakenBack: number,
   context: KafkaContext,
 ): Promise<void> => {
   const id = positionId(generation, partition)
@@ -102,7 +117,7 @@ const readAgain = async (
   const before = status === 200 ? body._source.body : undefined
   const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)
   // A higher count makes API processes discard the times that they read before.
-  const taken_back = (before?.taken_back ?? 0) + 1
+  const taken_back = Math.max(before?.taken_back ?? 0, timesTakenBack) + 1
   const fresh = { position: 0, last: null, at: 0, time: 0, serve_from, taken_back }
   await put(id, { kind: 'position', body: fresh } satisfies PositionDocument, context)
 }

@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
-import { controlIndexOf, positionId } from '../../schemas/stored/documents.ts'
+import { controlIndexOf, positionId, timesId } from '../../schemas/stored/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
@@ -104,10 +104,9 @@ const waitUntilNobodyWrites = async (
   { send, prefix, now, sleep, say }: KafkaContext,
 ): Promise<void> => {
   const _index = controlIndexOf(prefix)
-  const docs = Array.from({ length: partitions }, (_, partition) => ({
-    _index,
-    _id: positionId(generation, partition),
-  }))
+  const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
+  // Where nothing is published, only the times change.
+  const docs = [...ids, timesId(generation)].map(_id => ({ _index, _id }))
   const readPositions = async (): Promise<string> =>
     JSON.stringify((await multiGet(send, docs)).map(document => (document.found ? document._source : null)))
   const began = now()

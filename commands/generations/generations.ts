@@ -1,6 +1,12 @@
 /** The generations: names, roles, positions, deletion. */
 import type { Admin } from 'kafkajs'
-import { controlIndexOf, generationId, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
+import {
+  controlIndexOf,
+  generationId,
+  type PositionDocument,
+  positionId,
+  timesId,
+} from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import {
@@ -81,7 +87,7 @@ export const deleteGeneration = async (
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
   await admin.deleteGroups([group]).catch(() => undefined)
   const ids = positions.map(partition => positionId(generation, partition))
-  for (const id of [...ids, generationId(generation)]) {
+  for (const id of [...ids, timesId(generation), generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
   }
 }

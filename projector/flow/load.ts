@@ -5,13 +5,22 @@
  * Can go wrong: Elasticsearch is unavailable (retries); an index is gone (stops).
  */
 
+import type { GetDocuments } from '../elasticsearch/client.ts'
 import type { ValidEvent } from '../event/validate.ts'
 import { MGET_IDS } from '../limits.ts'
 import type { Reads } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
+import {
+  type AnyDocument,
+  type AnyNewDocument,
+  type DocumentKey,
+  type DocumentRef,
+  type IndexKind,
+  State,
+} from '../rules/state.ts'
 import type { Cache } from './cache.ts'
 import type { Assessed, Skipped } from './project.ts'
+import { draftOf } from './serialize.ts'
 
 /** Reads the documents of the first keys, as many as one answer holds, at least one. Null: no such document. */
 export type ReadDocuments = (keys: readonly DocumentKey[]) => Promise<Map<DocumentKey, AnyNewDocument | null>>
@@ -85,3 +94,19 @@ const completeOf = (state: State, needs: readonly DocumentKey[][]): number => {
   const first = needs.findIndex(keys => keys.some(key => !state.has(key)))
   return first === -1 ? needs.length : first
 }
+
+/** Reads documents by realtime multi-get. */
+export const readDocuments =
+  (multiGet: GetDocuments, indexOf: (kind: IndexKind) => string): ReadDocuments =>
+  async keys => {
+    const found = await multiGet<AnyDocument>(keys.map(key => ({ _index: indexOf(kindOf(key)), _id: idOf(key) })))
+    const drafts = new Map<DocumentKey, AnyNewDocument | null>()
+    for (const [index, key] of keys.slice(0, found.length).entries()) {
+      const document = found[index]
+      drafts.set(key, document?.found ? draftOf(document._source) : null)
+    }
+    return drafts
+  }
+
+const kindOf = (key: DocumentKey): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
+const idOf = (key: DocumentKey): string => key.slice(key.indexOf('/') + 1)

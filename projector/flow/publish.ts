@@ -1,14 +1,15 @@
 /**
  * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or an
- * instant when the partition held nothing more. Out: nothing, once Elasticsearch has stored it.
+ * instant when the partition held nothing more. Out: nothing, once Elasticsearch has stored it. The time of a position
+ * that stands still goes to the document of all times (`publish-times.ts`).
  * Promises: a position and its time never go back, even with several owners. Each write is conditional on the version
  * that was read, and merges what another owner wrote. Only a time ahead of all clocks is taken back, which is counted.
  */
-import type { PositionDocument } from '../../schemas/stored/documents.ts'
-import { positionId } from '../../schemas/stored/documents.ts'
+import { isLaterTime, type PositionDocument, positionId, withTime } from '../../schemas/stored/documents.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
+import type { PublishedTimes } from './publish-times.ts'
 
 export type PublishedState = PositionDocument['body']
 
@@ -18,6 +19,7 @@ export type PositionSteps = {
   readonly request: Ask
   /** Sends the conditional writes, which may be combined with those of other partitions. */
   readonly replace: Ask
+  readonly times: PublishedTimes
 }
 
 /** The published position of one partition, as this process last saw it. */
@@ -32,7 +34,9 @@ export type PublishedPosition = {
 export const readPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
   const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
+  await steps.times.read()
   let wanted = stored.position
+  const current = (): PublishedState => withTime(stored.position, steps.times.of(partition))
   let running: Promise<void> = Promise.resolve()
 
   const writeWanted = async (): Promise<void> => {
@@ -52,18 +56,30 @@ export const readPosition = async (partition: number, steps: PositionSteps): Pro
   }
 
   const want = (further: (known: PublishedState) => PublishedState): Promise<void> => {
-    const known = merge(stored.position, wanted)
+    const known = merge(current(), wanted)
     wanted = merge(known, further(known))
     running = running.catch(() => undefined).then(writeWanted)
     return running
   }
 
+  const wantTime = (time: number, taken_back: number): Promise<void> =>
+    steps.times.advance(partition, { position: stored.position.position, time, ...(taken_back > 0 && { taken_back }) })
+
   return {
-    current: () => stored.position,
-    advance: further => want(known => ({ ...known, ...further })),
-    takeBack: further => want(known => ({ ...known, ...further, taken_back: takenBack(known) + 1 })),
+    current,
+    advance: further => {
+      if (isTimeOnly(further)) return wantTime(further.time, takenBack(current()))
+      return want(known => ({ ...known, ...further }))
+    },
+    takeBack: further => {
+      if (isTimeOnly(further)) return wantTime(further.time, takenBack(current()) + 1)
+      return want(known => ({ ...known, ...further, taken_back: takenBack(known) + 1 }))
+    },
   }
 }
+
+const isTimeOnly = (further: Partial<PublishedState>): further is { time: number } =>
+  further.time !== undefined && Object.keys(further).length === 1
 
 type Stored = { readonly position: PublishedState; readonly version: DocumentVersion }
 
@@ -90,8 +106,7 @@ const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back
 /** Combines two views of one position. `last` and `at` come from the further position. */
 const merge = (a: PublishedState, b: PublishedState): PublishedState => {
   const further = b.position > a.position ? b : a
-  // A time that was taken back since does not count, although one view still has it.
-  const later = takenBack(a) === takenBack(b) ? (b.time > a.time ? b : a) : takenBack(b) > takenBack(a) ? b : a
+  const later = isLaterTime(b, a) ? b : a
   return {
     ...further,
     time: later.time,

@@ -2,6 +2,7 @@
  * Loops that watch a stream until the signal: the ends of its partitions, the identity of its source, and its progress.
  */
 
+import type { Stream } from '../../schemas/events.ts'
 import type { RetryOptions } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { asUnavailable } from '../elasticsearch/retry.ts'
@@ -30,6 +31,7 @@ import { type Bounds, endWithin } from './stop-at.ts'
 import type { Watchdog } from './watchdog.ts'
 
 export type MonitoredStream = {
+  readonly stream: Stream
   readonly identity: Identity
   readonly bounds?: Bounds | undefined
   /** The name of the stream in the health report. */
@@ -66,7 +68,7 @@ export const monitorSource = async (
 
 /** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
 const watchEnds = async (
-  { identity, bounds, part, assignment, committer }: MonitoredStream,
+  { stream, identity, bounds, part, assignment, committer }: MonitoredStream,
   { admin, clocks, elapsed, retryOptions, health, fail }: MonitorContext,
   onEndsRead: () => void,
   signal: AbortSignal,
@@ -75,7 +77,8 @@ const watchEnds = async (
   while (!signal.aborted) {
     try {
       const time = elapsed()
-      const reading = clocks.read()
+      // Nobody asks up to which time API keys are included.
+      const reading = stream === 'events' ? clocks.read() : undefined
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       const due = time - identified >= IDENTIFY_INTERVAL_MS
       // Never share an identification begun before `time`: its ends would be older than `reading`.

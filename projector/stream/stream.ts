@@ -21,9 +21,9 @@ import { decode } from '../event/decode.ts'
 import { nameOf, StopError } from '../failures.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
-import { load } from '../flow/load.ts'
+import { load, readDocuments } from '../flow/load.ts'
 import { type PublishedPosition, readPosition } from '../flow/publish.ts'
-import { readDocuments } from '../flow/read-documents.ts'
+import { createPublishedTimes, type PublishedTimes } from '../flow/publish-times.ts'
 import { createRefresh, type Refreshing } from '../flow/refresh.ts'
 import { pack } from '../flow/serialize.ts'
 import { write } from '../flow/write.ts'
@@ -113,11 +113,17 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const committer = createCommitter(() => consumption, context.elapsed)
   const refreshing = createRefreshing(context)
   const replace = createBatcher(replacements, context.elasticsearch.send)
+  // Aborted after the partitions are closed: before, a failed write would stop them.
+  const closed = new AbortController()
+  const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
+    retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
+  )
   const identifyNow = shared(() => identify(context.admin, identity))
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
-    position: (partition, signal) => identifiedPosition(partition, signal, identifyNow, replace, options, context),
+    position: (partition, signal) =>
+      identifiedPosition(partition, signal, identifyNow, { replace, times }, options, context),
     identify: async signal => {
       await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
     },
@@ -173,6 +179,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     stopping.abort()
     await watching
     assignment.close()
+    closed.abort()
     await consumption?.stop()
   }
   // The client cannot leave while the group waits for a dead member. Then our session times out instead.
@@ -200,7 +207,7 @@ const identifiedPosition = async (
   partition: number,
   signal: AbortSignal,
   identifyNow: () => Promise<Ends>,
-  sendReplacement: Send,
+  { replace: sendReplacement, times }: { readonly replace: Send; readonly times: PublishedTimes },
   { identity, controlIndex, prefix }: StreamOptions,
   context: StreamContext,
 ): Promise<PublishedPosition> => {
@@ -214,7 +221,7 @@ const identifiedPosition = async (
   await keepTrying(identifyNow, signal, retryOptions)
   await assertSameIndices(identity, { request, prefix })
   const { generation } = identity
-  const published = await readPosition(partition, { index: controlIndex, generation, request, replace })
+  const published = await readPosition(partition, { index: controlIndex, generation, request, replace, times })
   // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, retryOptions)
   assertNotTruncated(identity.topic, partition, published.current().position, ends)

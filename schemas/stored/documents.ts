@@ -37,6 +37,7 @@ export const FIRST_GENERATION = 'g1'
 export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
+export const timesId = (generation: string): string => `times:${generation}`
 
 /** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
 export const recordId = (org: string, id: string): string => `${org}:${id}`
@@ -210,4 +211,27 @@ export type PositionDocument = {
     /** The API serves the partition from this position on. Above 0 for API keys and for restored indices. */
     serve_from: number
   }
+}
+
+/**
+ * The times of all partitions of a generation whose position stands still. One document, so that a projection at rest
+ * costs one write, however many partitions it has. Absent until a position has stood still.
+ */
+export type TimesDocument = { kind: 'times'; body: { partitions: Record<string, PartitionTime> } }
+
+/** The time of a partition, once its position has reached `position`. `taken_back` as in the position. */
+export type PartitionTime = { position: number; time: number; taken_back?: number }
+
+/** Whether the first time replaces the second. A time that was taken back since does not count. */
+export const isLaterTime = (a: Omit<PartitionTime, 'position'>, b: Omit<PartitionTime, 'position'>): boolean =>
+  (a.taken_back ?? 0) === (b.taken_back ?? 0) ? a.time > b.time : (a.taken_back ?? 0) > (b.taken_back ?? 0)
+
+/** Returns a position with the time of the times document, if the position has reached it and it is later. */
+export const withTime = (
+  position: PositionDocument['body'],
+  found: PartitionTime | undefined,
+): PositionDocument['body'] => {
+  if (found === undefined || found.position > position.position || !isLaterTime(found, position)) return position
+  const { time, taken_back } = found
+  return { ...position, time, ...(taken_back !== undefined && { taken_back }) }
 }

@@ -29,14 +29,26 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'a late owner publishes a time again that was taken back',
-    file: 'projector/flow/publish.ts',
-    find: 'const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back',
-    replace: 'const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back * 0',
+    file: 'schemas/stored/documents.ts',
+    find: '  (a.taken_back ?? 0) === (b.taken_back ?? 0) ? a.time > b.time :',
+    replace: '  true ? a.time > b.time :',
+  },
+  {
+    name: 'the time of a partition that stands still counts before its position is reached',
+    file: 'schemas/stored/documents.ts',
+    find: 'found.position > position.position || ',
+    replace: '',
+  },
+  {
+    name: 'a process overwrites the times of another one',
+    file: 'projector/flow/publish-times.ts',
+    find: 'query: ifVersion(version), ',
+    replace: '',
   },
   {
     name: 'the API continues to show a time that was taken back',
     file: 'api/read/position.ts',
-    find: 'takenBack: body.taken_back ?? 0 }',
+    find: 'takenBack: taken_back }',
     replace: 'takenBack: 0 }',
   },
   {

@@ -39,6 +39,7 @@ export const happenings = [
   'refreshes during which something was written',
   'position conflicts',
   'positions published',
+  'times of partitions that stand still published',
   'multi-gets without an answer of a shard',
   'Elasticsearch away',
   'Elasticsearch frozen',

@@ -50,20 +50,24 @@ test('projectors that were frozen while their generation was replaced and droppe
   const log = createLog(createRandom(FIRST_SEED))
   const { beside } = await createBases(log)
   let sparesFailed = 0
-  for (let seed = FIRST_SEED; seed < FIRST_SEED + 6; seed++) {
+  let swaps = 0
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + 12; seed++) {
     const world = new World(log, beside, createRandom(seed), 5)
     world.startProjector()
     await world.clock.runUntil(() => false, 4_000)
     world.publishAll()
     await world.clock.runUntil(() => false, 15 * (seed - FIRST_SEED + 1))
     world.freezeProjectors(60_000)
-    expect((await world.alone({ name: 'swap', generation: 'g2' })).code).toBe(0)
+    // A generation that was behind when the projectors froze cannot become live before they go on.
+    if ((await world.alone({ name: 'swap', generation: 'g2' })).code !== 0) continue
+    swaps++
     expect((await world.alone({ name: 'drop', generation: 'g1' })).code).toBe(0)
     await world.clock.runUntil(() => false, 60_000)
     await world.untilCaughtUp()
     expect(world.failure, `seed ${seed}`).toBeUndefined()
     sparesFailed += world.sparesFailed
   }
+  expect(swaps).toBeGreaterThanOrEqual(6)
   // The projectors did write to the dropped generation.
   expect(sparesFailed).toBeGreaterThan(0)
 })

@@ -17,6 +17,7 @@ import {
   listOrder,
   type PositionDocument,
   positionId,
+  type TimesDocument,
 } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { Broker } from './broker.ts'
@@ -112,7 +113,9 @@ export class Promises {
   }
 
   onStored(index: Index, before: Stored | undefined, stored: Stored): void {
-    if (index.name !== controlIndexOf(PREFIX) || !stored.id.startsWith('position:')) return
+    if (index.name !== controlIndexOf(PREFIX)) return
+    if (stored.id.startsWith('times:')) this.#checkTimes(before, stored)
+    if (!stored.id.startsWith('position:')) return
     const [, generation = '', number = ''] = stored.id.split(':')
     const position = (stored.fields as PositionDocument).body
     const partition = Number(number)
@@ -168,6 +171,25 @@ export class Promises {
     if (time > this.#clock.now()) this.#fail(`the time of position ${position} of ${where} is in the future`)
     const end = this.endAt(topic, partition, time)
     if (end > position) this.#fail(`the time of position ${position} of ${where} includes offsets below ${end}`)
+  }
+
+  /** The time of a partition that stands still must be reached by its position, and must not go back. */
+  #checkTimes(before: Stored | undefined, stored: Stored): void {
+    const generation = stored.id.slice('times:'.length)
+    const earlier = before === undefined ? {} : (before.fields as TimesDocument).body.partitions
+    const partitions = (stored.fields as TimesDocument).body.partitions
+    for (const name of new Set([...Object.keys(earlier), ...Object.keys(partitions)])) {
+      const now = partitions[name]
+      const where = `partition ${name} in ${stored.id}`
+      if (now === undefined || now.time < (earlier[name]?.time ?? 0)) this.#fail(`the time of ${where} went back`)
+      if (now === undefined) continue
+      const published = this.published(generation, Number(name))
+      if (published === undefined || published.position < now.position) this.#fail(`${where} was not published yet`)
+      if (now.time > this.#clock.now()) this.#fail(`the time of ${where} is in the future`)
+      const end = this.endAt(topicOf(generation), Number(name), now.time)
+      if (end > now.position) this.#fail(`the time of ${where} includes offsets from ${now.position} on`)
+    }
+    this.#coverage.count('times of partitions that stand still published')
   }
 
   /** Compares each list that a search finds at a position with the model. */

@@ -13,7 +13,10 @@ import {
   type PositionDocument,
   parkedId,
   positionId,
+  type TimesDocument,
   templateNameOf,
+  timesId,
+  withTime,
 } from '../../schemas/stored/documents.ts'
 import type { Scope } from './scope.ts'
 
@@ -149,7 +152,8 @@ export type Position = PositionDocument['body']
 export const readPosition = async (prefix: string, generation: string, partition: number): Promise<Position> => {
   const document = await storedById(controlIndexOf(prefix), positionId(generation, partition))
   if (document === undefined) throw new Error(`no position of ${generation} ${partition}`)
-  return (document as PositionDocument).body
+  const times = (await storedById(controlIndexOf(prefix), timesId(generation))) as TimesDocument | undefined
+  return withTime((document as PositionDocument).body, times?.body.partitions[partition])
 }
 
 export const storePosition = (prefix: string, generation: string, partition: number, body: Position): Promise<void> =>

@@ -92,6 +92,60 @@ describe('a published time that was taken back', () => {
   })
 })
 
+describe('the time of a partition that stands still', () => {
+  const timesText = (partitions: object) => JSON.stringify({ kind: 'times', body: { partitions } })
+  /** A reader whose timers the test runs. */
+  const setUp = (times: object) => {
+    const timers: (() => void)[] = []
+    const { documents, asked, multiGet } = control({ 'times:g1': timesText(times) })
+    const reader = createPositionReader('p', multiGet, (_, run) => {
+      timers.push(run)
+      return () => undefined
+    })
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    return { documents, asked, timers, timeNow, reader }
+  }
+
+  test('comes from the document of all times, which one request in a while reads with its position', async () => {
+    const { documents, asked, timers, timeNow } = setUp({ 0: { position: 10, time: 2_000 } })
+    expect(await timeNow()).toBe(2_000)
+    expect(asked.at(-1)).toEqual(['position:g1:0', 'times:g1', 'live'])
+    documents['times:g1'] = timesText({ 0: { position: 10, time: 3_000 } })
+    expect(await timeNow()).toBe(2_000)
+    expect(asked.at(-1)).toEqual(['position:g1:0', 'live'])
+    for (const run of timers.splice(0)) run()
+    expect(await timeNow()).toBe(3_000)
+  })
+
+  test('does not count before its position is reached', async () => {
+    const { documents, timeNow } = setUp({ 0: { position: 11, time: 2_000 } })
+    expect(await timeNow()).toBe(1_000)
+    documents['position:g1:0'] = positionText(11, 1_500)
+    expect(await timeNow()).toBe(2_000)
+  })
+
+  test('is not shown if it is of another partition', async () => {
+    const { timeNow } = setUp({ 1: { position: 10, time: 2_000 } })
+    expect(await timeNow()).toBe(1_000)
+  })
+
+  test('counts for the oldest time of all partitions', async () => {
+    const { reader, timers } = setUp({ 0: { position: 10, time: 2_000 } })
+    const { generation } = (await reader.readAt('org_a', () => [], 'known-before', signal)).position
+    for (const run of timers.splice(0)) run()
+    expect(await reader.oldestTime(generation, signal)).toBe(2_000)
+  })
+
+  test.each(['{"kind":"times"}', timesText({ 0: { position: 'x', time: 1 } }), timesText({ 0: { position: 1 } })])(
+    'is refused if the document is malformed: %s',
+    async text => {
+      const { documents, timeNow } = setUp({})
+      documents['times:g1'] = text
+      expect(await reasonOf(timeNow())).toBe('no_times')
+    },
+  )
+})
+
 describe('the position of a request', () => {
   test('is unknown while a restored copy is read again from the first record', async () => {
     const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }

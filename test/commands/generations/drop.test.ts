@@ -98,6 +98,7 @@ test('a drop deletes all indices in one request, and the document of the generat
   expect(deleted.map(({ path }) => path)).toEqual([
     `/${indicesOf('g2').sort().join()}`,
     '/p-control/_doc/position%3Ag2%3A0',
+    '/p-control/_doc/times%3Ag2',
     '/p-control/_doc/generation%3Ag2',
   ])
   expect(await list()).toEqual({ g1: ['live'] })

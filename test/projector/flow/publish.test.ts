@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { type PublishedState, readPosition } from '../../../projector/flow/publish.ts'
+import { createPublishedTimes } from '../../../projector/flow/publish-times.ts'
 import { sending } from '../../support/answering.ts'
+import { storedDocument } from './stored-document.ts'
 
 const start: PublishedState = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
 const lastAt = (offset: number) => ({ offset, sha256: `${offset}` })
@@ -22,7 +24,9 @@ const setUp = async (stored: PublishedState = start) => {
     seqNo++
     history.push(body)
   }
+  const times = storedDocument()
   const request = sending(async asked => {
+    if (asked.path.includes('times')) return times.answer(asked)
     requests.push(asked)
     if (document === undefined) return { status: 404, body: { found: false } }
     if (asked.method === 'GET') {
@@ -36,8 +40,18 @@ const setUp = async (stored: PublishedState = start) => {
     if (event === 'lost') return { status: 409, body: {} }
     return { status: 200, body: { _seq_no: seqNo, _primary_term: 2 } }
   })
-  const position = readPosition(3, { index: 'test-control', generation: 'g1', request, replace: request })
+  const ofGeneration = { index: 'test-control', generation: 'g1' }
+  const owner = () =>
+    readPosition(3, {
+      ...ofGeneration,
+      request,
+      replace: request,
+      times: createPublishedTimes('test-control', 'g1', request),
+    })
+  const position = owner()
   return {
+    owner,
+    times: () => times.body()?.partitions,
     published: await position,
     requests,
     history,
@@ -59,7 +73,8 @@ describe('a position', () => {
 
   test('that is missing stops the projector: it must not look like an empty partition', async () => {
     const request = sending(async () => ({ status: 404, body: { found: false } }))
-    const reading = readPosition(0, { index: 'test-control', generation: 'g1', request, replace: request })
+    const times = createPublishedTimes('test-control', 'g1', request)
+    const reading = readPosition(0, { index: 'test-control', generation: 'g1', request, replace: request, times })
     await expect(reading).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
   })
 
@@ -79,15 +94,26 @@ describe('a position', () => {
       query: { if_seq_no: 5, if_primary_term: 2 },
       body: { kind: 'position', body: { position: 7, last: lastAt(6), at: 70, time: 100, serve_from: 0 } },
     })
-    await published.advance({ time: 200 })
+    await published.advance({ ...at(8), time: 200 })
     expect(requests[2]?.query).toEqual({ if_seq_no: 6, if_primary_term: 2 })
     expect(document()).toEqual(published.current())
-    expect(published.current()).toEqual({ position: 7, last: lastAt(6), at: 70, time: 200, serve_from: 0 })
+    expect(published.current()).toEqual({ position: 8, last: lastAt(7), at: 80, time: 200, serve_from: 0 })
+  })
+
+  test('that stands still has its time in the document of all times, and keeps it when it moves on', async () => {
+    const { published, requests, times, document } = await setUp()
+    await published.advance({ ...at(7), time: 100 })
+    await published.advance({ time: 200 })
+    expect(requests).toHaveLength(2)
+    expect(times()).toEqual({ 3: { position: 7, time: 200 } })
+    expect(published.current()).toEqual({ ...document(), time: 200 })
+    await published.advance(at(9))
+    expect(document()).toEqual({ ...start, ...at(9), time: 200 })
   })
 
   test('is written only if it, its record or its time moves forward', async () => {
     const { published, requests } = await setUp({ ...start, ...at(7), time: 100 })
-    await published.advance({ time: 100 })
+    await published.advance({ ...at(7), time: 100 })
     await published.advance(at(7))
     await published.advance({ ...at(3), time: 50 })
     expect(requests).toHaveLength(1)
@@ -106,12 +132,22 @@ describe('a position', () => {
 describe('a published time that is taken back', () => {
   test('is replaced by an earlier one, and that is counted', async () => {
     const { published, document } = await setUp({ ...start, ...at(7), time: 9_000 })
+    await published.takeBack({ ...at(8), time: 500 })
+    expect(document()).toEqual({ ...start, ...at(8), time: 500, taken_back: 1 })
+    await published.advance({ ...at(9), time: 600 })
+    expect(document()).toEqual({ ...start, ...at(9), time: 600, taken_back: 1 })
+    await published.takeBack({ ...at(10), time: 100 })
+    expect(document()).toEqual({ ...start, ...at(10), time: 100, taken_back: 2 })
+  })
+
+  test('of a position that stands still is replaced in the document of all times', async () => {
+    const { published, document, times, owner } = await setUp({ ...start, ...at(7), time: 9_000 })
     await published.takeBack({ time: 500 })
-    expect(document()).toEqual({ ...start, ...at(7), time: 500, taken_back: 1 })
-    await published.advance({ time: 600 })
-    expect(document()).toEqual({ ...start, ...at(7), time: 600, taken_back: 1 })
-    await published.takeBack({ time: 100 })
-    expect(document()).toEqual({ ...start, ...at(7), time: 100, taken_back: 2 })
+    expect(times()).toEqual({ 3: { position: 7, time: 500, taken_back: 1 } })
+    expect(published.current()).toEqual({ ...start, ...at(7), time: 500, taken_back: 1 })
+    expect((await owner()).current()).toEqual(published.current())
+    await published.advance(at(8))
+    expect(document()).toEqual({ ...start, ...at(8), time: 500, taken_back: 1 })
   })
 
   test('is not restored by another owner that still holds it', async () => {
@@ -119,15 +155,15 @@ describe('a published time that is taken back', () => {
     next.push({ before: { ...start, ...at(7), time: 500, taken_back: 1 } as PublishedState })
     await published.advance({ ...at(9), time: 9_100 })
     expect(document()).toEqual({ ...start, ...at(9), time: 500, taken_back: 1 })
-    await published.advance({ time: 700 })
+    await published.advance({ ...at(10), time: 700 })
     expect(document()?.time).toBe(700)
   })
 
   test('is taken back once by two owners at the same time, to the later of their times', async () => {
     const { published, next, document } = await setUp({ ...start, time: 9_000 })
     next.push({ before: { ...start, time: 500, taken_back: 1 } })
-    await published.takeBack({ time: 510 })
-    expect(document()).toEqual({ ...start, time: 510, taken_back: 1 })
+    await published.takeBack({ ...at(1), time: 510 })
+    expect(document()).toEqual({ ...start, ...at(1), time: 510, taken_back: 1 })
   })
 })
 
@@ -150,7 +186,7 @@ describe('if another owner writes first', () => {
   test('with a position behind our last one, the index is another copy: the position must not skip what it lacks', async () => {
     const { published, next, requests } = await setUp({ ...start, ...at(100) } as PublishedState)
     next.push({ before: { position: 40, last: lastAt(39), at: 400, time: 0, serve_from: 0 } })
-    await expect(published.advance({ time: 100 })).rejects.toMatchObject({ code: 'position_went_back' })
+    await expect(published.advance(at(101))).rejects.toMatchObject({ code: 'position_went_back' })
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
   })
 
@@ -184,7 +220,7 @@ test('concurrent publications are written one after the other, and the latest on
   const { published, requests, document } = await setUp()
   await Promise.all([
     published.advance(at(1)),
-    published.advance({ time: 9 }),
+    published.advance({ ...at(2), time: 9 }),
     published.advance(at(2)),
     published.advance(at(3)),
   ])

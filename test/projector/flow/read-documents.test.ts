@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FoundDocument } from '../../../projector/elasticsearch/client.ts'
-import { readDocuments } from '../../../projector/flow/read-documents.ts'
+import { readDocuments } from '../../../projector/flow/load.ts'
 import { getting } from '../../support/answering.ts'
 
 const found = (_id: string, _source: unknown): FoundDocument => ({ _id, found: true, _version: 1, _source })

@@ -1,0 +1,48 @@
+/**
+ * The times of partitions whose position stands still: the projector stores them in one document for all partitions.
+ * In: that document, which a request reads with its position when this process has not read it for a while. Out: a
+ *   position with the latest time that is known.
+ * Promises: at rest a time is at most TIMES_INTERVAL older than what is stored, without a request of its own.
+ * Can go wrong: the document is malformed → `unavailable`.
+ */
+import { type PositionDocument, type TimesDocument, timesId, withTime } from '../../schemas/stored/documents.ts'
+import { type DocumentSlice, smallDocument } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
+import { TIMES_INTERVAL } from '../limits.ts'
+import type { Schedule } from '../time-limits.ts'
+
+type Position = PositionDocument['body']
+
+export type KeptTimes = {
+  /** Returns the id of the document if a request should read it now, else nothing. The caller passes it to `keep`. */
+  readonly due: (generation: string) => string[]
+  /** Keeps the document that was read; undefined if it does not exist yet. */
+  readonly keep: (generation: string, document: DocumentSlice | undefined) => void
+  readonly complete: (generation: string, partition: number, position: Position) => Position
+}
+
+export const createKeptTimes = (later: Schedule): KeptTimes => {
+  const kept = new Map<string, TimesDocument['body']['partitions']>()
+  const recent = new Set<string>()
+  return {
+    due: generation => {
+      if (recent.has(generation)) return []
+      recent.add(generation)
+      later(TIMES_INTERVAL, () => recent.delete(generation))
+      return [timesId(generation)]
+    },
+    keep: (generation, document) => {
+      if (document !== undefined) kept.set(generation, timesOf(document))
+    },
+    complete: (generation, partition, position) => withTime(position, kept.get(generation)?.[partition]),
+  }
+}
+
+const timesOf = (document: DocumentSlice): TimesDocument['body']['partitions'] => {
+  const { body } = smallDocument<TimesDocument>(document)
+  if (typeof body?.partitions !== 'object' || body.partitions === null) throw unavailable('no_times')
+  for (const { position, time } of Object.values(body.partitions)) {
+    if (!Number.isSafeInteger(position) || !Number.isSafeInteger(time)) throw unavailable('no_times')
+  }
+  return body.partitions
+}
