@@ -4,6 +4,7 @@ import kafkajs, { type KafkaConfig, type SASLOptions } from 'kafkajs'
 import { type elasticsearchSettings, type kafkaSettings, type Read, SettingsError } from '../schemas/settings.ts'
 import { AnswerReader } from './elasticsearch/bulk-responses.ts'
 import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
+import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
 type ReadFile = (path: string) => Buffer
@@ -15,6 +16,7 @@ export const kafkaConfig = (
 ): KafkaConfig => {
   // Here, because every Kafka client is created with this function.
   clearBufferOnReconnect()
+  checkOnlyPendingRequests()
   const mechanism = settings.KAFKA_SASL_MECHANISM
   const [username, password] = [settings.KAFKA_SASL_USERNAME ?? '', settings.KAFKA_SASL_PASSWORD ?? '']
   const sasl: SASLOptions | undefined = mechanism && { mechanism, username, password }
