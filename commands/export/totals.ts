@@ -41,7 +41,7 @@ export const showTotals = async (
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
   if (svg !== undefined) {
-    await writeFile(svg, await drawTotals(rows))
+    await writeFile(svg, drawTotals(rows))
     steps.say(`drawn into ${svg}`)
   }
   if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)
