@@ -31,7 +31,7 @@ const needed = [
   {
     program: pythonProgram,
     name: 'python3',
-    tests: 'the notebook of the analysts’ guide, the client of openapi-python-client and the Python client',
+    tests: 'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client and the Python client',
   },
   { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
   { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen and the publisher in Go' },
