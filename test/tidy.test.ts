@@ -114,7 +114,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   commands: {
     order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis', 'validate'],
-    ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal'],
+    ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },

@@ -6,14 +6,14 @@ import type { SchemaElement } from 'hyparquet-writer'
 import { instantToNanoseconds, isCalendarDate, moneyPattern } from '../../schemas/values.ts'
 
 export type ColumnKind = 'text' | 'amount' | 'instant' | 'date' | 'number'
-export type Cell = string | number | bigint | null
+export type ColumnValue = string | number | bigint | null
 
 export type Column = {
   readonly name: string
   /** Measures a value. Every value must be measured before `schema` and `cellOf` are used. */
   readonly measure: (text: string) => void
   readonly schema: () => SchemaElement
-  readonly cellOf: (text: string) => Cell
+  readonly cellOf: (text: string) => ColumnValue
   /** Why the column is text; undefined if it has the type of its kind. */
   readonly asText: () => string | undefined
 }

@@ -6,7 +6,7 @@ import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileWriter, parquetWriteRows } from 'hyparquet-writer'
 import { TABLE_GROUP_ROWS } from '../limits.ts'
-import { type Cell, type ColumnKind, createColumn } from './columns.ts'
+import { type ColumnKind, type ColumnValue, createColumn } from './columns.ts'
 import { linesOf } from './lines.ts'
 
 type Columns = Readonly<Record<string, ColumnKind>>
@@ -123,7 +123,7 @@ const writeTable = async (
     count++
     for (const { name, measure } of columns) if (typeof row[name] === 'string') measure(row[name])
   }
-  const cells = async function* (): AsyncGenerator<Record<string, Cell>> {
+  const cells = async function* (): AsyncGenerator<Record<string, ColumnValue>> {
     for await (const row of rows()) {
       yield Object.fromEntries(
         columns.map(({ name, cellOf }) => [name, typeof row[name] === 'string' ? cellOf(row[name]) : null]),

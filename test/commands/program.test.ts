@@ -225,11 +225,15 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
 test('diff takes two generations or sandboxes, and explain takes one payout', async () => {
   expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
     'diff',
-    { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table' },
+    { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table', html: undefined },
   ])
   expect((await said('projection', 'diff', 'g1', 'g2', '--org', 'org_1', '--format', 'csv')).called).toMatchObject([
     'diff',
     { org: 'org_1', format: 'csv' },
+  ])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--html', 'x.html')).called).toMatchObject([
+    'diff',
+    { format: 'table', html: 'x.html' },
   ])
   expect((await said('projection', 'diff', 'g1', 'g2', '--json')).called).toMatchObject(['diff', { format: 'ndjson' }])
   expect((await said('projection', 'explain', 'payout_1', '--org', 'org_1')).called).toEqual([
@@ -244,6 +248,8 @@ test('diff takes two generations or sandboxes, and explain takes one payout', as
     ['diff', 'g1', 'sandbox'.toUpperCase()],
     ['diff', 'g1', 'g2', '--format', 'xml'],
     ['diff', 'g1', 'g2', '--format', 'csv', '--json'],
+    ['diff', 'g1', 'g2', '--html', 'x.html', '--json'],
+    ['diff', 'g1', 'g2', '--html', 'x.html', '--format', 'csv'],
     ['explain', 'payout_1'],
     ['explain', 'rep_1', '--org', 'org_1'],
   ]) {

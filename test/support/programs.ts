@@ -41,7 +41,7 @@ const needed = [
     tests: 'the client of openapi-generator and the publisher in Java',
   },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
-  { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
+  { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port and of diff in a browser' },
 ]
 
 /** Returns in one line which tests this machine skips; undefined if none. */
