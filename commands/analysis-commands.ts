@@ -202,4 +202,4 @@ With --org an offset needs no partition: --org org_1 --until-offset 1200.
 The same command with --name continues a replay that was stopped.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
 --rules names a module (.ts or .js). Its default export is a function that gets the built-in table of rules and returns another one, as
-commands/analysis/rules-module.ts describes: npm run projection -- replay --rules ./capped.ts, then diff the two.`
+commands/rules.ts describes. rules check tries it first: npm run projection -- replay --rules ./capped.ts, then diff the two.`

@@ -36,6 +36,7 @@ const said = async (...args: string[]) => {
       listSandboxes: action('listSandboxes'),
       dropSandbox: action('dropSandbox'),
       validate: action('validate'),
+      checkRules: action('checkRules'),
       follow: action('follow'),
       reference: action('reference'),
     },
@@ -255,6 +256,18 @@ test('diff takes two generations or sandboxes, and explain takes one payout', as
   ]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
+})
+
+test('rules check takes a module and a file of records', async () => {
+  expect((await said('projection', 'rules', 'check', 'mine.ts')).called).toEqual([
+    'checkRules',
+    { module: 'mine.ts', records: undefined, json: false },
+  ])
+  expect(
+    (await said('projection', 'rules', 'check', 'mine.ts', '--records', 'log.ndjson', '--json')).called,
+  ).toMatchObject(['checkRules', { records: 'log.ndjson', json: true }])
+  expect(await said('projection', 'rules', 'check')).toMatchObject({ called: [], code: exitCodes.usage })
+  expect((await said('projection', 'rules', 'check', '--help')).out).toContain('3 it is not deterministic')
 })
 
 test('the help of the commands for analysts shows their options and exit codes', async () => {

@@ -105,6 +105,10 @@ test('every command of docs/analysts.md does what the guide says', async () => {
     const whatIf = in_('what-if.csv').trimEnd().split('\n')
     expect(whatIf[0]).toContain('row,organization')
     expect(whatIf.slice(1).some(line => line.startsWith('line,') && line.includes('adjusted'))).toBe(true)
+    const checked = readFileSync(join(root, 'docs', 'analysts.md'), 'utf8').match(
+      /^without-adjustments\.ts loads[^`]*/m,
+    )
+    expect(out).toContain(checked?.[0])
     expect(in_('what-if.html')).toContain('<h1>Differences: sandbox:asis and sandbox:without</h1>')
     const since = in_('since.ndjson')
       .trimEnd()
