@@ -18,6 +18,7 @@ COPY schemas schemas
 COPY projector projector
 COPY api api
 COPY commands commands
+COPY contract/records.ndjson contract/
 
 # Nothing in /app is the user's, and nothing is ever written: the root file system may be read-only.
 USER node

@@ -77,9 +77,10 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .addOption(new Option('--org <id>', 'only of this organization').argParser(parseId('org')))
     .addOption(new Option('--format <format>', 'output format').choices(diffFormats).default('table').conflicts('json'))
     .addOption(new Option('--json', 'the same as --format ndjson'))
+    .addOption(new Option('--html <file>', 'writes a page for people into this file').conflicts(['format', 'json']))
     .action(
-      run((a: string, b: string, { org, format, json }: DiffFlags) =>
-        actions.diff({ a, b, org, format: json ? 'ndjson' : format }),
+      run((a: string, b: string, { org, format, json, html }: DiffFlags) =>
+        actions.diff({ a, b, org, format: json ? 'ndjson' : format, html }),
       ),
     )
     .addHelpText('after', diffHelp)
@@ -165,7 +166,12 @@ type ReplayFlags = {
   readonly json?: boolean
 }
 
-type DiffFlags = { readonly org?: string; readonly format: DiffOptions['format']; readonly json?: true }
+type DiffFlags = {
+  readonly org?: string
+  readonly format: DiffOptions['format']
+  readonly json?: true
+  readonly html?: string
+}
 
 type ExplainFlags = { readonly org: string; readonly generation?: string; readonly json?: boolean }
 
@@ -184,7 +190,9 @@ CSV and NDJSON have rows of one shape: row, organization, rep, period, kind, id,
   line        of each rep and period whose current payout differs: a line that was added, removed or changed (first field that differs)
   record      reps, periods, payouts, statements, payroll_files, parked: only in b (added), only in a (removed), or changed, with the first field
 Amounts are exact, as texts. In CSV (UTF-8) a text that a spreadsheet would run as a formula has an apostrophe in front. Totals are on
-standard error. Exit codes: 0 nothing differs; 1 it could not be done; 2 the command line is wrong; 3 something differs.`
+standard error. --html writes one page that needs no other file: names of reps and periods, totals by period and currency, then the largest
+differences of each organization with their lines. A page that would be too long says how much is left out; its totals are complete.
+Exit codes: 0 nothing differs; 1 it could not be done; 2 the command line is wrong; 3 something differs.`
 
 const replayHelp = `
 Reads only Kafka, in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes only to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-*:
@@ -194,4 +202,4 @@ With --org an offset needs no partition: --org org_1 --until-offset 1200.
 The same command with --name continues a replay that was stopped.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
 --rules names a module (.ts or .js). Its default export is a function that gets the built-in table of rules and returns another one, as
-commands/analysis/rules-module.ts describes: npm run projection -- replay --rules ./capped.ts, then diff the two.`
+commands/rules.ts describes. rules check tries it first: npm run projection -- replay --rules ./capped.ts, then diff the two.`

@@ -45,6 +45,14 @@ export const DIFFERENCES_SHOWN = 10
 export const COMPARED_DOCUMENTS = 100
 /** Rows of a table: column widths are computed from all its rows. */
 export const TABLE_ROWS = 1_000
+/**
+ * Of the page of `diff --html`: sections of a rep and period, rows of lines and records, rows of period totals, and
+ * characters of a text. A browser shows a page of this size at once.
+ */
+export const PAGE_SECTIONS = 500
+export const PAGE_ROWS = 5_000
+export const PAGE_PERIODS = 5_000
+export const PAGE_CHARACTERS = 300
 /** Milliseconds to wait until a generation has reached the live one, and until nobody writes to a dropped one. */
 export const SWAP_WAIT_MS = 60_000
 /**

@@ -43,6 +43,7 @@ import {
   registerCodecs,
   STOP_TIMEOUT_MS,
 } from './projector.ts'
+import { checkRules } from './validate/check-rules.ts'
 import { type ValidateSteps, validateFile } from './validate/validate.ts'
 
 const out = (text: string | Buffer): void => void process.stdout.write(text)
@@ -185,6 +186,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       follow: async options => follow(options, { ...exporting(), out }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
+      checkRules: async options => checkRules(options, validating()),
     },
     { out, error: text => void process.stderr.write(text) },
   )

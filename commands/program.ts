@@ -24,7 +24,7 @@ import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys
 import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
-import { addFollow, addReference, addValidate, type StreamActions } from './stream-commands.ts'
+import { addFollow, addReference, addRules, addValidate, type StreamActions } from './stream-commands.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
@@ -276,6 +276,7 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
 
   addParked(projection, actions, run)
   addAnalysis(projection, actions, run)
+  addRules(projection, actions, run)
 }
 
 type SwapFlags = { readonly force?: string; readonly json?: boolean }

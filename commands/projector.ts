@@ -20,6 +20,7 @@ export {
   Unavailable,
 } from '../projector/elasticsearch/client.ts'
 export { decode } from '../projector/event/decode.ts'
+export { JsonText } from '../projector/event/raw-json.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
 export type { PartitionSource, ValidEvent } from '../projector/event/validate.ts'
 export { nameOf, StopError } from '../projector/failures.ts'
@@ -42,6 +43,7 @@ export { encodeHeaders } from '../projector/kafka/patch-headers.ts'
 export { assertSameSource, describeSource, type Ends, fetchEnds, type Identity } from '../projector/kafka/source.ts'
 export { DRAIN_TIMEOUT_MS, FOLLOW_MS, STOP_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS } from '../projector/limits.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
+export type { Decision, Rules, SequencedEvent } from '../projector/rules/decision.ts'
 export {
   type AnyRules,
   builtInRules,
@@ -49,7 +51,14 @@ export {
   RULES_VERSION,
   type RulesTable,
 } from '../projector/rules/rules.ts'
-export { type IndexKind, refOf, type State, versionsBefore } from '../projector/rules/state.ts'
+export {
+  type AnyNewDocument,
+  type DocumentChange,
+  type IndexKind,
+  refOf,
+  type State,
+  versionsBefore,
+} from '../projector/rules/state.ts'
 export { eventsOptions } from '../projector/start.ts'
 export type { Bounds } from '../projector/stream/stop-at.ts'
 export { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'

@@ -1,15 +1,17 @@
-/** `npm run validate`, `npm run follow` and `npm run reference`: options and help. */
+/** `npm run validate`, `follow`, `reference` and `projection -- rules check`: options and help. */
 import { type Command, Option } from 'commander'
 import type { RunAction } from './analysis-commands.ts'
 import { numberOption, parseId } from './arguments.ts'
 import type { FollowOptions } from './export/follow.ts'
 import type { ReferenceOptions } from './export/reference.ts'
 import type { ExitCode } from './failures.ts'
+import type { CheckRulesOptions } from './validate/check-rules.ts'
 import type { ValidateOptions } from './validate/validate.ts'
 
 export type StreamActions = {
   readonly validate: (options: ValidateOptions) => Promise<ExitCode>
   readonly follow: (options: FollowOptions) => Promise<ExitCode>
+  readonly checkRules: (options: CheckRulesOptions) => Promise<ExitCode>
   readonly reference: (options: ReferenceOptions) => Promise<ExitCode>
 }
 
@@ -52,6 +54,34 @@ export const addReference = (program: Command, actions: StreamActions, run: RunA
     .argument('<directory>', 'target directory; created if missing')
     .action(run((directory: string) => actions.reference({ directory })))
 }
+
+export const addRules = (projection: Command, actions: StreamActions, run: RunAction): void => {
+  projection
+    .command('rules')
+    .description('tries rules modules')
+    .command('check')
+    .description(
+      'runs a rules module over records: whether it loads, is deterministic and keeps the sums, and its effect',
+    )
+    .argument('<module>', 'a module that replaces some of the rules, as replay --rules takes it')
+    .option('--records <file>', 'lines of JSON, as validate takes them (default: contract/records.ndjson)')
+    .option('--json', 'as JSON')
+    .action(
+      run((module: string, { records, json = false }: { records?: string; json?: boolean }) =>
+        actions.checkRules({ module, records, json }),
+      ),
+    )
+    .addHelpText('after', rulesHelp)
+}
+
+const rulesHelp = `
+Needs no Kafka and no Elasticsearch, and writes nothing. The file is a whole log: nothing exists before its first line. Offsets in messages are
+lines of the file. The module decides all records, then all of them again, each twice, as after a crash.
+  deterministic    each decision gives the same documents every time
+  keeps the sums   line items add up to the net amount; a void is the opposite of its payment; totals have the amounts of the records; a rep and
+                   period has one current payout; nothing of another organization is written
+Payouts that differ from the rules in force are no fault. Exit codes: 0 the module passes; 1 it cannot be loaded, throws, or returns no rules or
+wrong decisions; 2 the command line is wrong; 3 it is not deterministic, or does not keep the sums.`
 
 type FollowFlags = { readonly org: string; readonly startingAfter?: string; readonly once?: boolean }
 

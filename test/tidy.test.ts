@@ -51,6 +51,17 @@ describe('folders', () => {
     expect(outOf('client').filter(({ target }) => !allowed.test(target))).toEqual([])
   })
 
+  test('the product imports only packages that the image has', () => {
+    const { dependencies } = JSON.parse(sourceOf('package.json').text)
+    const packages = product.flatMap(({ spoken }) =>
+      [...spoken.matchAll(/(?:^(?:import|export|\}) (?:.* )?from |\bimport\()'((?:@[a-z]+\/)?[a-z][\w.-]*)[/']/gm)].map(
+        ([, name = '']) => name,
+      ),
+    )
+    expect(packages.length).toBeGreaterThan(30)
+    expect([...new Set(packages)].filter(name => !Object.hasOwn(dependencies, name))).toEqual([])
+  })
+
   test('commands/ does not import services/, demo/, bench/ or test/', () => {
     const ours = /^(?:services|demo|bench|test)\//
     expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
@@ -103,7 +114,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   commands: {
     order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis', 'validate'],
-    ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'projector', 'terminal'],
+    ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },

@@ -2,19 +2,16 @@
  * An analyst's own rules: a module (.ts or .js) whose default export is a function. It gets the built-in table of rules
  * and returns the table to use. Rules that it does not replace stay:
  *
- *   export default rules => ({
+ *   export default defineRules(rules => ({
  *     ...rules,
  *     'commission.payout.calculated.v1': {
  *       ...rules['commission.payout.calculated.v1'],
  *       decide: (event, state) => …,
  *     },
- *   })
+ *   }))
  *
- * Each event type has `reads`, `thenReads` and `decide`: see `projector/rules/decision.ts`, and for types `RulesTable`
- * of `projector/rules/rules.ts`. They must be pure: results may depend on the event and the state only. Otherwise a
- * replay that is stopped and continued gives another result. The lists of a payout (`line_items`, `calculation_trace`)
- * are text: read them with `JSON.parse(data.line_items.text)`, and return `new JsonText(…)` of
- * `projector/event/raw-json.ts`.
+ * `commands/rules.ts` has `defineRules` and the types. Rules must be pure: results may depend on the event and the
+ * state only. Otherwise a replay that is stopped and continued gives another result. `rules check` tries a module.
  */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

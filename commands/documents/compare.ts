@@ -5,6 +5,7 @@
  */
 
 import { indexOf } from '../../schemas/stored/documents.ts'
+import { instantToNanoseconds } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { multiGet } from '../projector.ts'
@@ -52,10 +53,35 @@ export const overviewOf = async (side: Side, org: string | undefined): Promise<O
   return { digests, money }
 }
 
-/** Yields every difference of one organization: money, lines, records. */
-export async function* differencesOf(organization: string, a: Side, b: Side): AsyncGenerator<DifferenceRow> {
+/** The name of a rep or period, and when the period starts: nanoseconds since 1970, 0 for a rep. */
+export type Named = { readonly name: string; readonly starts: bigint }
+
+export type OrganizationComparison = {
+  readonly organization: string
+  /** Sums by `owed rep_1 period_1 EUR`. */
+  readonly money: readonly [a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>]
+  /** Of reps and periods, by id; of b if both sides have the record. */
+  readonly names: ReadonlyMap<string, Named>
+  /** Every difference: money, then lines, then records. */
+  readonly rows: AsyncIterable<DifferenceRow>
+}
+
+export const compareOrganization = async (organization: string, a: Side, b: Side): Promise<OrganizationComparison> => {
   const left = await readOrganization(organization, a)
   const right = await readOrganization(organization, b)
+  return {
+    organization,
+    money: [left.money, right.money],
+    names: new Map([...left.names, ...right.names]),
+    rows: differencesOf(organization, [a, left], [b, right]),
+  }
+}
+
+async function* differencesOf(
+  organization: string,
+  [a, left]: SideRecords,
+  [b, right]: SideRecords,
+): AsyncGenerator<DifferenceRow> {
   yield* moneyRows(organization, left.money, right.money)
   yield* lineRows(organization, [a, left], [b, right])
   for (const kind of recordKinds) yield* recordRows(organization, kind, [a, left], [b, right])
@@ -68,6 +94,7 @@ type OrganizationRecords = {
   readonly money: Map<string, string>
   /** The current payout of each rep and period, by `rep_1 period_1`. */
   readonly current: Map<string, RecordEntry>
+  readonly names: Map<string, Named>
 }
 type RecordEntry = { readonly document: string; readonly hash: string; readonly bytes: number }
 
@@ -83,11 +110,16 @@ const readOrganization = async (organization: string, side: Side): Promise<Organ
     },
     money: new Map(),
     current: new Map(),
+    names: new Map(),
   }
   for (const kind of recordKinds) {
     for await (const { document, bytes, record } of recordsOf(side, kind, organization)) {
       const entry = { document, hash: documentHash(kind, record.id, record.content), bytes }
       found.records[kind].set(record.id, entry)
+      if (kind === 'reps' || kind === 'periods') {
+        const { name, starts_at } = record.content
+        found.names.set(record.id, { name: String(name), starts: instantToNanoseconds(String(starts_at)) ?? 0n })
+      }
       const pair = `${record.rep} ${record.period}`
       for (const [what, { currency, amount }] of moneyOf(kind, record)) {
         addAmount(found.money, `${what} ${pair} ${currency}`, amount)
@@ -168,8 +200,8 @@ async function* lineRows(
     for (const [index, pair] of pairs.entries()) {
       const [rep = null, period = null] = pair.split(' ')
       const changes = linesChanged(payoutIn(ours[index]), payoutIn(theirs[index]))
-      for (const { id, change, field, category, currency, a, b, difference } of changes) {
-        const line = { id, change, field, category, currency, a, b, difference }
+      for (const { id, change, field, category, description, currency, a, b, difference } of changes) {
+        const line = { id, change, field, category, description, currency, a, b, difference }
         yield rowOf({ row: 'line', organization, rep, period, kind: 'payouts', ...line })
       }
     }

@@ -22,7 +22,11 @@ export const columns = [
 ] as const
 type Column = (typeof columns)[number]
 /** `difference` is b minus a. Null: the column does not apply. */
-export type DifferenceRow = Readonly<Record<Exclude<Column, 'row'>, string | null>> & { readonly row: RowKind }
+export type DifferenceRow = Readonly<Record<Exclude<Column, 'row'>, string | null>> & {
+  readonly row: RowKind
+  /** Of a line. No column: only a page shows it. */
+  readonly description?: string
+}
 
 const nothing = {
   rep: null,

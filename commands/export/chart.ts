@@ -1,67 +1,92 @@
 /** Draws what is owed and paid by period, a panel by currency. Amounts become numbers only here: a bar is not exact. */
 
 import type { Totals } from '../../schemas/resources.ts'
-import { CommandError } from '../failures.ts'
+import { markup } from '../markup.ts'
 
 /** Of one period and currency; `period` is its name. */
 export type TotalsRow = Totals['totals'][number] & { readonly period: string; readonly still_owed: string }
 
-/**
- * Pixels: width of a period, width beside the bars, height of a panel, of its labels and of the legend, least width.
- */
+/** Pixels: of a period, of a label, least width, left and right of the bars, height of a panel and of its parts. */
 const PERIOD = 10
-const MARGIN = 130
-const PANEL = 380
-const LABELS = 170
-const HEAD = 60
+const LABEL = 26
 const WIDTH_MIN = 960
+const LEFT = 120
+const RIGHT = 24
+const HEAD = 60
+const PANEL = 380
+const TITLE = 36
+const BARS = 210
+const TICKS = 5
 
-/** @throws CommandError if echarts is not installed: it is a development package, and not in the image */
-export const drawTotals = async (rows: readonly TotalsRow[]): Promise<string> => {
-  const echarts = await import('echarts').catch(() => {
-    throw new CommandError('drawing needs the packages for development: npm ci')
-  })
+const series = [
+  { name: 'owed', color: '#4c78a8', amount: (row: TotalsRow) => Number(row.owed_amount) },
+  { name: 'paid', color: '#f58518', amount: (row: TotalsRow) => Number(row.paid_amount) },
+] as const
+
+/** Returns an SVG document. */
+export const drawTotals = (rows: readonly TotalsRow[]): string => {
   const panels = [...Map.groupBy(rows, ({ currency }) => currency)].toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const chart = echarts.init(null, null, {
-    renderer: 'svg',
-    ssr: true,
-    width: Math.max(WIDTH_MIN, MARGIN + PERIOD * Math.max(0, ...panels.map(([, of]) => of.length))),
-    height: HEAD + PANEL * Math.max(1, panels.length),
+  const longest = panels.reduce((max, [, { length }]) => Math.max(max, length), 0)
+  const width = Math.max(WIDTH_MIN, LEFT + RIGHT + PERIOD * longest)
+  const height = HEAD + PANEL * Math.max(1, panels.length)
+  const legend = series.map(
+    ({ name, color }, index) =>
+      markup`<rect x="${width / 2 + 70 * (index - 1)}" y="18" width="14" height="14" fill="${color}"/><text x="${width / 2 + 70 * (index - 1) + 20}" y="29">${name}</text>\n`,
+  )
+  const drawn = panels.map(([currency, of], index) => drawPanel(currency, of, HEAD + PANEL * index, width))
+  return markup`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="#333">
+<rect width="100%" height="100%" fill="#fff"/>
+${legend}${drawn}</svg>
+`.text
+}
+
+const drawPanel = (currency: string, rows: readonly TotalsRow[], top: number, width: number) => {
+  const ticks = ticksOf(rows.flatMap(row => series.map(({ amount }) => amount(row))))
+  const [low = 0, high = 1] = [ticks[0], ticks.at(-1)]
+  const y = (amount: number): number => round(top + TITLE + (BARS * (high - amount)) / (high - low))
+  const pitch = (width - LEFT - RIGHT) / rows.length
+  const lines = ticks.map(
+    tick =>
+      markup`<path d="M${LEFT} ${y(tick)}H${width - RIGHT}" stroke="${tick === 0 ? '#666' : '#ddd'}"/><text x="${LEFT - 8}" y="${y(tick) + 4}" text-anchor="end">${labelOf(tick)}</text>\n`,
+  )
+  const bar = pitch * 0.38
+  const bars = rows.flatMap((row, index) =>
+    series.map(({ color, amount }, at) => {
+      const x = round(LEFT + pitch * (index + 0.12) + bar * at)
+      const [from, to] = [y(Math.max(0, amount(row))), y(Math.min(0, amount(row)))]
+      return markup`<rect x="${x}" y="${from}" width="${round(bar)}" height="${round(to - from)}" fill="${color}"/>\n`
+    }),
+  )
+  // As many labels as there is room for.
+  const every = Math.ceil(LABEL / pitch)
+  const labels = rows.flatMap(({ period }, index) => {
+    if (index % every !== 0) return []
+    const [x, under] = [round(LEFT + pitch * (index + 0.5)), top + TITLE + BARS + 18]
+    return [
+      markup`<text x="${x}" y="${under}" text-anchor="end" transform="rotate(-40 ${x} ${under})">${shorten(period)}</text>\n`,
+    ]
   })
-  const top = (panel: number): number => HEAD + PANEL * panel
-  const series = [
-    { name: 'owed', color: '#4c78a8', amount: (row: TotalsRow) => row.owed_amount },
-    { name: 'paid', color: '#f58518', amount: (row: TotalsRow) => row.paid_amount },
-  ]
-  chart.setOption({
-    animation: false,
-    legend: { top: 16, data: series.map(({ name }) => name) },
-    title: panels.map(([currency], panel) => ({
-      text: currency,
-      left: 16,
-      top: top(panel),
-      textStyle: { fontSize: 14 },
-    })),
-    grid: panels.map((_, panel) => ({ left: 90, right: 24, top: top(panel) + 36, height: PANEL - LABELS })),
-    xAxis: panels.map(([, of], panel) => ({
-      gridIndex: panel,
-      type: 'category',
-      data: of.map(({ period }) => period),
-      axisLabel: { rotate: of.length > 8 ? 40 : 0 },
-    })),
-    yAxis: panels.map((_, panel) => ({ gridIndex: panel, type: 'value' })),
-    series: panels.flatMap(([, of], panel) =>
-      series.map(({ name, color, amount }) => ({
-        name,
-        type: 'bar',
-        xAxisIndex: panel,
-        yAxisIndex: panel,
-        itemStyle: { color },
-        data: of.map(row => Number(amount(row))),
-      })),
-    ),
-  })
-  const svg = chart.renderToSVGString()
-  chart.dispose()
-  return svg
+  return markup`<text x="16" y="${top + 20}" font-size="14" font-weight="bold">${currency}</text>\n${lines}${bars}${labels}`
+}
+
+/** `150,000`; `1.5e+12` if it is very large or very small. */
+const labelOf = (tick: number): string => {
+  const isPlain = tick === 0 || (Math.abs(tick) >= 1e-3 && Math.abs(tick) < 1e12)
+  return isPlain ? tick.toLocaleString('en-US') : tick.toExponential(1)
+}
+
+const round = (pixels: number): number => Math.round(pixels * 100) / 100
+
+const LABEL_CHARACTERS = 20
+const shorten = (label: string): string =>
+  [...label].length <= LABEL_CHARACTERS ? label : `${[...label].slice(0, LABEL_CHARACTERS - 1).join('')}…`
+
+/** Round numbers from at most the least amount to at least the greatest one, with zero. */
+const ticksOf = (amounts: readonly number[]): number[] => {
+  const [low, high] = amounts.reduce(([low, high], amount) => [Math.min(low, amount), Math.max(high, amount)], [0, 0])
+  const rough = (high - low || 1) / TICKS
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = power * ([1, 2, 5].find(factor => factor * power >= rough) ?? 10)
+  const [first, last] = [Math.floor(low / step), Math.max(Math.ceil(high / step), 1)]
+  return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step)
 }

@@ -4,7 +4,7 @@
  * the projection. An export can be stopped at any time; the same command continues at the end of the files.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
@@ -12,6 +12,7 @@ import { type Moment, momentOf, recordIdOf, type TotalsRead, textOfListed } from
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
+import { writeWhole } from '../whole-file.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
@@ -258,12 +259,5 @@ const readJson = async <Document>(file: string): Promise<Document | undefined> =
   }
 }
 
-/** Writes the whole file or nothing, even if the power fails. */
-const writeJson = async (file: string, document: object): Promise<void> => {
-  // A file of a killed process, or a link to another file: removed, never written through.
-  await rm(`${file}.new`, { force: true })
-  await using handle = await open(`${file}.new`, 'wx')
-  await handle.writeFile(`${JSON.stringify(document, null, 2)}\n`)
-  await handle.sync()
-  await rename(`${file}.new`, file)
-}
+const writeJson = (file: string, document: object): Promise<void> =>
+  writeWhole(file, `${JSON.stringify(document, null, 2)}\n`)

@@ -1,13 +1,15 @@
 /**
- * Writes the files of an export as Parquet tables. Lines and calculation steps get tables of their own. Amounts stay
- * strings: cast them to a decimal of the scale you need.
+ * Writes the files of an export as Parquet tables. Lines and calculation steps get tables of their own. Reads each file
+ * twice: to choose the types of the columns, then to write them.
  */
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileWriter, parquetWriteRows } from 'hyparquet-writer'
 import { TABLE_GROUP_ROWS } from '../limits.ts'
+import { type ColumnKind, type ColumnValue, createColumn } from './columns.ts'
 import { linesOf } from './lines.ts'
 
+type Columns = Readonly<Record<string, ColumnKind>>
 type Row = Readonly<Record<string, string | null>>
 type Value = string | number | boolean | null | object
 type Item = Readonly<Record<string, Value>>
@@ -17,65 +19,81 @@ type Line = Item & Readonly<Record<List, readonly Item[]>>
 type Table = {
   readonly name: string
   readonly from: string
-  readonly columns: readonly string[]
+  readonly columns: Columns
   readonly rows: (record: Line) => Row[]
 }
 
-const pick = (item: Item, columns: readonly string[]): Row =>
+const pick = (item: Item, columns: Columns): Row =>
   Object.fromEntries(
-    columns.map(name => [name, item[name] === null || item[name] === undefined ? null : textOf(item[name])]),
+    Object.keys(columns).map(name => [
+      name,
+      item[name] === null || item[name] === undefined ? null : textOf(item[name]),
+    ]),
   )
 const textOf = (value: Value): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 
-const plain = (name: string, columns: readonly string[]): Table => ({
+const plain = (name: string, columns: Columns): Table => ({
   name,
   from: name,
   columns,
   rows: record => [pick(record, columns)],
 })
 /** A row for each item of a list in a record, with the record's id. */
-const inside = (name: string, from: string, list: List, columns: readonly string[]): Table => ({
+const inside = (name: string, from: string, list: List, columns: Columns): Table => ({
   name,
   from,
-  columns: ['payout_id', ...columns],
-  rows: record => record[list].map(item => ({ payout_id: String(record.id), ...pick(item, columns) })),
+  columns: { payout_id: 'text', ...columns },
+  rows: record => record[list].map(item => ({ ...pick(item, columns), payout_id: String(record.id) })),
 })
 
 const tables: readonly Table[] = [
-  plain('reps', ['id', 'name', 'email', 'status', 'started_on', 'departed_on']),
-  plain('periods', ['id', 'kind', 'name', 'timezone', 'starts_at', 'ends_at']),
-  plain('payouts', [
-    'id',
-    'rep_id',
-    'period_id',
-    'net_amount',
-    'earned_amount',
-    'currency',
-    'supersedes_id',
-    'calculated_at',
-    'recorded_at',
-  ]),
-  inside('line_items', 'payouts', 'line_items', ['id', 'category', 'description', 'amount', 'deal_id']),
-  inside('calculation_steps', 'statements', 'calculation_trace', [
-    'step',
-    'name',
-    'strategy',
-    'strategy_version',
-    'inputs',
-    'output_amount',
-    'deal_id',
-  ]),
-  plain('payroll_files', [
-    'id',
-    'rep_id',
-    'period_id',
-    'payout_id',
-    'reverses_id',
-    'amount',
-    'currency',
-    'destination',
-    'recorded_at',
-  ]),
+  plain('reps', { id: 'text', name: 'text', email: 'text', status: 'text', started_on: 'date', departed_on: 'date' }),
+  plain('periods', {
+    id: 'text',
+    kind: 'text',
+    name: 'text',
+    timezone: 'text',
+    starts_at: 'instant',
+    ends_at: 'instant',
+  }),
+  plain('payouts', {
+    id: 'text',
+    rep_id: 'text',
+    period_id: 'text',
+    net_amount: 'amount',
+    earned_amount: 'amount',
+    currency: 'text',
+    supersedes_id: 'text',
+    calculated_at: 'instant',
+    recorded_at: 'instant',
+  }),
+  inside('line_items', 'payouts', 'line_items', {
+    id: 'text',
+    category: 'text',
+    description: 'text',
+    amount: 'amount',
+    deal_id: 'text',
+  }),
+  inside('calculation_steps', 'statements', 'calculation_trace', {
+    step: 'number',
+    name: 'text',
+    strategy: 'text',
+    strategy_version: 'text',
+    inputs: 'text',
+    output_amount: 'amount',
+    deal_id: 'text',
+  }),
+  plain('payroll_files', {
+    id: 'text',
+    rep_id: 'text',
+    period_id: 'text',
+    payout_id: 'text',
+    reverses_id: 'text',
+    amount: 'amount',
+    currency: 'text',
+    destination: 'text',
+    recorded_at: 'instant',
+  }),
 ]
 
 export const writeTables = async (
@@ -83,27 +101,48 @@ export const writeTables = async (
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> => {
-  for (const table of tables) {
-    const file = join(directory, `${table.name}.parquet`)
-    let count = 0
-    const rows = async function* (): AsyncGenerator<Row> {
-      for await (const line of linesOf(join(directory, `${table.from}.ndjson`))) {
-        signal.throwIfAborted()
-        for (const row of table.rows(JSON.parse(line.toString()))) {
-          count++
-          yield row
-        }
-      }
+  for (const table of tables) await writeTable(table, directory, say, signal)
+}
+
+const writeTable = async (
+  table: Table,
+  directory: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> => {
+  const file = join(directory, `${table.name}.parquet`)
+  const columns = Object.entries(table.columns).map(([name, kind]) => createColumn(name, kind))
+  const rows = async function* (): AsyncGenerator<Row> {
+    for await (const line of linesOf(join(directory, `${table.from}.ndjson`))) {
+      signal.throwIfAborted()
+      yield* table.rows(JSON.parse(line.toString()))
     }
-    // A file of a killed process, or a link to another file: removed, never written through.
-    await rm(`${file}.new`, { force: true })
-    await parquetWriteRows({
-      writer: fileWriter(`${file}.new`),
-      rows: rows(),
-      rowGroupSize: TABLE_GROUP_ROWS,
-      columns: table.columns.map(name => ({ name, type: 'STRING', nullable: true })),
-    })
-    await rename(`${file}.new`, file)
-    say(`${table.name}.parquet: ${count}`)
   }
+  let count = 0
+  for await (const row of rows()) {
+    count++
+    for (const { name, measure } of columns) if (typeof row[name] === 'string') measure(row[name])
+  }
+  const cells = async function* (): AsyncGenerator<Record<string, ColumnValue>> {
+    for await (const row of rows()) {
+      yield Object.fromEntries(
+        columns.map(({ name, cellOf }) => [name, typeof row[name] === 'string' ? cellOf(row[name]) : null]),
+      )
+    }
+  }
+  // A file of a killed process, or a link to another file: removed, never written through.
+  await rm(`${file}.new`, { force: true })
+  await parquetWriteRows({
+    writer: fileWriter(`${file}.new`),
+    rows: cells(),
+    rowGroupSize: TABLE_GROUP_ROWS,
+    columns: columns.map(({ name }) => ({ name })),
+    schema: [{ name: 'root', num_children: columns.length }, ...columns.map(({ schema }) => schema())],
+  })
+  await rename(`${file}.new`, file)
+  const texts = columns.flatMap(({ name, asText }) => {
+    const why = asText()
+    return why === undefined ? [] : [`; ${name} is text, because ${why}`]
+  })
+  say(`${table.name}.parquet: ${count}${texts.join('')}`)
 }

@@ -1,12 +1,12 @@
 /**
  * `npm run projection -- totals`: what is owed and paid by period and currency, at one moment: table, JSON or picture.
  */
-import { writeFile } from 'node:fs/promises'
 import { differenceOf } from '../../schemas/money.ts'
 import { bodyOf, type Moment, momentOf, recordIdOf } from '../api.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, fitColumn, printable } from '../terminal.ts'
+import { writeWhole } from '../whole-file.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
 import { type ExportReaders, refuseUnknown } from './readers.ts'
 
@@ -41,7 +41,7 @@ export const showTotals = async (
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
   if (svg !== undefined) {
-    await writeFile(svg, await drawTotals(rows))
+    await writeWhole(svg, drawTotals(rows))
     steps.say(`drawn into ${svg}`)
   }
   if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)

@@ -2,12 +2,20 @@
 
 import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'
-import { differencesOf, type Overview, overviewOf, type Side } from '../documents/compare.ts'
+import {
+  compareOrganization,
+  type OrganizationComparison,
+  type Overview,
+  overviewOf,
+  type Side,
+} from '../documents/compare.ts'
+import { createPage } from '../documents/page.ts'
 import { csvHeader, csvOf, type DifferenceRow, ndjsonOf, type RowKind, tablesOf } from '../documents/rows.ts'
 import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
 import type { Identity } from '../projector.ts'
+import { assertWritable, writeWhole } from '../whole-file.ts'
 import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
 import { findAny } from './sandboxes.ts'
 
@@ -19,9 +27,13 @@ export type DiffOptions = {
   readonly b: string
   readonly org: string | undefined
   readonly format: (typeof diffFormats)[number]
+  /** File for a page, in place of the output. */
+  readonly html: string | undefined
 }
 
-export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: CommandContext): Promise<ExitCode> => {
+export const diff = async (options: DiffOptions, context: CommandContext): Promise<ExitCode> => {
+  const { a, b, org: asked, html } = options
+  if (html !== undefined) await assertWritable(html)
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
   const [ours, theirs] = [await findAny(a, context), await findAny(b, context)]
   assertOfOneSource(ours.identity, theirs.identity)
@@ -30,38 +42,44 @@ export const diff = async ({ a, b, org: asked, format }: DiffOptions, context: C
     org !== undefined && [ours, theirs].some(({ identity }) => identity.sandbox?.org)
       ? partitionOf(org, ours.identity.partitions)
       : undefined
+  const notes: string[] = []
+  const note = (text: string): void => {
+    context.say(text)
+    notes.push(text)
+  }
   const sideOf = async (name: string, { identity, context }: Awaited<ReturnType<typeof findAny>>): Promise<Side> => {
     const positions = await positionsOf(identity, context)
     const records = recordsBefore(positions)
     const wanted = identity.sandbox ? recordsBefore(identity.sandbox.bounds) : records
-    context.say(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
+    note(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
     return { generation: identity.generation, positions, context, onlyPartition }
   }
   const [left, right] = [await sideOf(a, ours), await sideOf(b, theirs)]
-  if (org !== undefined && asked === undefined) context.say(`only ${org}: one side has no other organization`)
+  if (org !== undefined && asked === undefined) note(`only ${org}: one side has no other organization`)
 
   const [before, after] = [await overviewOf(left, org), await overviewOf(right, org)]
   const organizations = [...new Set([...before.digests.keys(), ...after.digests.keys()])].sort()
   const differing = organizations.filter(one => before.digests.get(one) !== after.digests.get(one))
   const counts: Record<RowKind, number> = { owed: 0, paid: 0, line: 0, record: 0 }
-  const write = createWriter(format, [a, b], context)
+  const write = createWriter(options, notes, context)
   for (const one of differing) {
-    for await (const row of differencesOf(one, left, right)) {
+    const comparison = await compareOrganization(one, left, right)
+    write.begin(comparison)
+    for await (const row of comparison.rows) {
       counts[row.row]++
       write.row(row)
     }
-    write.organizationEnds()
+    write.end()
   }
   reportTotals(before, after, [a, b], context)
-  if (differing.length === 0) {
-    context.say(`no differences: ${organizations.length} organizations`)
-    return exitCodes.done
-  }
   const { owed, paid, line, record } = counts
-  context.say(
-    `${differing.length} of ${organizations.length} organizations differ: in ${owed} amounts owed, ${paid} paid, ${line} lines, ${record} records`,
-  )
-  return exitCodes.different
+  const summary =
+    differing.length === 0
+      ? `no differences: ${organizations.length} organizations`
+      : `${differing.length} of ${organizations.length} organizations differ: in ${owed} amounts owed, ${paid} paid, ${line} lines, ${record} records`
+  await write.finish(before, after, summary)
+  context.say(summary)
+  return differing.length === 0 ? exitCodes.done : exitCodes.different
 }
 
 /** A sandbox of one organization limits the comparison to it. */
@@ -79,30 +97,46 @@ const onlyOrganization = (
   return only
 }
 
-type Writer = { readonly row: (row: DifferenceRow) => void; readonly organizationEnds: () => void }
+/** `begin` and `end` surround the rows of an organization. */
+type Writer = {
+  readonly begin: (organization: OrganizationComparison) => void
+  readonly row: (row: DifferenceRow) => void
+  readonly end: () => void
+  readonly finish: (before: Overview, after: Overview, summary: string) => Promise<void>
+}
 
 const createWriter = (
-  format: DiffOptions['format'],
-  names: readonly [string, string],
-  { out }: CommandContext,
+  { a, b, format, html }: DiffOptions,
+  notes: readonly string[],
+  { out, say }: CommandContext,
 ): Writer => {
+  const nothing = { begin: () => undefined, end: () => undefined, finish: async () => undefined }
+  if (html !== undefined) {
+    const page = createPage([a, b], notes)
+    const finish: Writer['finish'] = async (before, after, summary) => {
+      await writeWhole(html, page.html(before.money, after.money, summary))
+      say(`written into ${html}`)
+    }
+    return { ...page, finish }
+  }
   if (format === 'csv') out(csvHeader)
   if (format !== 'table') {
     const textOf = format === 'csv' ? csvOf : ndjsonOf
-    return { row: row => out(textOf(row)), organizationEnds: () => undefined }
+    return { ...nothing, row: row => out(textOf(row)) }
   }
   let rows: DifferenceRow[] = []
   const flush = (): void => {
-    if (rows.length > 0) out(tablesOf(rows, names))
+    if (rows.length > 0) out(tablesOf(rows, [a, b]))
     rows = []
   }
   return {
+    ...nothing,
     row: row => {
       rows.push(row)
       // Column widths are computed from the buffered rows: limits the buffer.
       if (rows.length === TABLE_ROWS) flush()
     },
-    organizationEnds: flush,
+    end: flush,
   }
 }
 

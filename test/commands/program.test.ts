@@ -36,6 +36,7 @@ const said = async (...args: string[]) => {
       listSandboxes: action('listSandboxes'),
       dropSandbox: action('dropSandbox'),
       validate: action('validate'),
+      checkRules: action('checkRules'),
       follow: action('follow'),
       reference: action('reference'),
     },
@@ -225,11 +226,15 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
 test('diff takes two generations or sandboxes, and explain takes one payout', async () => {
   expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
     'diff',
-    { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table' },
+    { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table', html: undefined },
   ])
   expect((await said('projection', 'diff', 'g1', 'g2', '--org', 'org_1', '--format', 'csv')).called).toMatchObject([
     'diff',
     { org: 'org_1', format: 'csv' },
+  ])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--html', 'x.html')).called).toMatchObject([
+    'diff',
+    { format: 'table', html: 'x.html' },
   ])
   expect((await said('projection', 'diff', 'g1', 'g2', '--json')).called).toMatchObject(['diff', { format: 'ndjson' }])
   expect((await said('projection', 'explain', 'payout_1', '--org', 'org_1')).called).toEqual([
@@ -244,11 +249,25 @@ test('diff takes two generations or sandboxes, and explain takes one payout', as
     ['diff', 'g1', 'sandbox'.toUpperCase()],
     ['diff', 'g1', 'g2', '--format', 'xml'],
     ['diff', 'g1', 'g2', '--format', 'csv', '--json'],
+    ['diff', 'g1', 'g2', '--html', 'x.html', '--json'],
+    ['diff', 'g1', 'g2', '--html', 'x.html', '--format', 'csv'],
     ['explain', 'payout_1'],
     ['explain', 'rep_1', '--org', 'org_1'],
   ]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
+})
+
+test('rules check takes a module and a file of records', async () => {
+  expect((await said('projection', 'rules', 'check', 'mine.ts')).called).toEqual([
+    'checkRules',
+    { module: 'mine.ts', records: undefined, json: false },
+  ])
+  expect(
+    (await said('projection', 'rules', 'check', 'mine.ts', '--records', 'log.ndjson', '--json')).called,
+  ).toMatchObject(['checkRules', { records: 'log.ndjson', json: true }])
+  expect(await said('projection', 'rules', 'check')).toMatchObject({ called: [], code: exitCodes.usage })
+  expect((await said('projection', 'rules', 'check', '--help')).out).toContain('3 it is not deterministic')
 })
 
 test('the help of the commands for analysts shows their options and exit codes', async () => {

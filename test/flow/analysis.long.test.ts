@@ -1,5 +1,9 @@
 /** `npm run projection -- diff` and `explain` on a story with known figures, as an analyst runs them. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { chromium } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { columns } from '../../commands/documents/rows.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
@@ -16,6 +20,7 @@ import {
 } from '../support/events.ts'
 import { readFromKafka } from '../support/in-kafka.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { browserProgram } from '../support/programs.ts'
 import { createRandom } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
@@ -29,10 +34,13 @@ let topics: Topics
 let prefix: string
 let published: Published[]
 
+/** A name that a page must show and never run. */
+const hostile = '<script>document.title = "run"</script><img src="x" onerror="document.title = 1">'
+
 const story: Readonly<Record<string, Outgoing>> = {
-  rep: repRecorded({ org_id }),
+  rep: repRecorded({ org_id, name: hostile }),
   otherRep: repRecorded({ org_id: other }),
-  period: periodRecorded({ org_id }),
+  period: periodRecorded({ org_id, name: hostile }),
   first: payoutCalculated({ org_id, id: 'payout_1' }),
   dollars: payoutRecorded({ org_id, id: 'payout_9', rep_id: 'rep_unknown' }),
   paid: payrollRecorded({ org_id, id: 'payroll_1', payout_id: 'payout_1' }),
@@ -122,6 +130,62 @@ test('other rules differ in exactly what they change: money, lines and records',
   expect(table.out.toString()).toContain(`${org_id}\nmoney\n`)
   expect(table.out.toString()).toMatch(/owed {2}rep_1 {2}period_1 {2}EUR +85\.50 +95\.50 +10\.00\n/)
 })
+
+test('diff --html writes a page for people in place of rows, whole or not at all', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'commission-diff-'))
+  file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+  const page = join(folder, 'page.html')
+  symlinkSync(join(folder, 'other'), `${page}.new`)
+  const ran = await projection('diff', 'sandbox:same', 'sandbox:bonus', '--html', page)
+  expect(ran, ran.said).toMatchObject({ code: 3, said: expect.stringContaining(`written into ${page}\n`) })
+  expect(ran.out.toString()).toBe('')
+  expect(readdirSync(folder)).toEqual(['page.html'])
+  expect(readFileSync(page, 'utf8')).not.toMatch(/<script|<img/)
+
+  const equal = await projection('diff', 'g1', 'sandbox:same', '--html', page)
+  expect(equal, equal.said).toMatchObject({ code: 0 })
+  expect(readFileSync(page, 'utf8')).toContain('<p>no differences: 2 organizations</p>')
+
+  const nowhere = await projection('diff', 'g1', 'sandbox:same', '--html', join(folder, 'nowhere', 'page.html'))
+  expect(nowhere).toMatchObject({ code: 1, said: `${join(folder, 'nowhere')} cannot be used: ENOENT\n` })
+})
+
+test.skipIf(browserProgram === undefined)(
+  'a browser shows the page of diff --html, runs no name and loads nothing',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'commission-diff-'))
+    file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+    const path = join(folder, 'page.html')
+    const ran = await projection('diff', 'sandbox:early', 'g1', '--html', path)
+    expect(ran, ran.said).toMatchObject({ code: 3 })
+    // The sandbox of Chromium refuses to run as root, the usual user in a container.
+    const browser = await chromium.launch({ executablePath: browserProgram ?? '', args: ['--no-sandbox'] })
+    file.onTestFinished(() => browser.close())
+    const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
+    const wrong: string[] = []
+    page.on('console', message => void wrong.push(message.text()))
+    page.on('pageerror', error => void wrong.push(String(error)))
+    page.on('request', request => void (request.url() === pathToFileURL(path).href || wrong.push(request.url())))
+    await page.goto(pathToFileURL(path).href)
+    expect(wrong).toEqual([])
+    expect(await page.title()).toBe('Differences: sandbox:early and g1')
+    expect(await page.locator('h2').allInnerTexts()).toEqual(['All organizations', org_id])
+    expect(await page.locator('h3').first().innerText()).toBe(`${hostile} rep_1, ${hostile} period_1`)
+    const rows = (await page.locator('tr').allInnerTexts()).map(row => row.replaceAll('\t', ' '))
+    for (const row of [
+      'owed EUR 100.00 85.50 -14.50',
+      `${hostile} period_1 EUR 100.00 85.50 -14.50 100.00 80.00 -20.00`,
+      'all periods EUR 100.00 85.50 -14.50 100.00 80.00 -20.00',
+      'line_1 Commission earned changed: amount EUR 100.00 90.50 -9.50',
+      'line_2 Commission recovered added EUR - -5.00 -5.00',
+      'payroll_files payroll_3 added - -',
+    ]) {
+      expect(rows.map(text => text.trim())).toContain(row)
+    }
+    const screenshots = process.env.SCREENSHOTS
+    if (screenshots !== undefined) await page.screenshot({ path: join(screenshots, 'diff.png'), fullPage: true })
+  },
+)
 
 test('a sandbox of one organization is compared only in that one, as of its bound', async () => {
   const ran = await projection('diff', 'sandbox:early', 'g1', '--json')

@@ -1,14 +1,18 @@
 /** Runs every command of docs/analysts.md and docs/reading.md, in order, in one shell, on the data of the demo. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import type { Manifest } from '../../commands/export/manifest.ts'
+import { writeTables } from '../../commands/export/tables.ts'
 import { expectedOf } from '../../demo/data/expected.ts'
 import { makeOrganizations } from '../../demo/data/organization.ts'
+import { Exact } from '../../schemas/money.ts'
+import { instantToNanoseconds } from '../../schemas/values.ts'
 import { commandSettings } from '../support/commands.ts'
+import { installDuckdb, queryDuckdb } from '../support/duckdb.ts'
 import type { Outgoing } from '../support/events.ts'
 import type { Item } from '../support/model.ts'
 import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
@@ -54,7 +58,7 @@ beforeAll(async () => {
 
 /** Runs commands in a shell that stops at the first failure. */
 const run = async (commands: string, more: Record<string, string>) => {
-  const PATH = [dirname(process.execPath), process.env.PATH].join(':')
+  const PATH = [dirname(process.execPath), more.PATH ?? process.env.PATH].join(':')
   const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
     cwd: root,
     env: { ...settings, ...more, PATH, HOME: process.env.HOME },
@@ -70,10 +74,9 @@ const run = async (commands: string, more: Record<string, string>) => {
 test('every command of docs/analysts.md does what the guide says', async () => {
   expect(blocks.length).toBeGreaterThanOrEqual(6)
   const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
-  const isPython = (block: string): boolean => block.startsWith('python3')
   // The test sets $OUT to a folder that it can read.
   const commands = blocks
-    .filter(block => !isPython(block))
+    .filter(block => !/^python3|duckdb/m.test(block))
     .join('')
     .replace('$(mktemp -d)', folder)
   expect(commands).toContain(folder)
@@ -102,6 +105,11 @@ test('every command of docs/analysts.md does what the guide says', async () => {
     const whatIf = in_('what-if.csv').trimEnd().split('\n')
     expect(whatIf[0]).toContain('row,organization')
     expect(whatIf.slice(1).some(line => line.startsWith('line,') && line.includes('adjusted'))).toBe(true)
+    const checked = readFileSync(join(root, 'docs', 'analysts.md'), 'utf8').match(
+      /^without-adjustments\.ts loads[^`]*/m,
+    )
+    expect(out).toContain(checked?.[0])
+    expect(in_('what-if.html')).toContain('<h1>Differences: sandbox:asis and sandbox:without</h1>')
     const since = in_('since.ndjson')
       .trimEnd()
       .split('\n')
@@ -142,4 +150,98 @@ test.skipIf(pythonProgram === undefined)('the notebook of the guide proves that 
   ]
   expect(out).toContain(counts.join(', '))
   expect(out).toContain('adds up to the totals')
+})
+
+let installed: Promise<string> | undefined
+const programFolder = (): Promise<string> => (installed ??= installDuckdb(file))
+
+/** Of `/totals`, and of a row of the recipe. */
+type TotalsRow = {
+  readonly period_id: string
+  readonly currency: string
+  readonly owed: string
+  readonly payouts: number
+  readonly paid: string
+  readonly records: number
+}
+const inOrder = (rows: readonly TotalsRow[]): string[] =>
+  rows
+    .map(({ period_id, currency, owed, payouts, paid, records }) =>
+      [period_id, currency, new Exact(owed), Number(payouts), new Exact(paid), Number(records)].join(' '),
+    )
+    .toSorted()
+
+test.skipIf(pythonProgram === undefined)('DuckDB adds an export up to the totals of the API', async () => {
+  const duckdb = await programFolder()
+  const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
+  file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+  const recipe = blocks.find(block => block.includes('duckdb')) ?? 'exit 9'
+  const commands = `npm run -s projection -- export --org "$ORG" --out "$OUT/now" --parquet\n${recipe}`
+  const { code, out, said } = await run(commands, { OUT: folder, PATH: `${duckdb}:${process.env.PATH}` })
+  expect(code, said).toBe(0)
+  const answer = await fetch(`${settings.API}/totals`, { headers: { authorization: `Bearer ${settings.KEY}` } })
+  const { totals } = ((await answer.json()) as { data: { totals: Record<string, never>[] } }).data
+  const expectedRows = totals.map(({ owed_amount, owed_count, paid_amount, paid_count, ...row }) => ({
+    ...row,
+    owed: owed_amount,
+    payouts: owed_count,
+    paid: paid_amount,
+    records: paid_count,
+  })) as unknown as TotalsRow[]
+  const [head = '', ...lines] = out.trimEnd().split('\n')
+  const names = head.split(',')
+  const rows = lines.map(line => Object.fromEntries(line.split(',').map((cell, at) => [names[at], cell])))
+  const of = (wanted: (rep: string) => boolean): TotalsRow[] =>
+    rows.filter(({ rep_id = '' }) => wanted(rep_id)) as unknown as TotalsRow[]
+  expect(inOrder(of(rep => rep === 'NULL'))).toEqual(inOrder(expectedRows))
+  const payments = [...expected.payouts, ...expected.payroll_files]
+  const reps = new Set(payments.map(({ rep_id, period_id, currency }) => `${rep_id} ${period_id} ${currency}`))
+  expect(of(rep => rep.startsWith('rep_'))).toHaveLength(reps.size)
+
+  const texts = await queryDuckdb(
+    duckdb,
+    join(folder, 'now'),
+    "SELECT id, net_amount::TEXT AS amount, typeof(net_amount) AS type FROM 'payouts.parquet'",
+  )
+  expect(new Set(texts.map(({ type }) => type))).toEqual(new Set(['DECIMAL(38,10)']))
+  expect(texts.map(({ id, amount }) => [id, new Exact(String(amount))])).toEqual(
+    expected.payouts.map(({ id, net_amount }) => [id, new Exact(String(net_amount))]),
+  )
+})
+
+test.skipIf(pythonProgram === undefined)('DuckDB reads the extremes of every type exactly', async () => {
+  const duckdb = await programFolder()
+  const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
+  file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+  const records = {
+    reps: ['0000-02-29', '9999-12-31'].map(started_on => ({ id: 'rep_1', started_on })),
+    periods: [],
+    payouts: [
+      ['9'.repeat(28), `-${'9'.repeat(40)}.${'9'.repeat(40)}`, '0000-01-01T00:00:00+23:59'],
+      [`-${'9'.repeat(28)}`, '1', '9999-12-31T23:59:59.999999Z'],
+    ].map(([net_amount, earned_amount, recorded_at]) => ({ net_amount, earned_amount, recorded_at, line_items: [] })),
+    statements: [],
+    payroll_files: [`0.${'1'.repeat(38)}`, `-0.${'9'.repeat(38)}`].map(amount => ({ amount })),
+  }
+  for (const [name, of] of Object.entries(records)) {
+    writeFileSync(join(folder, `${name}.ndjson`), of.map(record => `${JSON.stringify(record)}\n`).join(''))
+  }
+  await writeTables(folder, () => undefined, new AbortController().signal)
+  const read = (query: string) => queryDuckdb(duckdb, folder, query)
+  const columns = 'net_amount::TEXT AS net_amount, earned_amount, epoch_us(recorded_at) AS recorded_at'
+  expect(await read(`SELECT ${columns} FROM 'payouts.parquet'`)).toEqual(
+    records.payouts.map(({ net_amount, earned_amount, recorded_at }) => ({
+      net_amount: `${net_amount}.${'0'.repeat(10)}`,
+      earned_amount,
+      recorded_at: Number((instantToNanoseconds(String(recorded_at)) ?? 0n) / 1_000n),
+    })),
+  )
+  const amounts = await read("SELECT amount::TEXT AS amount FROM 'payroll_files.parquet'")
+  expect(amounts.map(({ amount }) => new Exact(String(amount)).toFixed())).toEqual(
+    records.payroll_files.map(({ amount }) => amount),
+  )
+  expect(await read("SELECT started_on - DATE '1970-01-01' AS days FROM 'reps.parquet'")).toEqual(
+    [-719_469, 2_932_896].map(days => ({ days })),
+  )
+  await expect(read("SELECT sum(earned_amount) FROM 'payouts.parquet'")).rejects.toThrow(/sum\(VARCHAR\)/)
 })

@@ -4,13 +4,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { cp, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { beforeAll, expect, test } from 'vitest'
 import type { Manifest } from '../../commands/export/manifest.ts'
+import { Exact } from '../../schemas/money.ts'
 import { foldAll } from '../support/agreement.ts'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import type { Item, Model, ModelChange } from '../support/model.ts'
 import { partitionOf } from '../support/model-record.ts'
+import { readTable } from '../support/parquet.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
@@ -167,20 +168,23 @@ test('the default moment is the last change; Parquet tables have the same record
   expect(ran.code).toBe(0)
   const manifest = JSON.parse(ran.out.toString()) as Manifest
   expect(manifest.as_of).toBe(model.changes(org).at(-1)?.id)
-  const table = async (name: string) =>
-    parquetReadObjects({ file: await asyncBufferFromFile(join(inFolder('now'), `${name}.parquet`)) })
+  const table = async (name: string) => (await readTable(join(inFolder('now'), `${name}.parquet`))).rows
+  const exact = (amount: unknown): string => new Exact(String(amount)).toFixed()
   const view = model.view(org)
   for (const name of names) {
     const rows = await table(name)
     expect(rows.map(({ id }) => id)).toEqual(view[name].map(({ id }) => id))
   }
-  expect((await table('payouts')).map(({ net_amount }) => net_amount)).toEqual(
-    view.payouts.map(({ net_amount }) => net_amount),
+  for (const name of ['net_amount', 'earned_amount']) {
+    expect((await table('payouts')).map(row => exact(row[name]))).toEqual(view.payouts.map(row => exact(row[name])))
+  }
+  expect((await table('payroll_files')).map(({ amount }) => exact(amount))).toEqual(
+    view.payroll_files.map(({ amount }) => exact(amount)),
   )
   const inside = (list: string, of: readonly Item[]): Item[] =>
     of.flatMap(item => (item[list] as unknown as Item[]).map(one => ({ ...one, payout_id: String(item.id) })))
-  expect((await table('line_items')).map(({ payout_id, id, amount }) => [payout_id, id, amount])).toEqual(
-    inside('line_items', view.payouts).map(({ payout_id, id, amount }) => [payout_id, id, amount]),
+  expect((await table('line_items')).map(({ payout_id, id, amount }) => [payout_id, id, exact(amount)])).toEqual(
+    inside('line_items', view.payouts).map(({ payout_id, id, amount }) => [payout_id, id, exact(amount)]),
   )
   const current = view.payouts.map(({ id }) => view.statements.find(statement => statement.id === id) as Item)
   expect(
@@ -189,9 +193,7 @@ test('the default moment is the last change; Parquet tables have the same record
       step,
       JSON.parse(String(inputs)),
     ]),
-  ).toEqual(
-    inside('calculation_trace', current).map(({ payout_id, step, inputs }) => [payout_id, String(step), inputs]),
-  )
+  ).toEqual(inside('calculation_trace', current).map(({ payout_id, step, inputs }) => [payout_id, step, inputs]))
 })
 
 test('totals are available as a table, as JSON and as a picture', async () => {

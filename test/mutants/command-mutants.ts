@@ -75,4 +75,40 @@ export const commandMutants: readonly Mutant[] = [
     find: "process.stdout.write('', error => (error ? outputIsLost(error) : process.exit(code)))",
     replace: "process.stdout.write('', () => process.exit(code))",
   },
+  {
+    name: 'a Parquet timestamp cuts nanoseconds off',
+    file: 'commands/export/columns.ts',
+    find: ' || nanoseconds % 1_000n !== 0n',
+    replace: '',
+  },
+  {
+    name: 'an amount with too many digits becomes a Parquet decimal',
+    file: 'commands/export/columns.ts',
+    find: 'areAmounts && digits + scale <= DECIMAL_DIGITS_MAX',
+    replace: 'areAmounts',
+  },
+  {
+    name: 'a name becomes markup of a page',
+    file: 'commands/markup.ts',
+    find: 'escaped(String(part))',
+    replace: 'String(part)',
+  },
+  {
+    name: 'a page of differences leaves out the smallest key and not the smallest difference',
+    file: 'commands/documents/page.ts',
+    find: 'money.toSorted((a, b) => sizeOf(b).cmp(sizeOf(a)))',
+    replace: 'money',
+  },
+  {
+    name: 'a rules module is tried without repeating its decisions',
+    file: 'commands/validate/check-rules.ts',
+    find: 'run(identity.name, table, 2)',
+    replace: 'run(identity.name, table, 1)',
+  },
+  {
+    name: 'a rules module may make lines that do not add up',
+    file: 'commands/validate/rule-problems.ts',
+    find: 'isSum(lines, net_amount)',
+    replace: 'true',
+  },
 ]

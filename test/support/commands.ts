@@ -91,6 +91,7 @@ const notHere = {
   listSandboxes: elsewhere,
   dropSandbox: elsewhere,
   validate: elsewhere,
+  checkRules: elsewhere,
   follow: elsewhere,
   reference: elsewhere,
 }

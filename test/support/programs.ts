@@ -31,7 +31,7 @@ const needed = [
   {
     program: pythonProgram,
     name: 'python3',
-    tests: 'the notebook of the analysts’ guide, the client of openapi-python-client and the Python client',
+    tests: 'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client and the Python client',
   },
   { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
   { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen and the publisher in Go' },
@@ -41,7 +41,7 @@ const needed = [
     tests: 'the client of openapi-generator and the publisher in Java',
   },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
-  { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port in a browser' },
+  { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port and of diff in a browser' },
 ]
 
 /** Returns in one line which tests this machine skips; undefined if none. */
