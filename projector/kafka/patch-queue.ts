@@ -1,7 +1,7 @@
 /**
  * kafkajs looks at the queue of each connection a thousand times a second, also when nothing waits there: the time of
- * its next look is negative, which a timer takes for one millisecond. `checkOnlyPendingRequests` removes the looks at an
- * empty queue. A request that must wait still starts the looks itself.
+ * its next look is negative, and a timer takes that for one millisecond. `checkOnlyPendingRequests` removes the looks
+ * at an empty queue. A request that must wait still starts the looks itself.
  */
 import { loadKafkajs } from './load-kafkajs.ts'
 
