@@ -131,6 +131,15 @@ export const RECEIPT_WAIT_SECONDS_MAX = 60
 export const RECEIPTS_POLL_MS = 100
 /** Timeout of a read for receipts, in milliseconds: the clients get an error, and the next read is another request. */
 export const RECEIPTS_POLL_TIMEOUT_MS = 3_000
+/** Offsets of a run in one request: a longer run is several requests. */
+export const RUN_OFFSETS_MAX = 10_000
+/** Parked records that the receipt of a run lists. */
+export const RUN_PARKED_LISTED_MAX = 100
+/** Organizations whose changes are counted for a run. A run of `1 / partitions` as many offsets cannot have more. */
+export const RUN_ORGANIZATIONS_MAX = 10_000
+/** Requests for runs at once in one process, and how many of them read at once: five small requests each. */
+export const RUNS_AT_ONCE_MAX = 100
+export const RUN_READS_MAX = 4
 /** Milliseconds between two log lines of each partition's position. */
 export const REPORT_INTERVAL_MS = 30_000
 /** Milliseconds a stop waits for read records to be published. The next owner reads the rest again. */

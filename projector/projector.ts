@@ -6,6 +6,7 @@
 import type { Admin } from 'kafkajs'
 import { startAdmin } from './admin/admin.ts'
 import { createReceiptReader, createReceipts } from './admin/receipts.ts'
+import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
 import { statusOfAll } from './admin/status.ts'
 import { createClocks, logClockChange } from './elasticsearch/clocks.ts'
 import { readGenerations } from './generations/generations.ts'
@@ -29,6 +30,8 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     createReceiptReader(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX),
     retryOptions.sleep,
   )
+  const readRun = createRunReader(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX)
+  const askRun = createRunReceipts(receipts, readRun, retryOptions.sleep)
   const metrics = createProjectorMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
 
   // Bounded: a client that does not answer must not delay the stop.
@@ -90,6 +93,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     status: () => statusOfAll(keepUp.options(), settings.ELASTICSEARCH_INDEX_PREFIX, admin, elasticsearch),
     receipts: {
       ask: receipts.ask,
+      askRun,
       sources: () => keepUp.options().map(({ stream, identity }) => ({ stream, ...identity })),
     },
     clocks: clocks.state,

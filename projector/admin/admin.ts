@@ -1,7 +1,7 @@
 /**
  * The projector's admin port, which must not be public: `/livez`, `/readyz` (200, or 503 with the reasons), `/metrics`,
  * `/status` (per partition what is searchable, the end, the lag, the parked records) and `/receipts/…` (the outcome of
- * a record).
+ * a record or of a run).
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -10,7 +10,7 @@ import type { ClockState } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 import type { FailedSpare } from '../stream/keep-up.ts'
-import { answerReceipt, RECEIPT_PATH, type ReceiptSteps } from './answer-receipt.ts'
+import { answerReceipt, RECEIPT_PATHS, type ReceiptSteps } from './answer-receipt.ts'
 import type { PartitionStatus } from './status.ts'
 
 export type AdminSteps = {
@@ -59,7 +59,7 @@ const answer = async (method: string, url: string, gone: AbortSignal, steps: Adm
   answers.get(url)?.(steps) ??
   (await answerReceipt(method, url, gone, steps.receipts)) ?? {
     code: 404,
-    body: JSON.stringify({ paths: [...answers.keys(), RECEIPT_PATH] }),
+    body: JSON.stringify({ paths: [...answers.keys(), ...RECEIPT_PATHS] }),
   }
 
 const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([

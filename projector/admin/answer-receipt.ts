@@ -1,14 +1,20 @@
 /**
- * `GET /receipts/{topic}/{partition}/{offset}?wait=10` of the admin port. In: a request. Out: the receipt as JSON, or
- * an error that says what was expected and what was received. Undefined for any other path.
+ * `GET /receipts/{topic}/{partition}/{offset}?wait=10` and `GET /receipts/{topic}/{partition}?from=0&to=9&wait=10` of
+ * the admin port. In: a request. Out: the receipt of a record or of a run as JSON, or an error that says what was
+ * expected and what was received. Undefined for any other path.
  */
 import type { Stream } from '../../schemas/events.ts'
-import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX } from '../limits.ts'
-import type { Receipts, RecordLocation } from './receipts.ts'
+import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX, RUN_OFFSETS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
+import type { Receipts } from './receipts.ts'
+import type { AskRun } from './run-receipts.ts'
 
-export const RECEIPT_PATH = '/receipts/{topic}/{partition}/{offset}'
+export const RECEIPT_PATHS = [
+  '/receipts/{topic}/{partition}/{offset}',
+  '/receipts/{topic}/{partition}?from={offset}&to={offset}',
+] as const
 
 export type ReceiptSteps = Pick<Receipts, 'ask'> & {
+  readonly askRun: AskRun
   /** Empty until the streams are known. */
   readonly sources: () => readonly Source[]
 }
@@ -25,17 +31,17 @@ export const answerReceipt = async (
   method: string,
   url: string,
   gone: AbortSignal,
-  { ask, sources }: ReceiptSteps,
+  steps: ReceiptSteps,
 ): Promise<ReceiptAnswer | undefined> => {
   const [, topic, partition, offset, query] = pathPattern.exec(url) ?? []
-  if (topic === undefined || partition === undefined || offset === undefined) return undefined
+  if (topic === undefined || partition === undefined) return undefined
   if (method !== 'GET' && method !== 'HEAD') {
     return errorAnswer(405, `method: expected GET or HEAD, got ${method}`, { allow: 'GET, HEAD' })
   }
   const question = readQuestion(partition, offset, query)
   if (typeof question === 'string') return errorAnswer(400, question)
 
-  const known = sources()
+  const known = steps.sources()
   if (known.length === 0) return unavailable('the projector is starting')
   const source = known.find(candidate => candidate.topic === topic)
   if (source === undefined) {
@@ -45,52 +51,82 @@ export const answerReceipt = async (
   if (question.partition >= source.partitions) {
     return errorAnswer(404, `partition: expected 0 to ${source.partitions - 1} of ${topic}, got ${question.partition}`)
   }
+  return answerQuestion(question, source, gone, steps)
+}
 
-  const location: RecordLocation = {
-    stream: source.stream,
-    topic,
-    partition: question.partition,
-    offset: question.offset,
-  }
-  const outcome = await ask(location, question.wait * 1_000, gone)
+const answerQuestion = async (
+  { partition, wait, offset, from, to }: Question,
+  { stream, topic, partitions }: Source,
+  gone: AbortSignal,
+  { ask, askRun }: ReceiptSteps,
+): Promise<ReceiptAnswer> => {
+  const outcome =
+    offset === undefined
+      ? await askRun({ stream, topic, partition, partitions, from, to }, wait * 1_000, gone)
+      : await ask({ stream, topic, partition, offset }, wait * 1_000, gone)
   switch (outcome.state) {
     case 'published':
     case 'parked':
     case 'not_yet':
-      return jsonAnswer(200, { ...outcome, topic, partition: location.partition, offset: location.offset })
+      return jsonAnswer(200, { ...outcome, topic, partition, offset })
+    case 'read':
+      return jsonAnswer(200, { topic, partition, from, to, ...outcome.receipt })
     case 'unavailable':
       return unavailable('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':
       return unavailable(`expected at most ${RECEIPTS_WAITING_MAX} waiting receipts, got one more`)
+    case 'too_many_runs':
+      return unavailable(`expected at most ${RUNS_AT_ONCE_MAX} requests for runs at once, got one more`)
     case 'stopping':
       return unavailable('the projector is stopping')
   }
 }
 
-const pathPattern = /^\/receipts\/([^/?]+)\/([^/?]+)\/([^/?]+)(?:\?(.*))?$/s
+const pathPattern = /^\/receipts\/([^/?]+)\/([^/?]+)(?:\/([^/?]+))?(?:\?(.*))?$/s
 
-type Question = { readonly partition: number; readonly offset: number; readonly wait: number }
+type Question = { readonly partition: number; readonly wait: number } & (
+  | { readonly offset: number; readonly from?: never; readonly to?: never }
+  | { readonly offset?: never; readonly from: number; readonly to: number }
+)
 
-/** Returns the parsed request, or what is wrong with it. */
-const readQuestion = (partition: string, offset: string, query = ''): Question | string => {
+/** Returns the parsed request, or what is wrong with it. @param offset absent in the path of a run */
+const readQuestion = (partition: string, offset: string | undefined, query = ''): Question | string => {
   const parameters = new URLSearchParams(query)
-  const unknown = [...parameters.keys()].find(name => name !== 'wait')
-  if (unknown !== undefined) return `query: expected no parameter but wait, got ${shown(unknown)}`
-  const waits = parameters.getAll('wait')
-  if (waits.length > 1) return `wait: expected once, got ${waits.length} times`
-  const [wait = '0'] = waits
+  const names = offset === undefined ? ['from', 'to', 'wait'] : ['wait']
+  const unknown = [...parameters.keys()].find(name => !names.includes(name))
+  if (unknown !== undefined) {
+    const expected = offset === undefined ? 'from, to and wait' : 'no parameter but wait'
+    return `query: expected ${expected}, got ${shown(unknown)}`
+  }
+  const repeated = names.find(name => parameters.getAll(name).length > 1)
+  if (repeated !== undefined) return `${repeated}: expected once, got ${parameters.getAll(repeated).length} times`
 
-  const question = { partition: Number(partition), offset: Number(offset), wait: Number(wait) }
+  const wait = parameters.get('wait') ?? '0'
+  const offsets =
+    offset === undefined
+      ? ([
+          ['from', parameters.get('from')],
+          ['to', parameters.get('to')],
+        ] as const)
+      : ([['offset', offset]] as const)
   for (const [name, text, max] of [
     ['partition', partition, KAFKA_PARTITION_MAX],
-    ['offset', offset, Number.MAX_SAFE_INTEGER],
+    ...offsets.map(([name, text]) => [name, text, Number.MAX_SAFE_INTEGER] as const),
     ['wait', wait, RECEIPT_WAIT_SECONDS_MAX],
   ] as const) {
     const unit = name === 'wait' ? 'whole seconds' : 'a whole number'
-    if (!wholeNumber.test(text) || question[name] > max)
+    if (text === null) return `${name}: expected ${unit} from 0 to ${max}, got nothing`
+    if (!wholeNumber.test(text) || Number(text) > max)
       return `${name}: expected ${unit} from 0 to ${max}, got ${shown(text)}`
   }
-  return question
+  const common = { partition: Number(partition), wait: Number(wait) }
+  if (offset !== undefined) return { ...common, offset: Number(offset) }
+
+  const [from, to] = [Number(parameters.get('from')), Number(parameters.get('to'))]
+  if (to < from) return `to: expected at least ${from}, which is from, got ${to}`
+  if (to - from >= RUN_OFFSETS_MAX)
+    return `to: expected at most ${from + RUN_OFFSETS_MAX - 1}, because a request has at most ${RUN_OFFSETS_MAX} offsets, got ${to}`
+  return { ...common, from, to }
 }
 
 const wholeNumber = /^(?:0|[1-9][0-9]*)$/

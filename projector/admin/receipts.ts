@@ -12,7 +12,6 @@ import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysParkedIndexOf,
-  controlIndexOf,
   indexOf,
   LIVE_ID,
   type LiveDocument,
@@ -21,9 +20,10 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import { type DocumentAddress, multiGet, type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
+import { multiGet, type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_POLL_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
+import { getControlDocument, getControlDocuments } from './read-control.ts'
 
 export type RecordLocation = {
   readonly stream: Stream
@@ -45,6 +45,8 @@ export type Receipts = {
   /** @param gone aborts when the client has disconnected: no answer is needed */
   readonly ask: (location: RecordLocation, milliseconds: number, gone: AbortSignal) => Promise<ReceiptOutcome>
   readonly waiting: () => number
+  /** Aborts at `stop`. */
+  readonly stopping: AbortSignal
   readonly stop: () => void
 }
 
@@ -135,6 +137,7 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
       return promise
     },
     waiting: () => waiting.size,
+    stopping: stopping.signal,
     stop: () => {
       stopping.abort()
       for (const one of waiting) one.resolve(one.seen ?? { state: 'not_yet' })
@@ -149,23 +152,11 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
 export const createReceiptReader =
   (send: Send, prefix: string): ReadReceipts =>
   async (locations, signal) => {
-    const control = controlIndexOf(prefix)
-    const read = async <Source>(docs: readonly DocumentAddress[]) =>
-      docs.length === 0 ? [] : await multiGet<Source>(send, docs, signal)
-    const readControl = async <Document>(ids: readonly string[]): Promise<Map<string, Document>> => {
-      const documents = new Map<string, Document>()
-      for (const document of await read<Document>(ids.map(_id => ({ _index: control, _id })))) {
-        if (!document.found) throw new StopError('index_missing', `${document._id} in ${control}`)
-        documents.set(document._id, document._source)
-      }
-      return documents
-    }
-
-    const live = (await readControl<LiveDocument>([LIVE_ID])).get(LIVE_ID)
-    if (live === undefined) throw new Error('a multi-get answers without its only document')
+    const live = await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)
     const positionOf = ({ stream, partition }: RecordLocation): string =>
       positionId(stream === 'events' ? live.body.generation : API_KEYS_GENERATION, partition)
-    const positions = await readControl<PositionDocument>([...new Set(locations.map(positionOf))])
+    const ids = [...new Set(locations.map(positionOf))]
+    const positions = await getControlDocuments<PositionDocument>(send, prefix, ids, signal)
     const isPublished = (location: RecordLocation): boolean => {
       const document = positions.get(positionOf(location))
       return document !== undefined && document.body.position > location.offset
@@ -176,9 +167,8 @@ export const createReceiptReader =
     const parkedIndex = (stream: Stream): string =>
       stream === 'events' ? indexOf(prefix, live.body.generation, 'parked') : apiKeysParkedIndexOf(prefix)
     // Only the code: the parked bytes may be many.
-    const found = await read<Pick<ParkedDocument, 'code'>>(
-      [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] })),
-    )
+    const docs = [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] }))
+    const found = docs.length === 0 ? [] : await multiGet<Pick<ParkedDocument, 'code'>>(send, docs, signal)
     const parked = new Map(found.map(document => [document._id, document]))
     return locations.map(location => {
       const document = parked.get(idOf(location))

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { Registry } from 'prom-client'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type AdminSteps, startAdmin } from '../../../projector/admin/admin.ts'
+import { RECEIPT_PATHS } from '../../../projector/admin/answer-receipt.ts'
 
 let server: Server | undefined
 afterEach(() => {
@@ -16,7 +17,11 @@ const steps: AdminSteps = {
   failed: () => [],
   clocks: () => ({ elasticsearch_ahead_ms: 0, agree: true }),
   status: async () => [],
-  receipts: { sources: () => [], ask: async () => ({ state: 'not_yet' }) },
+  receipts: {
+    sources: () => [],
+    ask: async () => ({ state: 'not_yet' }),
+    askRun: async () => ({ state: 'unavailable' }),
+  },
 }
 
 const start = async (given: Partial<AdminSteps> = {}) => {
@@ -71,7 +76,7 @@ test('a part that fails gives a 500 without its message', async () => {
 
 test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])('%s gives a 404 with all paths', async path => {
   const { ask } = await start()
-  const paths = ['/livez', '/readyz', '/metrics', '/status', '/receipts/{topic}/{partition}/{offset}']
+  const paths = ['/livez', '/readyz', '/metrics', '/status', ...RECEIPT_PATHS]
   expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
 })
 
@@ -99,6 +104,7 @@ describe('a receipt', () => {
     const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const { port } = await start({
       receipts: {
+        ...steps.receipts,
         sources,
         ask: (_place, _milliseconds, gone) => {
           gone.addEventListener('abort', () => left.resolve())

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { answerReceipt, type ReceiptSteps } from '../../../projector/admin/answer-receipt.ts'
 import type { ReceiptOutcome, RecordLocation } from '../../../projector/admin/receipts.ts'
+import type { Run, RunOutcome } from '../../../projector/admin/run-receipts.ts'
 
 const sources = [
   { stream: 'api-keys', topic: 'commission.api-keys', partitions: 1 },
@@ -14,15 +15,20 @@ const ask = async (
   {
     method = 'GET',
     outcome = { state: 'published' } as ReceiptOutcome,
+    runOutcome = { state: 'unavailable' } as RunOutcome,
     known = sources as ReturnType<ReceiptSteps['sources']>,
   } = {},
 ) => {
-  const asked: [RecordLocation, number][] = []
+  const asked: [RecordLocation | Run, number][] = []
   const answer = await answerReceipt(method, url, new AbortController().signal, {
     sources: () => known,
     ask: async (place, milliseconds) => {
       asked.push([place, milliseconds])
       return outcome
+    },
+    askRun: async (run, milliseconds) => {
+      asked.push([run, milliseconds])
+      return runOutcome
     },
   })
   return { answer, body: answer && JSON.parse(answer.body), asked }
@@ -47,6 +53,35 @@ test.each([{ state: 'published' }, { state: 'parked', code: 'rep_unknown' }, { s
   },
 )
 
+test('a run is requested with its first and last offset and its wait, and its receipt names them', async () => {
+  const receipt = {
+    published: 9_999,
+    applied: 9_990,
+    without_effect: 9,
+    parked: 1,
+    not_yet: 0,
+    parked_records: [{ offset: 8, code: 'rep_unknown' }],
+    has_more: false,
+  } as const
+  const { answer, body, asked } = await ask('/receipts/commission.events/3?from=6&to=10005&wait=10', {
+    runOutcome: { state: 'read', receipt },
+  })
+  const run = { topic: 'commission.events', partition: 3, from: 6, to: 10_005 }
+  expect(asked).toEqual([[{ stream: 'events', partitions: 6, ...run }, 10_000]])
+  expect(body).toEqual({ ...run, ...receipt })
+  expect(answer).toMatchObject({ code: 200, headers: { 'cache-control': 'no-store' } })
+  const [[, wait] = []] = (await ask('/receipts/commission.events/3?to=7&from=7')).asked
+  expect(wait).toBe(0)
+})
+
+test('too many requests for runs are a 503 that names the limit', async () => {
+  const { answer, body } = await ask('/receipts/commission.events/3?from=0&to=5', {
+    runOutcome: { state: 'too_many_runs' },
+  })
+  expect(answer).toMatchObject({ code: 503, headers: { 'retry-after': '1' } })
+  expect(body).toEqual({ error: 'expected at most 100 requests for runs at once, got one more' })
+})
+
 describe('a wrong request is refused with the expected and the received value, and no receipt is looked up:', () => {
   const topic = '/receipts/commission.events'
   test.each([
@@ -70,6 +105,22 @@ describe('a wrong request is refused with the expected and the received value, a
     ['/receipts/other/0/0', 404, 'topic: expected commission.api-keys or commission.events, got "other"'],
     ['/receipts/__proto__/0/0', 404, 'topic: expected commission.api-keys or commission.events, got "__proto__"'],
     ['/receipts/other/x/0', 400, expect.stringMatching(/^partition/)],
+    [`${topic}/0`, 400, 'from: expected a whole number from 0 to 9007199254740991, got nothing'],
+    [`${topic}/0?from=5`, 400, 'to: expected a whole number from 0 to 9007199254740991, got nothing'],
+    [`${topic}/0?from=-1&to=5`, 400, 'from: expected a whole number from 0 to 9007199254740991, got "-1"'],
+    [`${topic}/0?from=0&to=1e3`, 400, 'to: expected a whole number from 0 to 9007199254740991, got "1e3"'],
+    [`${topic}/0?from=6&to=5`, 400, 'to: expected at least 6, which is from, got 5'],
+    [
+      `${topic}/0?from=6&to=10006`,
+      400,
+      'to: expected at most 10005, because a request has at most 10000 offsets, got 10006',
+    ],
+    [`${topic}/0?from=0&from=1&to=5`, 400, 'from: expected once, got 2 times'],
+    [`${topic}/0?from=0&to=5&wait=61`, 400, 'wait: expected whole seconds from 0 to 60, got "61"'],
+    [`${topic}/0?from=0&to=5&limit=1`, 400, 'query: expected from, to and wait, got "limit"'],
+    [`${topic}/0/0?from=1`, 400, 'query: expected no parameter but wait, got "from"'],
+    [`${topic}/6?from=0&to=5`, 404, 'partition: expected 0 to 5 of commission.events, got 6'],
+    ['/receipts/other/0?from=0&to=5', 404, 'topic: expected commission.api-keys or commission.events, got "other"'],
   ])('%s', async (url, code, error) => {
     const { answer, body, asked } = await ask(url)
     expect([answer?.code, body, asked]).toEqual([code, { error }, []])
@@ -100,8 +151,9 @@ test('until the topics are known the answer is a 503, and never a 404', async ()
 test.each([
   '/receipts',
   '/receipts/',
-  '/receipts/t/0',
+  '/receipts/t',
   '/receipts/t/0/',
+  '/receipts/t/0/?from=0&to=1',
   '/receipts/t/0/0/',
   '/receipts//0/0',
   '/x/t/0/0',

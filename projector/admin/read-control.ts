@@ -1,0 +1,37 @@
+/** Reads documents of the control index, as last written. */
+import { controlIndexOf } from '../../schemas/stored/documents.ts'
+import { multiGet, type Send } from '../elasticsearch/client.ts'
+import { StopError } from '../failures.ts'
+
+/** Returns documents by id. @throws StopError `index_missing` for one that does not exist; Unavailable */
+export const getControlDocuments = async <Document>(
+  send: Send,
+  prefix: string,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, Document>> => {
+  const _index = controlIndexOf(prefix)
+  const documents = new Map<string, Document>()
+  if (ids.length === 0) return documents
+  for (const document of await multiGet<Document>(
+    send,
+    ids.map(_id => ({ _index, _id })),
+    signal,
+  )) {
+    if (!document.found) throw new StopError('index_missing', `${document._id} in ${_index}`)
+    documents.set(document._id, document._source)
+  }
+  return documents
+}
+
+/** Returns one document. @throws as `getControlDocuments` */
+export const getControlDocument = async <Document>(
+  send: Send,
+  prefix: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<Document> => {
+  const document = (await getControlDocuments<Document>(send, prefix, [id], signal)).get(id)
+  if (document === undefined) throw new Error('a multi-get answers without its only document')
+  return document
+}

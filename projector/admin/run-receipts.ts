@@ -1,0 +1,189 @@
+/**
+ * Receipts of runs: report the outcome of all records between two offsets of a partition. Nothing is stored. In: a
+ * partition, its first and last offset, and how long to wait. Out: how many offsets are published, parked and not yet,
+ * how many records changed data, and the first parked ones with their codes.
+ * Promises: the counts are of one published position. A run waits as a receipt of its last record, so that all waiting
+ * requests share one read. A fixed number of runs is read at once, each with a fixed number of requests.
+ * Can go wrong: Elasticsearch does not answer; too many requests; the projector stops.
+ */
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import {
+  API_KEYS_GENERATION,
+  apiKeysParkedIndexOf,
+  indexOf,
+  LIVE_ID,
+  type LiveDocument,
+  listKinds,
+  type ParkedDocument,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/stored/documents.ts'
+import type { Coverage, SearchAnswer, TermsAnswer, Total } from '../elasticsearch/answers.ts'
+import { type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
+import { StopError } from '../failures.ts'
+import {
+  RECEIPTS_POLL_TIMEOUT_MS,
+  RUN_ORGANIZATIONS_MAX,
+  RUN_PARKED_LISTED_MAX,
+  RUN_READS_MAX,
+  RUNS_AT_ONCE_MAX,
+} from '../limits.ts'
+import { limitConcurrency } from '../semaphore.ts'
+import { getControlDocument } from './read-control.ts'
+import type { Receipts } from './receipts.ts'
+
+/** Consecutive offsets of a partition. `from` and `to` are both included. */
+export type Run = {
+  readonly stream: Stream
+  readonly topic: string
+  readonly partition: number
+  readonly partitions: number
+  readonly from: number
+  readonly to: number
+}
+/** Numbers of offsets: `published` + `parked` + `not_yet` is the length of the run. */
+export type RunReceipt = {
+  readonly published: number
+  /** Of the published: events that changed data; null if unknown. */
+  readonly applied: number | null
+  /** Of the published: duplicates, and offsets without an event; null if unknown. */
+  readonly without_effect: number | null
+  readonly parked: number
+  readonly not_yet: number
+  /** The first parked records, in order of offset. */
+  readonly parked_records: readonly { readonly offset: number; readonly code: ParkCode }[]
+  readonly has_more: boolean
+}
+/** A receipt, or why there is none. */
+export type RunOutcome =
+  | { readonly state: 'read'; readonly receipt: RunReceipt }
+  | { readonly state: 'unavailable' | 'too_many' | 'too_many_runs' | 'stopping' }
+
+/** @throws Unavailable, StopError if the run cannot be read now */
+export type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
+
+export type AskRun = (run: Run, milliseconds: number, gone: AbortSignal) => Promise<RunOutcome>
+
+export const createRunReceipts = (
+  { ask, stopping }: Pick<Receipts, 'ask' | 'stopping'>,
+  readRun: ReadRun,
+  sleep: RetryOptions['sleep'],
+): AskRun => {
+  const inTurn = limitConcurrency(RUN_READS_MAX)
+  let count = 0
+
+  const readInTime = async (run: Run, gone: AbortSignal): Promise<RunReceipt> => {
+    const over = new AbortController()
+    const late = sleep(RECEIPTS_POLL_TIMEOUT_MS, over.signal)
+    late.then(() => over.abort()).catch(() => undefined)
+    const signal = AbortSignal.any([over.signal, stopping, gone])
+    try {
+      return await inTurn(async () => {
+        if (signal.aborted) throw new Unavailable(0)
+        return readRun(run, signal)
+      })
+    } finally {
+      over.abort()
+    }
+  }
+
+  return async (run, milliseconds, gone) => {
+    if (count >= RUNS_AT_ONCE_MAX) return { state: 'too_many_runs' }
+    count++
+    try {
+      const { stream, topic, partition, to: offset } = run
+      // Records are published in order: once the last one is, nothing of the run is open.
+      const last = await ask({ stream, topic, partition, offset }, milliseconds, gone)
+      if (last.state === 'unavailable' || last.state === 'too_many' || last.state === 'stopping') return last
+      return { state: 'read', receipt: await readInTime(run, gone) }
+    } catch (error) {
+      if (stopping.aborted) return { state: 'stopping' }
+      if (error instanceof Unavailable || error instanceof StopError) return { state: 'unavailable' }
+      throw error
+    } finally {
+      count--
+    }
+  }
+}
+
+/**
+ * Reads in this order: the live generation, its position, then parked records and changes before the position. Both
+ * were stored before the position passed them.
+ */
+export const createRunReader =
+  (send: Send, prefix: string): ReadRun =>
+  async (run, signal) => {
+    const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
+    const source = run.stream === 'events' ? generation : API_KEYS_GENERATION
+    const { body } = await getControlDocument<PositionDocument>(send, prefix, positionId(source, run.partition), signal)
+    // The offset after the last published one of the run.
+    const end = Math.min(Math.max(body.position, run.from), run.to + 1)
+
+    const search = async <Body extends Coverage>(index: string, query: object): Promise<Body> => {
+      const answer = await send<Body>(
+        { method: 'POST', path: `/${index}/_search`, query: { allow_partial_search_results: false }, body: query },
+        signal,
+      )
+      // An index that was dropped since, too: the next read finds the live one.
+      if (answer.status !== 200 || answer.body.timed_out) throw new Unavailable(answer.status)
+      return answer.body
+    }
+    const parkedIndex = run.stream === 'events' ? indexOf(prefix, generation, 'parked') : apiKeysParkedIndexOf(prefix)
+    // The projector does not refresh parked records, because no reader of the API searches them.
+    await send({ method: 'POST', path: `/${parkedIndex}/_refresh` }, signal)
+    const parked = await search<SearchAnswer<{ readonly _source: Pick<ParkedDocument, 'offset' | 'code'> }> & Total>(
+      parkedIndex,
+      parkedQuery(run, end),
+    )
+    const changed =
+      run.stream === 'events'
+        ? await search<ChangedAnswer>(
+            listKinds.map(kind => indexOf(prefix, generation, kind)).join(),
+            changedQuery(run, end),
+          )
+        : undefined
+
+    const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))
+    const published = end - run.from - parked.hits.total.value
+    const applied = changed === undefined ? null : countChanged(changed, run)
+    return {
+      published,
+      applied,
+      without_effect: applied === null ? null : published - applied,
+      parked: parked.hits.total.value,
+      not_yet: run.to + 1 - end,
+      parked_records,
+      has_more: parked.hits.total.value > parked_records.length,
+    }
+  }
+
+const parkedQuery = ({ topic, partition, from }: Run, end: number): object => ({
+  size: RUN_PARKED_LISTED_MAX,
+  track_total_hits: true,
+  _source: ['offset', 'code'],
+  sort: [{ offset: 'asc' }],
+  query: {
+    bool: { filter: [{ term: { topic } }, { term: { partition } }, { range: { offset: { gte: from, lt: end } } }] },
+  },
+})
+
+/** Each event that changed data has made one record with its offset. The record names its organization only. */
+const changedQuery = ({ from }: Run, end: number): object => ({
+  size: 0,
+  track_total_hits: false,
+  query: { range: { seq: { gte: from, lt: end } } },
+  aggs: { organizations: { terms: { field: 'org_id', size: RUN_ORGANIZATIONS_MAX } } },
+})
+type ChangedAnswer = TermsAnswer<'organizations', string> & {
+  readonly aggregations: { readonly organizations: { readonly sum_other_doc_count: number } }
+}
+
+/** Returns the number of changes of this partition. The other partitions have the same offsets. */
+const countChanged = ({ aggregations: { organizations } }: ChangedAnswer, run: Run): number | null => {
+  if (organizations.sum_other_doc_count > 0) return null
+  return organizations.buckets
+    .filter(({ key }) => partitionOf(key, run.partitions) === run.partition)
+    .reduce((sum, { doc_count }) => sum + doc_count, 0)
+}
