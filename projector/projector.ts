@@ -3,8 +3,10 @@
  * live generation or, at a first start, creates it. Runs each stream until the signal, or until a failure stops all,
  * and follows changes of the generations to keep up.
  */
+import type { Server } from 'node:http'
 import type { Admin } from 'kafkajs'
-import { startAdmin } from './admin/admin.ts'
+import { startAdmin, startReceiptsPort } from './admin/admin.ts'
+import { describeTopics } from './admin/describe-topics.ts'
 import { createReceiptReader, createReceipts } from './admin/receipts.ts'
 import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
 import { statusOfAll } from './admin/status.ts'
@@ -85,24 +87,32 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   })
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
-  const server = await startAdmin(settings.PROJECTOR_ADMIN_HOST, settings.PROJECTOR_ADMIN_PORT, {
+  const serve = async (name: string, starting: Promise<Server>): Promise<void> => {
+    const server = await starting
+    stack.defer(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    log.info({ address: server.address() }, name)
+  }
+  const sources = () => keepUp.options().map(({ stream, identity }) => ({ stream, ...identity }))
+  const forPublishers = {
+    receipts: { ask: receipts.ask, askRun, sources },
+    asyncapi: () => describeTopics(settings, sources()),
+  }
+  const { PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT, RECEIPTS_HOST, RECEIPTS_PORT } = settings
+  const adminPort = startAdmin(PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT, {
+    ...forPublishers,
     // Not ready from the start of a stop: this port closes last.
     health: { reasons: () => (signal.aborted ? { projector: 'stopping' } : health.reasons()) },
     registry: metrics.registry,
     failed: keepUp.failed,
     status: () => statusOfAll(keepUp.options(), settings.ELASTICSEARCH_INDEX_PREFIX, admin, elasticsearch),
-    receipts: {
-      ask: receipts.ask,
-      askRun,
-      sources: () => keepUp.options().map(({ stream, identity }) => ({ stream, ...identity })),
-    },
     clocks: clocks.state,
   })
-  stack.defer(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  log.info({ address: server.address() }, 'admin port')
+  await serve('admin port', adminPort)
+  if (RECEIPTS_PORT !== undefined)
+    await serve('receipts port', startReceiptsPort(RECEIPTS_HOST, RECEIPTS_PORT, forPublishers))
   stack.defer(() => disconnect(admin))
 
   const work = async (): Promise<void> => {

@@ -114,6 +114,8 @@ export const projectorSettings = {
   ),
   PROJECTOR_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
+  RECEIPTS_HOST: withDefault(anything, '127.0.0.1'),
+  RECEIPTS_PORT: optional(port),
   ELASTICSEARCH_SHARDS: withDefault(integer(1, 1_024), 1),
   ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }
@@ -135,13 +137,14 @@ export const apiSettings = {
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
 }
 
-/** Settings that need another one. Without it they would be ignored silently, and the connection unencrypted. */
+/** Settings that need another one. Without it they would be ignored silently: a connection would not be encrypted. */
 const together = [
   ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME'],
   ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_PASSWORD'],
   ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
+  ['RECEIPTS_HOST', 'RECEIPTS_PORT'],
   ['API_TLS_CERT_FILE', 'API_TLS_KEY_FILE'],
   ['API_TLS_KEY_FILE', 'API_TLS_CERT_FILE'],
 ] as const

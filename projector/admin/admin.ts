@@ -1,7 +1,10 @@
 /**
- * The projector's admin port, which must not be public: `/livez`, `/readyz` (200, or 503 with the reasons), `/metrics`,
- * `/status` (per partition what is searchable, the end, the lag, the parked records) and `/receipts/…` (the outcome of
- * a record or of a run).
+ * The projector's HTTP servers.
+ *
+ * - The admin port must not be public: `/livez`, `/readyz` (200, or 503 with the reasons), `/metrics`, `/status` (per
+ *   partition what is searchable, the end, the lag, the parked records), and the paths for publishers.
+ * - The port of receipts has the paths for publishers only: `/receipts/…` (the outcome of a record or of a run) and
+ *   `/asyncapi.json` (the topics and events).
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -10,7 +13,7 @@ import type { ClockState } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 import type { FailedSpare } from '../stream/keep-up.ts'
-import { answerReceipt, RECEIPT_PATHS, type ReceiptSteps } from './answer-receipt.ts'
+import { answerReceipt, notKnownNow, RECEIPT_PATHS, type ReceiptSteps } from './answer-receipt.ts'
 import type { PartitionStatus } from './status.ts'
 
 export type AdminSteps = {
@@ -22,7 +25,10 @@ export type AdminSteps = {
   /** Undefined when Kafka or Elasticsearch does not answer. */
   readonly status: () => Promise<PartitionStatus[] | undefined>
   readonly receipts: ReceiptSteps
+  /** Undefined until the topics are known. */
+  readonly asyncapi: () => object | undefined
 }
+export type ReceiptsPortSteps = Pick<AdminSteps, 'receipts' | 'asyncapi'>
 
 type Answer = {
   readonly code: number
@@ -32,12 +38,25 @@ type Answer = {
 }
 
 /** @throws StopError `port_unavailable` */
-export const startAdmin = async (host: string, port: number, steps: AdminSteps): Promise<Server> => {
+export const startAdmin = (host: string, port: number, steps: AdminSteps): Promise<Server> =>
+  listen(
+    host,
+    port,
+    async (method, url, gone) => answers.get(url)?.(steps) ?? answerPublisher(method, url, gone, steps),
+  )
+
+/** Serves publishers only. @throws StopError `port_unavailable` */
+export const startReceiptsPort = (host: string, port: number, steps: ReceiptsPortSteps): Promise<Server> =>
+  listen(host, port, (method, url, gone) => answerPublisher(method, url, gone, steps, []))
+
+type Respond = (method: string, url: string, gone: AbortSignal) => Promise<Answer>
+
+const listen = async (host: string, port: number, respond: Respond): Promise<Server> => {
   const server = createServer((request, response) => {
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     const { method = '', url = '' } = request
-    answer(method, url, gone.signal, steps)
+    respond(method, url, gone.signal)
       .catch((): Answer => ({ code: 500, body: '{}' }))
       .then(({ code, type = 'application/json', headers, body }) => {
         response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers })
@@ -55,12 +74,23 @@ export const startAdmin = async (host: string, port: number, steps: AdminSteps):
   return server
 }
 
-const answer = async (method: string, url: string, gone: AbortSignal, steps: AdminSteps): Promise<Answer> =>
-  answers.get(url)?.(steps) ??
-  (await answerReceipt(method, url, gone, steps.receipts)) ?? {
-    code: 404,
-    body: JSON.stringify({ paths: [...answers.keys(), ...RECEIPT_PATHS] }),
+/** @param others the other paths of this port, for a 404 */
+const answerPublisher = async (
+  method: string,
+  url: string,
+  gone: AbortSignal,
+  { receipts, asyncapi }: ReceiptsPortSteps,
+  others: readonly string[] = [...answers.keys()],
+): Promise<Answer> => {
+  if (url === ASYNCAPI_PATH) {
+    const document = asyncapi()
+    if (document === undefined) return notKnownNow('the projector is starting')
+    return { code: 200, body: JSON.stringify(document) }
   }
+  const paths = [...others, ASYNCAPI_PATH, ...RECEIPT_PATHS]
+  return (await answerReceipt(method, url, gone, receipts)) ?? { code: 404, body: JSON.stringify({ paths }) }
+}
+const ASYNCAPI_PATH = '/asyncapi.json'
 
 const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
   ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],

@@ -42,7 +42,7 @@ export const answerReceipt = async (
   if (typeof question === 'string') return errorAnswer(400, question)
 
   const known = steps.sources()
-  if (known.length === 0) return unavailable('the projector is starting')
+  if (known.length === 0) return notKnownNow('the projector is starting')
   const source = known.find(candidate => candidate.topic === topic)
   if (source === undefined) {
     const topics = [...new Set(known.map(candidate => candidate.topic))].join(' or ')
@@ -72,13 +72,13 @@ const answerQuestion = async (
     case 'read':
       return jsonAnswer(200, { topic, partition, from, to, ...outcome.receipt })
     case 'unavailable':
-      return unavailable('Elasticsearch is unavailable: the published position is unknown')
+      return notKnownNow('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':
-      return unavailable(`expected at most ${RECEIPTS_WAITING_MAX} waiting receipts, got one more`)
+      return notKnownNow(`expected at most ${RECEIPTS_WAITING_MAX} waiting receipts, got one more`)
     case 'too_many_runs':
-      return unavailable(`expected at most ${RUNS_AT_ONCE_MAX} requests for runs at once, got one more`)
+      return notKnownNow(`expected at most ${RUNS_AT_ONCE_MAX} requests for runs at once, got one more`)
     case 'stopping':
-      return unavailable('the projector is stopping')
+      return notKnownNow('the projector is stopping')
   }
 }
 
@@ -146,4 +146,5 @@ const jsonAnswer = (code: number, body: object, headers: Readonly<Record<string,
 const errorAnswer = (code: number, error: string, headers?: Readonly<Record<string, string>>): ReceiptAnswer =>
   jsonAnswer(code, { error }, headers)
 
-const unavailable = (error: string): ReceiptAnswer => errorAnswer(503, error, { 'retry-after': '1' })
+/** Not known now. */
+export const notKnownNow = (error: string): ReceiptAnswer => errorAnswer(503, error, { 'retry-after': '1' })

@@ -64,25 +64,38 @@ const messageOf = (type: EventType, payload: object): Json => ({
   ],
 })
 
-const topics: Record<Stream, { address: string; summary: string; partitions: number }> = {
-  events: {
-    address: 'commission.events',
-    summary: 'Reps, periods, payouts and payroll records of every organization.',
-    partitions: 6,
-  },
-  'api-keys': {
-    address: 'commission.api-keys',
-    summary: 'API keys. The topic has producers of its own, so that a publisher of payouts cannot create a key.',
-    partitions: 1,
-  },
+const summariesOfTopics: Record<Stream, string> = {
+  events: 'Reps, periods, payouts and payroll records of every organization.',
+  'api-keys': 'API keys. The topic has producers of its own, so that a publisher of payouts cannot create a key.',
 }
-const streams = keysOf(topics)
+const streams = keysOf(summariesOfTopics)
+
+/** The topics and brokers that the document describes. It has no credentials. */
+export type Installation = {
+  readonly topics: Readonly<Record<Stream, { readonly address: string; readonly partitions: number }>>
+  /** `host:port`. None: the document has no servers. */
+  readonly brokers: readonly string[]
+  readonly tls: boolean
+  readonly saslMechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512' | undefined
+}
+type Topics = Installation['topics']
+
+const defaults: Installation = {
+  topics: {
+    events: { address: 'commission.events', partitions: 6 },
+    'api-keys': { address: 'commission.api-keys', partitions: 1 },
+  },
+  brokers: [],
+  tls: false,
+  saslMechanism: undefined,
+}
+
 const channelName = { events: 'events', 'api-keys': 'apiKeys' } as const satisfies Record<Stream, string>
 
-const channelOf = (stream: Stream): Json => ({
+const channelOf = (stream: Stream, topics: Topics): Json => ({
   address: topics[stream].address,
   title: topics[stream].address,
-  summary: topics[stream].summary,
+  summary: summariesOfTopics[stream],
   description:
     'The record key is the organization id. The partition is that of the default partitioner of Java and kafkajs clients (murmur2 of the key). All events of an organization are therefore in one partition, in the order they were published.',
   messages: Object.fromEntries(
@@ -103,7 +116,22 @@ const channelOf = (stream: Stream): Json => ({
   },
 })
 
-export const asyncapi = {
+const schemeTypes = { plain: 'plain', 'scram-sha-256': 'scramSha256', 'scram-sha-512': 'scramSha512' } as const
+
+const serversOf = ({ brokers, tls, saslMechanism }: Installation): Json =>
+  Object.fromEntries(
+    brokers.map((host, index) => [
+      `broker${index + 1}`,
+      {
+        host,
+        protocol: tls ? 'kafka-secure' : 'kafka',
+        ...(saslMechanism && { security: [{ type: schemeTypes[saslMechanism] }] }),
+      },
+    ]),
+  )
+
+/** Returns the document of one installation. */
+export const asyncapiOf = (installation: Installation) => ({
   asyncapi: '3.0.0',
   info: {
     title: 'Commission events',
@@ -112,22 +140,26 @@ export const asyncapi = {
       `The events that may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have up to ${RECORD_VALUE_BYTES_MAX} bytes.`,
       'Every field is required; an absent value is an explicit null. Amounts are decimal strings, and the API returns the characters that were published.',
       `A record that breaks a rule is parked: it is kept whole with its reason, and has no effect. The reasons, of which the first that applies counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event instead. The same event again has no effect.`,
-      "The projector's admin port says what happened to a record: `GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason, or not yet. `GET /receipts/{topic}/{partition}?from=0&to=99&wait=10` counts the outcomes of all records between two offsets.",
+      'The projector says what happened to a record, at its admin port and at its address of receipts: `GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason, or not yet. `GET /receipts/{topic}/{partition}?from=0&to=99&wait=10` counts the outcomes of all records between two offsets.',
     ].join('\n\n'),
   },
+  ...(installation.brokers.length > 0 && { servers: serversOf(installation) }),
   defaultContentType: 'application/json',
-  channels: Object.fromEntries(streams.map(stream => [channelName[stream], channelOf(stream)])),
+  channels: Object.fromEntries(streams.map(stream => [channelName[stream], channelOf(stream, installation.topics)])),
   operations: Object.fromEntries(
     streams.map(stream => [
       `receive${stream === 'events' ? 'Events' : 'ApiKeys'}`,
       {
         action: 'receive',
         channel: { $ref: `#/channels/${channelName[stream]}` },
-        summary: `The service reads ${topics[stream].address}.`,
+        summary: `The service reads ${installation.topics[stream].address}.`,
       },
     ]),
   ),
   components: {
     messages: Object.fromEntries(keysOf(schemaOfType).map(type => [nameOf(type), messageOf(type, schemaOfType[type])])),
   },
-}
+})
+
+/** With the default names of the topics, and without servers. */
+export const asyncapi = asyncapiOf(defaults)

@@ -45,6 +45,8 @@ describe('defaults', () => {
       LOG_LEVEL: 'info',
       PROJECTOR_ADMIN_HOST: '127.0.0.1',
       PROJECTOR_ADMIN_PORT: 9465,
+      RECEIPTS_HOST: '127.0.0.1',
+      RECEIPTS_PORT: undefined,
     })
   })
 
@@ -128,6 +130,7 @@ test.each([
   ['ELASTICSEARCH_URL', 'localhost:9200', 'ftp://localhost', 'http://', 'http://a,b'],
   ['ELASTICSEARCH_INDEX_PREFIX', 'Commission', '1commission', '-a', 'a_b', 'a*', 'a'.repeat(101), '.a'],
   ['API_PORT', '-1', '65536', '8080.5', '0x50', '1e3', ' 80', 'http'],
+  ['RECEIPTS_PORT', '-1', '65536', 'http'],
   ['API_DRAIN_SECONDS', '-1', '5', '1.5', 'soon'],
   ['RATE_LIMIT_REQUESTS', '0', '100000001', '-1', 'many'],
   ['RATE_LIMIT_WINDOW_SECONDS', '0', '86401'],
@@ -187,6 +190,12 @@ describe('credentials', () => {
     const environment = { ...enough, KAFKA_SSL_CA_FILE: '/ca.pem', KAFKA_SSL: 'false' }
     expect(readSettings(projectorSettings, environment).KAFKA_SSL).toBe('false')
   })
+})
+
+test('a host of the port of receipts requires the port: without it nothing would listen there', () => {
+  expect(problemsOf({ RECEIPTS_HOST: '0.0.0.0' })).toEqual(['RECEIPTS_PORT'])
+  const environment = { ...enough, RECEIPTS_HOST: '0.0.0.0', RECEIPTS_PORT: '9466' }
+  expect(readSettings(projectorSettings, environment)).toMatchObject({ RECEIPTS_HOST: '0.0.0.0', RECEIPTS_PORT: 9466 })
 })
 
 test('one topic for both streams is refused: a publisher of payouts must not be able to create a key', () => {

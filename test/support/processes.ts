@@ -119,7 +119,7 @@ export type ProjectorOptions = {
 
 export type Projector = RunningProcess & {
   readonly ask: (
-    path: '/livez' | '/readyz' | '/metrics' | '/status' | `/receipts/${string}`,
+    path: '/livez' | '/readyz' | '/metrics' | '/status' | '/asyncapi.json' | `/receipts/${string}`,
   ) => Promise<{ status: number; text: string }>
   readonly status: () => Promise<PartitionStatus[]>
 }

@@ -22,6 +22,7 @@ const steps: AdminSteps = {
     ask: async () => ({ state: 'not_yet' }),
     askRun: async () => ({ state: 'unavailable' }),
   },
+  asyncapi: () => undefined,
 }
 
 const start = async (given: Partial<AdminSteps> = {}) => {
@@ -76,8 +77,16 @@ test('a part that fails gives a 500 without its message', async () => {
 
 test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])('%s gives a 404 with all paths', async path => {
   const { ask } = await start()
-  const paths = ['/livez', '/readyz', '/metrics', '/status', ...RECEIPT_PATHS]
+  const paths = ['/livez', '/readyz', '/metrics', '/status', '/asyncapi.json', ...RECEIPT_PATHS]
   expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
+})
+
+test('the AsyncAPI document is a 503 until the topics are known', async () => {
+  let document: object | undefined
+  const { ask } = await start({ asyncapi: () => document })
+  expect(await ask('/asyncapi.json')).toEqual({ status: 503, body: '{"error":"the projector is starting"}' })
+  document = { asyncapi: '3.0.0' }
+  expect(await ask('/asyncapi.json')).toEqual({ status: 200, body: '{"asyncapi":"3.0.0"}' })
 })
 
 test('a port in use stops the start', async () => {
