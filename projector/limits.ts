@@ -140,6 +140,9 @@ export const RUN_ORGANIZATIONS_MAX = 10_000
 /** Requests for runs at once in one process, and how many of them read at once: five small requests each. */
 export const RUNS_AT_ONCE_MAX = 100
 export const RUN_READS_MAX = 4
+/** Bytes of a parked record's body up to which its receipt is explained: it is parsed while records are projected. */
+export const EXPLAINED_BYTES_MAX = 1 * MiB
+export const EXPLANATIONS_AT_ONCE_MAX = 4
 /** Milliseconds between two log lines of each partition's position. */
 export const REPORT_INTERVAL_MS = 30_000
 /** Milliseconds a stop waits for read records to be published. The next owner reads the rest again. */

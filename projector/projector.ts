@@ -7,6 +7,7 @@ import type { Server } from 'node:http'
 import type { Admin } from 'kafkajs'
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
 import { describeTopics } from './admin/describe-topics.ts'
+import { createParkedExplainer } from './admin/explain-parked.ts'
 import { createReceiptReader, createReceipts } from './admin/receipts.ts'
 import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
 import { statusOfAll } from './admin/status.ts'
@@ -34,6 +35,10 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   )
   const readRun = createRunReader(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX)
   const askRun = createRunReceipts(receipts, readRun, retryOptions.sleep)
+  const explain = createParkedExplainer(elasticsearch.send, settings.ELASTICSEARCH_INDEX_PREFIX, {
+    sleep: retryOptions.sleep,
+    stopping: receipts.stopping,
+  })
   const metrics = createProjectorMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
 
   // Bounded: a client that does not answer must not delay the stop.
@@ -97,7 +102,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   }
   const sources = () => keepUp.options().map(({ stream, identity }) => ({ stream, ...identity }))
   const forPublishers = {
-    receipts: { ask: receipts.ask, askRun, sources },
+    receipts: { ask: receipts.ask, askRun, explain, sources },
     asyncapi: () => describeTopics(settings, sources()),
   }
   const { PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT, RECEIPTS_HOST, RECEIPTS_PORT } = settings

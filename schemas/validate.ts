@@ -33,5 +33,8 @@ export const firstMismatch = (stream: Stream, event: { type: string; data: unkno
   const constants = ofField.flatMap(({ params }) => ('allowedValue' in params ? [String(params.allowedValue)] : []))
   const rules = ofField.flatMap(({ keyword, message }) => (keyword === 'anyOf' || keyword === 'const' ? [] : [message]))
   const all = [...(constants.length > 0 ? [`must be ${constants.join(' or ')}`] : []), ...rules]
-  return `${errors[0]?.instancePath || 'data'} ${[...new Set(all)].join(', or ')}`
+  return `${pathOf(errors[0]?.instancePath)} ${[...new Set(all)].join(', or ')}`
 }
+
+/** The names of inputs are content of the record: a star stands for them. */
+const pathOf = (pointer = ''): string => pointer.replace(/\/inputs\/.*/s, '/inputs/*') || 'data'

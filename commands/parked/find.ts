@@ -3,12 +3,12 @@
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { isComplete } from '../documents/shards.ts'
-import { SEARCH_HITS } from '../limits.ts'
+import { CHUNK_RECORDS, SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 import {
   type Answer,
   type Coverage,
-  encodeHeaders,
+  explainInvalid,
   multiGet,
   type RawRecord,
   type SearchAnswer,
@@ -16,6 +16,7 @@ import {
   StopError,
   type TermsAnswer,
   type Total,
+  toRawRecord,
 } from '../projector.ts'
 
 /** Selects the parked records that match all given fields. */
@@ -90,37 +91,56 @@ export type Parked = {
 }
 
 /** Reads records by position, in the given order, in real time (no refresh); undefined for one that is not parked. */
-export const readParked = async (
+export const readParked = (
   send: Send,
   live: Live,
   positions: readonly RecordPosition[],
-): Promise<(Parked | undefined)[]> => {
+): Promise<(Parked | undefined)[]> => Array.fromAsync(eachParked(send, live, positions))
+
+/** The same, one after the other: holds the records of one answer at a time. */
+const eachParked = async function* (
+  send: Send,
+  live: Live,
+  positions: readonly RecordPosition[],
+): AsyncGenerator<Parked | undefined> {
   const indexOf = (topic: string): string => parkedStreamOf(live, topic)?.parkedIndex ?? live.events.parkedIndex
   const docs = positions.map(position => ({ _index: indexOf(position.topic), _id: positionOf(position) }))
-  const found: (Parked | undefined)[] = []
   // `multiGet` returns as many of the first documents as one answer holds.
-  while (found.length < docs.length) {
-    for (const document of await multiGet<ParkedDocument>(send, docs.slice(found.length))) {
-      found.push(document.found ? toParked(document._source) : undefined)
+  for (let count = 0; count < docs.length; ) {
+    for (const document of await multiGet<ParkedDocument>(send, docs.slice(count, count + CHUNK_RECORDS))) {
+      count++
+      yield document.found ? toParked(document._source) : undefined
     }
   }
-  return found
+}
+
+/** The rule that the data of a record breaks, by the record's position: of those parked as `data_invalid`. */
+export type Details = ReadonlyMap<string, string>
+
+export const readDetails = async (send: Send, live: Live, records: readonly ParkedFields[]): Promise<Details> => {
+  const details = new Map<string, string>()
+  const invalid = records.filter(({ code }) => code === 'data_invalid')
+  for await (const parked of eachParked(send, live, invalid)) {
+    if (parked === undefined) continue
+    const detail = detailOf(live, parked)
+    if (detail !== undefined) details.set(positionOf(parked.fields), detail)
+  }
+  return details
+}
+
+/** Returns the rule that the data breaks; undefined for another code, and for a record without bytes. */
+export const detailOf = (live: Live, { fields, record, leftOut }: Parked): string | undefined => {
+  const stream = parkedStreamOf(live, fields.topic)?.stream
+  if (fields.code !== 'data_invalid' || leftOut !== undefined || stream === undefined) return undefined
+  return explainInvalid(stream, record)
 }
 
 export const parkedStreamOf = (live: Live, topic: string): LiveStream | undefined =>
   Object.values(live).find(({ identity }) => identity.topic === topic)
 
-const toParked = ({ body, body_bytes: _, ...fields }: ParkedDocument): Parked => {
-  const bytes = (base64: string | null): Buffer | null => (base64 === null ? null : Buffer.from(base64, 'base64'))
-  const headers = encodeHeaders(
-    body.headers.map(([name, value, rawName]) => {
-      const header = [name, bytes(value)] as const
-      return rawName === undefined ? header : [...header, Buffer.from(rawName, 'base64')]
-    }),
-  )
-  const { offset, at: timestamp } = fields
-  const record = { offset, timestamp, key: bytes(body.key), headers, value: bytes(body.value) }
-  return { fields, record, leftOut: body.left_out }
+const toParked = (document: ParkedDocument): Parked => {
+  const { body, body_bytes: _, ...fields } = document
+  return { fields, record: toRawRecord(document), leftOut: body.left_out }
 }
 
 const queryOf = ({ code, ...terms }: Filter): object => ({

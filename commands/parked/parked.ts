@@ -8,6 +8,7 @@ import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
 import { type Live, readLive } from '../live.ts'
 import {
   countParked,
+  detailOf,
   type Filter,
   findParked,
   type Order,
@@ -15,6 +16,7 @@ import {
   parkedStreamOf,
   positionOf,
   type RecordPosition,
+  readDetails,
   readParked,
 } from './find.ts'
 import { countsOf, jsonOf, parkedText, resultOf, tableOf, wholeJsonOf } from './print.ts'
@@ -31,8 +33,9 @@ export const listParked = async (options: ListOptions, context: CommandContext):
   const { out, say, send, prefix } = context
   const live = await liveOf(context, options.filter)
   const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
-  if (options.json) for (const record of records) out(line(jsonOf(record)))
-  else if (records.length > 0) out(`${tableOf(records)}\n`)
+  const details = await readDetails(send, live, records)
+  if (options.json) for (const record of records) out(line(jsonOf(record, details.get(positionOf(record)))))
+  else if (records.length > 0) out(`${tableOf(records, details)}\n`)
   if (!options.json || total > records.length)
     say(`${records.length} of ${total} parked ${total === 1 ? 'record' : 'records'} under ${prefix}`)
   return exitCodes.done
@@ -56,10 +59,10 @@ export const showParked = async (
   if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
   switch (as) {
     case 'json':
-      context.out(line(wholeJsonOf(parked)))
+      context.out(line(wholeJsonOf(parked, detailOf(live, parked))))
       return exitCodes.done
     case 'text':
-      context.out(`${parkedText(parked)}\n`)
+      context.out(`${parkedText(parked, detailOf(live, parked))}\n`)
       return exitCodes.done
     case 'raw':
       if (parked.record.value === null) {

@@ -2,13 +2,14 @@
 import { isUtf8 } from 'node:buffer'
 import { SHOWN_BYTES, SHOWN_CHARACTERS } from '../limits.ts'
 import { aligned, fitColumn, printable, timeOf } from '../terminal.ts'
-import { type Parked, type ParkedFields, positionOf } from './find.ts'
+import { type Details, type Parked, type ParkedFields, positionOf } from './find.ts'
 import type { Result } from './publish-again.ts'
 
-/** A line for each record, below a line of headings. */
-export const tableOf = (records: readonly ParkedFields[]): string => {
+/** A line for each record, below a line of headings. The column of details is there if any record has one. */
+export const tableOf = (records: readonly ParkedFields[], details: Details): string => {
+  const detailColumn = (text: string | undefined): string[] => (details.size > 0 ? [text ?? '-'] : [])
   const rows = [
-    ['POSITION', 'AT', 'CODE', 'ORGANIZATION', 'TYPE', 'EVENT'],
+    ['POSITION', 'AT', 'CODE', 'ORGANIZATION', 'TYPE', 'EVENT', ...detailColumn('DETAIL')],
     ...records.map(record => [
       positionOf(record),
       timeOf(record.at),
@@ -16,6 +17,7 @@ export const tableOf = (records: readonly ParkedFields[]): string => {
       record.org_id ?? '-',
       fitColumn(record.type ?? '-'),
       fitColumn(record.event_id ?? '-'),
+      ...detailColumn(details.get(positionOf(record))),
     ]),
   ]
   return aligned(rows)
@@ -29,11 +31,12 @@ export const countsOf = (counts: readonly (readonly [string, number])[]): string
     .join('\n')
 }
 
-/** The whole record; cuts what is too long for a screen. */
-export const parkedText = ({ fields, record, leftOut }: Parked): string => {
+/** The whole record; cuts what is too long for a screen. @param detail the rule that its data breaks */
+export const parkedText = ({ fields, record, leftOut }: Parked, detail: string | undefined): string => {
   const { key, headers, value } = record
   const rows = [
     ['parked as', fields.code],
+    ...(detail === undefined ? [] : [['detail', detail]]),
     ['at', timeOf(fields.at)],
     ['organization', fields.org_id ?? '-'],
     ['type', printable(fields.type ?? '-')],
@@ -50,22 +53,29 @@ export const parkedText = ({ fields, record, leftOut }: Parked): string => {
   return [positionOf(fields), aligned(rows), ...shown].join('\n')
 }
 
-/** JSON of a record, without its bytes. */
-export const jsonOf = ({ topic, partition, offset, at, code, org_id, type, event_id }: ParkedFields) => ({
+/** JSON of a record, without its bytes. @param detail the rule that its data breaks */
+export const jsonOf = (
+  { topic, partition, offset, at, code, org_id, type, event_id }: ParkedFields,
+  detail: string | undefined,
+) => ({
   position: positionOf({ topic, partition, offset }),
   topic,
   partition,
   offset,
   at: timeOf(at),
   code,
+  detail: detail ?? null,
   org_id: org_id ?? null,
   type: type ?? null,
   event_id: event_id ?? null,
 })
 
 /** JSON of a record, with its bytes. */
-export const wholeJsonOf = ({ fields, record: { key, headers, value }, leftOut }: Parked) => ({
-  ...jsonOf(fields),
+export const wholeJsonOf = (
+  { fields, record: { key, headers, value }, leftOut }: Parked,
+  detail: string | undefined,
+) => ({
+  ...jsonOf(fields, detail),
   key: base64(key),
   headers: Array.from(headers, ([name, header, rawName]) => [
     name,

@@ -6,12 +6,11 @@
  */
 import { parkCodes } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
-import { firstMismatch } from '../../schemas/validate.ts'
 import { linesIn } from '../export/lines.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import type { Live } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
-import { Cache, decode, multiGet, type ReadDocuments, readDocuments, type Send } from '../projector.ts'
+import { Cache, explainInvalid, multiGet, type ReadDocuments, readDocuments, type Send } from '../projector.ts'
 import { readLine } from './read-lines.ts'
 
 export type ValidateOptions = {
@@ -50,19 +49,12 @@ export const validateFile = async (options: ValidateOptions, steps: ValidateStep
     const outcome = await decide.next(given)
     const code = outcome.outcome === 'parked' ? outcome.code : undefined
     counts.set(code ?? outcome.outcome, (counts.get(code ?? outcome.outcome) ?? 0) + 1)
-    const detail = code === 'data_invalid' ? detailOf(given) : undefined
+    const detail = code === 'data_invalid' ? explainInvalid(given.stream, given.record) : undefined
     if (options.json) steps.out(`${JSON.stringify({ line: lineNumber, ...outcome, ...(detail && { detail }) })}\n`)
     else if (code !== undefined) steps.out(`line ${lineNumber}: parked as ${code}${detail ? `: ${detail}` : ''}\n`)
     if (lineNumber % PROGRESS_LINES === 0) steps.draw?.(`${lineNumber} lines`)
   }
   return summarize(counts, steps)
-}
-
-/** Returns the rule that data breaks, in words. */
-const detailOf = ({ stream, record }: ReturnType<typeof readLine>): string => {
-  const envelope = decode(record)
-  const mismatch = envelope === 'undecodable' ? undefined : firstMismatch(stream, envelope)
-  return mismatch ?? 'a rule of several fields: ids of lines, numbers of steps, or the boundaries of a period'
 }
 
 const summarize = (counts: ReadonlyMap<string, number>, { say }: ValidateSteps): ExitCode => {

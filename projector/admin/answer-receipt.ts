@@ -5,8 +5,9 @@
  */
 import type { Stream } from '../../schemas/events.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX, RUN_OFFSETS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
-import type { Receipts } from './receipts.ts'
-import type { AskRun } from './run-receipts.ts'
+import type { ExplainParked } from './explain-parked.ts'
+import type { Receipts, RecordLocation } from './receipts.ts'
+import type { AskRun, RunOutcome } from './run-receipts.ts'
 
 export const RECEIPT_PATHS = [
   '/receipts/{topic}/{partition}/{offset}',
@@ -15,6 +16,7 @@ export const RECEIPT_PATHS = [
 
 export type ReceiptSteps = Pick<Receipts, 'ask'> & {
   readonly askRun: AskRun
+  readonly explain: ExplainParked
   /** Empty until the streams are known. */
   readonly sources: () => readonly Source[]
 }
@@ -58,19 +60,32 @@ const answerQuestion = async (
   { partition, wait, offset, from, to }: Question,
   { stream, topic, partitions }: Source,
   gone: AbortSignal,
-  { ask, askRun }: ReceiptSteps,
+  { ask, askRun, explain }: ReceiptSteps,
 ): Promise<ReceiptAnswer> => {
-  const outcome =
-    offset === undefined
-      ? await askRun({ stream, topic, partition, partitions, from, to }, wait * 1_000, gone)
-      : await ask({ stream, topic, partition, offset }, wait * 1_000, gone)
+  if (offset === undefined) {
+    const outcome = await askRun({ stream, topic, partition, partitions, from, to }, wait * 1_000, gone)
+    if (outcome.state !== 'read') return noReceipt(outcome.state)
+    return jsonAnswer(200, { topic, partition, from, to, ...outcome.receipt })
+  }
+  const location: RecordLocation = { stream, topic, partition, offset }
+  const outcome = await ask(location, wait * 1_000, gone)
   switch (outcome.state) {
     case 'published':
-    case 'parked':
     case 'not_yet':
       return jsonAnswer(200, { ...outcome, topic, partition, offset })
-    case 'read':
-      return jsonAnswer(200, { topic, partition, from, to, ...outcome.receipt })
+    case 'parked': {
+      const detail = outcome.code === 'data_invalid' ? await explain(location, gone) : undefined
+      return jsonAnswer(200, { ...outcome, ...(detail && { detail }), topic, partition, offset })
+    }
+    case 'unavailable':
+    case 'too_many':
+    case 'stopping':
+      return noReceipt(outcome.state)
+  }
+}
+
+const noReceipt = (state: Exclude<RunOutcome['state'], 'read'>): ReceiptAnswer => {
+  switch (state) {
     case 'unavailable':
       return notKnownNow('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':

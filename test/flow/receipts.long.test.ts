@@ -4,7 +4,7 @@
  */
 import kafkajs, { type Producer } from 'kafkajs'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import { commandSettings, runCommand } from '../support/commands.ts'
+import { commandSettings, jsonLines, readHere, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
   keyRevoked,
@@ -96,6 +96,24 @@ test('a producer gets receipts for its places: published for applied and duplica
     expect(await Promise.all(places.map(place => receipt(place, 0, [projector])))).toEqual(expected)
   }
   expect(await waiting(projectors[0])).toBe(0)
+})
+
+test('the receipt of a record with invalid data, `parked list` and `parked show` name the field and the rule', async () => {
+  const place = await send(repRecorded({ org_id: org, status: 'CANARY' as 'active' }))
+  const detail = '/status must be active or departed'
+  expect(await receipt(place, 30)).toEqual(received(place, { state: 'parked', code: 'data_invalid', detail }))
+  const position = `${place.topic}:${place.partition}:${place.offset}`
+  const listed = jsonLines(await readHere(['parked', 'list', '--json'], prefix))
+  expect(listed.filter(line => line.detail !== null)).toEqual([
+    expect.objectContaining({ position, code: 'data_invalid', detail }),
+  ])
+  const [shown] = jsonLines(await readHere(['parked', 'show', position, '--json'], prefix))
+  expect(shown).toMatchObject({ position, code: 'data_invalid', detail })
+  const textOf = async (...args: string[]) => String((await readHere(['parked', ...args], prefix)).out)
+  expect(await textOf('show', position)).toMatch(/^ *detail +\/status must be active or departed$/m)
+  const [headings, ...rows] = (await textOf('list')).trim().split('\n')
+  expect(headings).toMatch(/ DETAIL$/)
+  expect(rows.filter(row => row.endsWith(` ${detail}`))).toEqual([expect.stringContaining(position)])
 })
 
 test('a receipt for a record that does not exist yet is not_yet, and a waiting request is answered once it is published', async () => {

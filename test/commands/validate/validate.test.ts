@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { CommandError } from '../../../commands/failures.ts'
 import { type ValidateOptions, validateFile } from '../../../commands/validate/validate.ts'
 import { storedRecords } from '../../contract/contract.ts'
-import { dataOf, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
+import { dataOf, payoutCalculated, periodRecorded, repRecorded, step } from '../../support/events.ts'
 
 const run = async (lines: readonly string[], options: Partial<ValidateOptions> = {}) => {
   const out: string[] = []
@@ -107,6 +107,15 @@ describe('a line', () => {
     const line = JSON.stringify({ type, data: { ...data, ...wrong } })
     expect(await outcomeOf(line)).toEqual([{ line: 1, outcome: 'parked', code: 'data_invalid', detail }])
     expect((await run([line])).out).toEqual([`line 1: parked as data_invalid: ${detail}`])
+  })
+
+  test('with a wrong input of a step does not name the input', async () => {
+    const inputs = { 'Deal with Nordlicht': 7 } as unknown as Record<string, string>
+    const payout = payoutCalculated({ org_id: 'org_1', calculation_trace: [step({ inputs })] })
+    const line = JSON.stringify({ type: 'commission.payout.calculated.v1', data: dataOf(payout) })
+    expect((await run([line])).out).toEqual([
+      'line 1: parked as data_invalid: /calculation_trace/0/inputs/* must be string',
+    ])
   })
 
   test('sees the lines before it', async () => {

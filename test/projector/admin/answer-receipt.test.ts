@@ -16,9 +16,11 @@ const ask = async (
     method = 'GET',
     outcome = { state: 'published' } as ReceiptOutcome,
     runOutcome = { state: 'unavailable' } as RunOutcome,
+    detail = undefined as string | undefined,
     known = sources as ReturnType<ReceiptSteps['sources']>,
   } = {},
 ) => {
+  const explained: RecordLocation[] = []
   const asked: [RecordLocation | Run, number][] = []
   const answer = await answerReceipt(method, url, new AbortController().signal, {
     sources: () => known,
@@ -30,8 +32,12 @@ const ask = async (
       asked.push([run, milliseconds])
       return runOutcome
     },
+    explain: async place => {
+      explained.push(place)
+      return detail
+    },
   })
-  return { answer, body: answer && JSON.parse(answer.body), asked }
+  return { answer, body: answer && JSON.parse(answer.body), asked, explained }
 }
 
 test('a receipt is requested for the place and the wait of the request; the default wait is zero', async () => {
@@ -52,6 +58,17 @@ test.each([{ state: 'published' }, { state: 'parked', code: 'rep_unknown' }, { s
     expect(answer).toMatchObject({ code: 200, headers: { 'cache-control': 'no-store' } })
   },
 )
+
+test('the receipt of a record with invalid data has the field and the rule, if they are known', async () => {
+  const outcome = { state: 'parked', code: 'data_invalid' } as const
+  const place = { topic: 'commission.events', partition: 3, offset: 17 }
+  const known = await ask('/receipts/commission.events/3/17', { outcome, detail: '/name must be string' })
+  expect(known.body).toEqual({ ...outcome, detail: '/name must be string', ...place })
+  expect(known.explained).toEqual([{ stream: 'events', ...place }])
+  expect((await ask('/receipts/commission.events/3/17', { outcome })).body).toEqual({ ...outcome, ...place })
+  const other = { state: 'parked', code: 'rep_unknown' } as const
+  expect((await ask('/receipts/commission.events/3/17', { outcome: other, detail: 'x' })).explained).toEqual([])
+})
 
 test('a run is requested with its first and last offset and its wait, and its receipt names them', async () => {
   const receipt = {
