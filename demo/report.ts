@@ -74,6 +74,7 @@ export const suggestionsOf = (
   const tenth = expected.payouts[9]?.id ?? ''
   const replaced = expected.superseded[0]?.id ?? tenth
   const rep = expected.superseded[0]?.rep_id ?? ''
+  const period = expected.superseded[0]?.period_id ?? ''
   return [
     `What to try next, as ${organization.name}:`,
     '',
@@ -108,8 +109,8 @@ export const suggestionsOf = (
     '  npm run -s parked -- list',
     `  npm run -s keys -- create --org ${organization.id} --name Mine`,
     '  npm run -s projection -- status',
-    '  # for the examples of docs/reading.md and docs/analysts.md',
-    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}' REP='${rep}'`,
+    '  # for the examples of docs/reading.md, docs/analysts.md and docs/publishing.md',
+    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}' REP='${rep}' PERIOD='${period}' ADMIN='${projectorAdmin}'`,
     '',
     `The logs of projector and API are in ${folder}`,
   ]

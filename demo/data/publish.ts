@@ -2,7 +2,7 @@
  * Publishes as a calculation system does. docs/publishing.md explains each choice. Each event is a Kafka record: a
  * CloudEvent in binary mode, keyed by its organization.
  */
-import kafkajs, { type Kafka, type Message } from 'kafkajs'
+import kafkajs, { type Kafka, type Message, type RecordMetadata } from 'kafkajs'
 
 /** An event before it becomes a record. `time` is RFC 3339; `data` follows the schema of the type. */
 export type Event = {
@@ -32,12 +32,15 @@ export const toMessage = ({ id, type, time, data }: Event): Message => ({
 
 export type Publisher = {
   readonly connect: () => Promise<void>
-  /** Resolves when all replicas have acknowledged every record. Keeps the given order. */
+  /**
+   * Resolves when all replicas have acknowledged every record. Keeps the given order. Returns Kafka's answers: for each
+   * batch and partition, the offset of its first record.
+   */
   readonly publish: (
     topic: string,
     messages: readonly Message[],
     onPublished?: (count: number) => void,
-  ) => Promise<void>
+  ) => Promise<RecordMetadata[]>
   readonly disconnect: () => Promise<void>
 }
 
@@ -55,11 +58,13 @@ export const createPublisher = (kafka: Kafka): Publisher => {
     connect: () => producer.connect(),
     disconnect: () => producer.disconnect(),
     publish: async (topic, messages, onPublished = () => {}) => {
+      const stored: RecordMetadata[] = []
       // Sends a batch only after the one before is stored, which keeps the order.
       for (const batch of batchesOf(messages)) {
-        await producer.send({ topic, messages: [...batch], acks: -1 })
+        stored.push(...(await producer.send({ topic, messages: [...batch], acks: -1 })))
         onPublished(batch.length)
       }
+      return stored
     },
   }
 }

@@ -45,7 +45,7 @@ export const makeProbeOrganization = (seed: number, count: number): ProbeOrganiz
 }
 
 type ProbeSteps = {
-  readonly publish: (sent: DemoRecord) => Promise<void>
+  readonly publish: (sent: DemoRecord) => Promise<unknown>
   readonly client: Client
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number

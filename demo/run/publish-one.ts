@@ -3,6 +3,7 @@
  *
  *   KAFKA_BROKERS=127.0.0.1:9092 npx node demo/run/publish-one.ts
  *
+ * It prints where to read them: at `API` and `ADMIN` as the demo exports them, else at the ports of the settings.
  * Run it twice: the second time every record is a duplicate, and nothing changes.
  */
 import { createHash } from 'node:crypto'
@@ -10,7 +11,7 @@ import { readFileSync } from 'node:fs'
 import kafkajs from 'kafkajs'
 import { kafkaConfig } from '../../projector/client-options.ts'
 import type { ApiKeyCreatedData, PayoutCalculatedData, PeriodData, RepData } from '../../schemas/events.ts'
-import { kafkaSettings, readSettings } from '../../schemas/settings.ts'
+import { apiSettings, kafkaSettings, projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { createPublisher, toMessage } from '../data/publish.ts'
 
 const org_id = 'org_Example'
@@ -79,7 +80,14 @@ const key: ApiKeyCreatedData = {
   created_at: time,
 }
 
-const settings = readSettings(kafkaSettings, process.env)
+const { API_HOST, API_PORT } = apiSettings
+const { PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT } = projectorSettings
+const settings = readSettings(
+  { ...kafkaSettings, API_HOST, API_PORT, PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT },
+  process.env,
+)
+const api = process.env.API ?? `http://${settings.API_HOST}:${settings.API_PORT}/api/v1`
+const admin = process.env.ADMIN ?? `http://${settings.PROJECTOR_ADMIN_HOST}:${settings.PROJECTOR_ADMIN_PORT}`
 const publisher = createPublisher(new kafkajs.Kafka(kafkaConfig(settings, 'publish-one', readFileSync)))
 await publisher.connect()
 try {
@@ -87,15 +95,22 @@ try {
     toMessage({ id: 'example-key', type: 'commission.api_key.created.v1', time, data: key }),
   ])
   // The rep and the period come before the payouts that name them.
-  await publisher.publish(settings.KAFKA_EVENTS_TOPIC, [
+  const events = [
     toMessage({ id: 'example-1', type: 'commission.rep.recorded.v1', time, data: rep }),
     toMessage({ id: 'example-2', type: 'commission.period.recorded.v1', time, data: period }),
     toMessage({ id: 'example-3', type: 'commission.payout.calculated.v1', time, data: payout }),
     toMessage({ id: 'example-4', type: 'commission.payout.calculated.v1', time, data: replacement }),
-  ])
+  ]
+  const [stored] = await publisher.publish(settings.KAFKA_EVENTS_TOPIC, events)
+  if (stored?.baseOffset === undefined) throw new Error('Kafka did not say where it stored the records')
+  // All events of one organization are in one batch and in one partition.
+  const { topicName, partition } = stored
+  const last = Number(stored.baseOffset) + events.length - 1
+  process.stdout.write(`published 5 records. The last one is at ${topicName}, partition ${partition}, offset ${last}.
+Ask for its receipt, and read the payouts:
+  curl -s '${admin}/receipts/${topicName}/${partition}/${last}?wait=10'
+  curl -s -H 'Authorization: Bearer ${keyText}' '${api}/payouts'
+`)
 } finally {
   await publisher.disconnect()
 }
-process.stdout.write(
-  `published 5 records. Read them with:\n  curl -H 'Authorization: Bearer ${keyText}' http://127.0.0.1:8080/api/v1/payouts\n`,
-)

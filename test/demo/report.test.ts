@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Case } from '../../demo/check/verify.ts'
-import { caseTable, differenceLines } from '../../demo/report.ts'
+import { caseTable, differenceLines, suggestionsOf } from '../../demo/report.ts'
 import { percentileOf } from '../../demo/run/latency-probe.ts'
 
 test('amounts are shown with all digits, in groups, with at least two decimals', () => {
@@ -36,4 +36,39 @@ test('every difference is listed, and beyond 100 they are counted', () => {
 test('percentiles are measured values', () => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index)
   expect([percentileOf(values, 50), percentileOf(values, 99), percentileOf(values, 100)]).toEqual([50, 99, 100])
+})
+
+test('the printed line for the examples sets the addresses and the names that the documents use', () => {
+  const installation = {
+    base: 'http://api/v1',
+    apiAdmin: 'http://api-admin',
+    projectorAdmin: 'http://projector-admin',
+    folder: '/tmp/logs',
+    settings: "KAFKA_BROKERS='k'",
+    died: new Promise<Error>(() => undefined),
+  }
+  const replaced = { id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1' }
+  const expected = {
+    reps: [],
+    periods: [],
+    payouts: [],
+    payroll_files: [],
+    superseded: [replaced],
+    statements: new Map(),
+  }
+  const organization = { name: 'Acme', id: 'org_1', sent: [], keys: { reading: { text: 'ck_1' } } }
+  const cases = [{ organization, expected }] as unknown as Case[]
+  const line = suggestionsOf(installation, { cases }).find(text => text.startsWith('  export API='))
+  const variables = Object.fromEntries(
+    Array.from(line?.matchAll(/(\w+)='([^']*)'/g) ?? [], ([, name, value]) => [name, value]),
+  )
+  expect(variables).toEqual({
+    API: 'http://api/v1',
+    KEY: 'ck_1',
+    ORG: 'org_1',
+    PAYOUT: 'payout_1',
+    REP: 'rep_1',
+    PERIOD: 'period_1',
+    ADMIN: 'http://projector-admin',
+  })
 })

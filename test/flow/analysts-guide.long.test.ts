@@ -53,6 +53,7 @@ beforeAll(async () => {
     ORG: organization.id,
     PAYOUT: String(replaced?.id),
     REP: String(replaced?.rep_id),
+    PERIOD: String(replaced?.period_id),
   })
 })
 

@@ -119,16 +119,25 @@ test('the API returns what docs/publishing.md publishes; published again, all re
     ...environment,
     KAFKA_EVENTS_TOPIC: names.topics.events,
     KAFKA_API_KEYS_TOPIC: names.topics['api-keys'],
+    API: base,
+    ADMIN: projectorAdmin,
   }
+  let printed = ''
   for (let time = 1; time <= 2; time++) {
     const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'demo', 'run', 'publish-one.ts')], {
       env,
     })
-    expect(stdout).toMatch(/^published 5 records/)
+    expect(stdout).toMatch(/^published 5 records\. The last one is at [^,]+, partition \d+, offset \d+\.$/m)
+    printed = stdout
   }
   await waitUntilCaughtUp(projectorAdmin, 10, () => {}, signal)
 
   expect(await readCounts(projectorAdmin, signal)).toEqual({ applied: 5, duplicate: 5, parked: 0 })
+  // The printed requests work as they are.
+  const [receipt, payouts] = [...printed.matchAll(/^ {2}(curl .*)$/gm)].map(([, command = '']) => command)
+  const answerTo = async (command = '') => JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
+  expect(await answerTo(receipt)).toMatchObject({ state: 'published', topic: names.topics.events, offset: 7 })
+  expect((await answerTo(payouts)).data).toEqual([expect.objectContaining({ id: 'payout_Second' })])
   const api = createClient({ baseUrl: base, key: 'example_key_for_reading_only', signal })
   expect((await Array.fromAsync(api.payouts())).map(({ id }) => id)).toEqual(['payout_Second'])
   expect(await api.payout('payout_First')).toMatchObject({ net_amount: '618.75', superseded_by_id: 'payout_Second' })

@@ -32,6 +32,7 @@ test('records are sent in order, in batches that fit a topic, one batch after th
     await Promise.resolve()
     sent.push(record)
     underWay--
+    return [{ topicName: record.topic, partition: 0, errorCode: 0, baseOffset: String(sent.length) }]
   }
   const kafka = { producer: () => ({ send }) } as unknown as Kafka
   const messages: Message[] = [
@@ -40,9 +41,10 @@ test('records are sent in order, in batches that fit a topic, one batch after th
     { key: 'org_1', value: null },
   ]
   let counted = 0
-  await createPublisher(kafka).publish('topic', messages, count => {
+  const stored = await createPublisher(kafka).publish('topic', messages, count => {
     counted += count
   })
+  expect(stored.map(({ baseOffset }) => baseOffset)).toEqual(['1', '2', '3', '4', '5'])
   expect(sent.flatMap(record => record.messages)).toEqual(messages)
   expect(sent.map(record => record.messages.length)).toEqual([500, 500, 200, 1, 1])
   expect(sent.every(record => record.topic === 'topic' && record.acks === -1)).toBe(true)
