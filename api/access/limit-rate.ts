@@ -51,8 +51,14 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
     }
     await next()
     const more = unitsOf(ctx.response.length ?? 0) - 1
-    // If the window has ended, the units would count against the next one. A request that waited reads in the next one.
-    if (more <= 0 || (now() >= windowEnds && !ctx.state.waited)) return
+    if (ctx.state.waited) {
+      // A request that waited reads in the window of its end, and other requests have counted since it began.
+      const since = await counter.penalty(counterKey, more).catch(() => undefined)
+      if (since) setLeft(ctx, Math.max(0, rate.requests - since.consumedPoints), since.msBeforeNext)
+      return
+    }
+    // If the window has ended, the units would count against the next one.
+    if (more <= 0 || now() >= windowEnds) return
     charge(counter, counterKey, more)
     setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - now())
   }

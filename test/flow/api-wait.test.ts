@@ -155,6 +155,25 @@ test('a waiting request counts once, as one request', async t => {
   expect(before - after).toBe(1)
 })
 
+test('the units left in the answer of a request that waited are those of the end of its wait', async t => {
+  const { ask, ids, change, untilWaiting } = await setUp(t)
+  const leftOf = (answer: Answer) => Number(/r=(\d+)/.exec(answer.headers.get('RateLimit') ?? '')?.[1])
+  const waiting = ask('wait=60&starting_after=payout_1')
+  await untilWaiting()
+  const others = [await ask(''), await ask(''), await ask('')]
+  const id = await change(org)
+  const answer = await waiting
+  expect(ids(answer)).toEqual([id])
+  expect(leftOf(answer)).toBe(Math.min(...others.map(leftOf)))
+})
+
+test('after a wait over the end of its window, a request has all units of the next one left', async t => {
+  const { store, key } = await setUp(t)
+  const api = await serveApi(t, store.prefix, { rate: { requests: 50, windowSeconds: 1 } })
+  const answer = await api.ask('/changes?wait=3&starting_after=payout_1', key)
+  expect([answer.status, answer.headers.get('RateLimit')]).toEqual([200, '"default";r=50;t=1'])
+})
+
 test('a key that is revoked while its request waits gets no page', async t => {
   const { store, ask, key, change, untilWaiting } = await setUp(t)
   const waiting = ask('wait=60&starting_after=payout_1')
