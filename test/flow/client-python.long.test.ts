@@ -45,6 +45,24 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
     expect(await runProgram(example)).toEqual(printed)
   })
 
+  test('tells type checkers the types of all its methods', async () => {
+    const { runProgram } = await shared()
+    const program = [
+      'import importlib.resources, inspect, typing',
+      'from commission_client import Client, Copy, read_copy',
+      'print(importlib.resources.files("commission_client").joinpath("py.typed").is_file())',
+      'methods = [m for c in (Client, Copy) for n, m in inspect.getmembers(c, inspect.isfunction) if n[0] != "_"]',
+      'for method in [*methods, read_copy]:',
+      '    hints = typing.get_type_hints(method)',
+      '    names = [name for name in inspect.signature(method).parameters if name != "self"]',
+      '    print(method.__name__, *[name for name in [*names, "return"] if name not in hints])',
+    ].join('\n')
+    const [typed, ...methods] = await runProgram(program)
+    expect(typed).toBe('True')
+    expect(methods.length).toBeGreaterThan(18)
+    expect(methods.filter(line => line.includes(' '))).toEqual([])
+  })
+
   test('tries again what breaks off or is refused for now', async t => {
     const { runProgram, api, environment } = await shared()
     const proxy = await startProxy(t, new URL(api).host)

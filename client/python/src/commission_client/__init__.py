@@ -1,7 +1,7 @@
 """The client of the commission API."""
 
-from .client import Client
+from .client import Change, Client
 from .copy import Copy, CopyDiffersError, read_copy
 from .refused import RefusedError
 
-__all__ = ["Client", "Copy", "CopyDiffersError", "RefusedError", "read_copy"]
+__all__ = ["Change", "Client", "Copy", "CopyDiffersError", "RefusedError", "read_copy"]

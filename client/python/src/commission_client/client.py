@@ -2,6 +2,8 @@
 
 import random
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 
@@ -13,13 +15,29 @@ from .generated.api.periods import get_period, list_periods
 from .generated.api.reps import get_rep, list_reps
 from .generated.api.statements import get_statement
 from .generated.api.totals import get_totals
-from .generated.models import Refusal
-from .generated.types import UNSET
+from .generated.models import (
+    Payout,
+    PayoutChange,
+    PayoutStep,
+    PayrollChange,
+    PayrollRecord,
+    Period,
+    PeriodChange,
+    Refusal,
+    Rep,
+    RepChange,
+    Statement,
+    Totals,
+)
+from .generated.types import UNSET, Unset
 from .refused import RefusedError
 from .retry import RetryingTransport
 
 #: Seconds that a request waits for the next change: proxies often end a silent connection after a minute.
 WAIT_SECONDS = 30
+
+#: An applied event, by its `kind`.
+Change = RepChange | PeriodChange | PayoutChange | PayrollChange
 
 
 class Client:
@@ -28,7 +46,7 @@ class Client:
     All reads raise RefusedError, or httpx.TransportError if the connection fails for longer than `timeout` seconds.
     """
 
-    def __init__(self, base_url, key, *, timeout=120.0):
+    def __init__(self, base_url: str, key: str, *, timeout: float = 120.0) -> None:
         """`base_url` is the address of the API with its path: `https://example.com/api/v1`."""
         self._api = AuthenticatedClient(
             base_url=base_url,
@@ -36,33 +54,61 @@ class Client:
             timeout=httpx.Timeout(WAIT_SECONDS + 30),
             httpx_args={"transport": RetryingTransport(timeout)},
         )
-        self._as_of = UNSET
+        self._as_of: str | Unset = UNSET
 
-    def as_of(self, moment):
+    def as_of(self, moment: str | Change) -> "Client":
         """Returns the same client as of a moment: just after a change, or an instant (RFC 3339) that is over."""
         client = object.__new__(Client)
         client._api = self._api
         client._as_of = moment if isinstance(moment, str) else moment.id
         return client
 
-    def reps(self, *, starting_after=None, limit=200):
+    def reps(self, *, starting_after: str | None = None, limit: int = 200) -> Iterator[Rep]:
         return self._walk(list_reps, starting_after, limit)
 
-    def periods(self, *, starting_after=None, limit=200):
+    def periods(self, *, starting_after: str | None = None, limit: int = 200) -> Iterator[Period]:
         return self._walk(list_periods, starting_after, limit)
 
-    def payouts(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+    def payouts(
+        self,
+        *,
+        rep_id: str | None = None,
+        period_id: str | None = None,
+        starting_after: str | None = None,
+        limit: int = 200,
+    ) -> Iterator[Payout]:
         """Current payouts only, one for each rep and period."""
         return self._walk(list_payouts, starting_after, limit, rep_id=rep_id, period_id=period_id)
 
-    def payroll_records(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+    def payroll_records(
+        self,
+        *,
+        rep_id: str | None = None,
+        period_id: str | None = None,
+        starting_after: str | None = None,
+        limit: int = 200,
+    ) -> Iterator[PayrollRecord]:
         return self._walk(list_payroll_records, starting_after, limit, rep_id=rep_id, period_id=period_id)
 
-    def changes(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+    def changes(
+        self,
+        *,
+        rep_id: str | None = None,
+        period_id: str | None = None,
+        starting_after: str | None = None,
+        limit: int = 200,
+    ) -> Iterator[Change]:
         """One entry for each applied event, in order."""
         return self._walk(list_changes, starting_after, limit, rep_id=rep_id, period_id=period_id)
 
-    def follow(self, *, rep_id=None, period_id=None, starting_after=None, limit=200):
+    def follow(
+        self,
+        *,
+        rep_id: str | None = None,
+        period_id: str | None = None,
+        starting_after: str | None = None,
+        limit: int = 200,
+    ) -> Iterator[Change]:
         """As `changes`, for ever: waits for the next change."""
         filters = {"rep_id": rep_id, "period_id": period_id}
         while True:
@@ -74,31 +120,38 @@ class Client:
                 time.sleep(random.uniform(1, 3))
             starting_after = page.next_cursor or starting_after
 
-    def history(self, payout_id, *, starting_after=None, limit=200):
+    def history(self, payout_id: str, *, starting_after: str | None = None, limit: int = 200) -> Iterator[PayoutStep]:
         """All payouts of the same rep and period, oldest first, each with its difference to the one before."""
         return self._walk(list_payout_history, starting_after, limit, path=(payout_id,))
 
-    def rep(self, id):
+    def rep(self, id: str) -> Rep:
         return self._one(get_rep, id)
 
-    def period(self, id):
+    def period(self, id: str) -> Period:
         return self._one(get_period, id)
 
-    def payout(self, id):
+    def payout(self, id: str) -> Payout:
         return self._one(get_payout, id)
 
-    def statement(self, id):
+    def statement(self, id: str) -> Statement:
         """The payout with every step of its calculation."""
         return self._one(get_statement, id)
 
-    def payroll_record(self, id):
+    def payroll_record(self, id: str) -> PayrollRecord:
         return self._one(get_payroll_record, id)
 
-    def totals(self, *, period_id=None):
+    def totals(self, *, period_id: str | None = None) -> Totals:
         """Amounts owed and paid, of all periods or of one."""
         return self._one(get_totals, **_given(period_id=period_id))
 
-    def _walk(self, operation, starting_after, limit, path=(), **filters):
+    def _walk(
+        self,
+        operation: Any,
+        starting_after: str | None,
+        limit: int,
+        path: tuple[str, ...] = (),
+        **filters: str | None,
+    ) -> Iterator[Any]:
         while True:
             page = self._page(operation, starting_after, limit, path, **filters)
             yield from page.data
@@ -109,19 +162,26 @@ class Client:
                 raise RuntimeError("has_more without a new next_cursor")
             starting_after = page.next_cursor
 
-    def _page(self, operation, starting_after, limit, path=(), **filters):
+    def _page(
+        self,
+        operation: Any,
+        starting_after: str | None,
+        limit: int,
+        path: tuple[str, ...] = (),
+        **filters: str | int | None,
+    ) -> Any:
         given = _given(starting_after=starting_after, limit=limit, **filters)
         return _answered(operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given))
 
-    def _one(self, operation, *path, **given):
+    def _one(self, operation: Any, *path: str, **given: Any) -> Any:
         return _answered(operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given)).data
 
 
-def _given(**parameters):
+def _given(**parameters: str | int | None) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}
 
 
-def _answered(response):
+def _answered(response: Any) -> Any:
     answer = response.parsed
     status = int(response.status_code)
     request_id = response.headers.get("X-Request-Id")

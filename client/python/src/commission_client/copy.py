@@ -6,8 +6,11 @@
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from decimal import Context, Decimal
+from typing import Any
 
+from .client import Change, Client
 from .generated.models import Payout, PayoutChange, PayrollChange, PayrollRecord, Period, PeriodChange, Rep
 
 #: Adds exactly: an amount has at most 40 digits before the point and 40 after it.
@@ -22,7 +25,13 @@ class CopyDiffersError(Exception):
 class Copy:
     """Records by id. `payouts` has current payouts only. `last_change_id` is the last change that the copy includes."""
 
-    def __init__(self, client, state=None):
+    reps: dict[str, Rep]
+    periods: dict[str, Period]
+    payouts: dict[str, Payout]
+    payroll_records: dict[str, PayrollRecord]
+    last_change_id: str | None
+
+    def __init__(self, client: Client, state: dict[str, Any] | None = None) -> None:
         """Continues a copy from the state that `state()` returned; without one it is empty."""
         self._client = client
         self.last_change_id = state["last_change_id"] if state else None
@@ -30,12 +39,12 @@ class Copy:
             records = [model.from_dict(fields) for fields in state[kind]] if state else []
             setattr(self, kind, {record.id: record for record in records})
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """Returns the copy as values of JSON. Store them, and continue with `Copy(client, state)`."""
         records = {kind: [record.to_dict() for record in getattr(self, kind).values()] for kind in KINDS}
         return {"last_change_id": self.last_change_id, **records}
 
-    def update(self):
+    def update(self) -> list[Change]:
         """Applies the changes since. Returns them."""
         changes = []
         for change in self._client.changes(starting_after=self.last_change_id):
@@ -43,15 +52,17 @@ class Copy:
             changes.append(change)
         return changes
 
-    def follow(self):
+    def follow(self) -> Iterator[Change]:
         """Applies every change as it comes, for ever, and yields it."""
         for change in self._client.follow(starting_after=self.last_change_id):
             self._apply(change)
             yield change
 
-    def totals(self):
+    def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Returns amounts and counts, owed and paid, by period and currency, as the copy adds them up."""
-        sums = defaultdict(lambda: {"owed": Decimal(0), "owed_count": 0, "paid": Decimal(0), "paid_count": 0})
+        sums: dict[tuple[str, str], dict[str, Any]] = defaultdict(
+            lambda: {"owed": Decimal(0), "owed_count": 0, "paid": Decimal(0), "paid_count": 0}
+        )
         for payout in self.payouts.values():
             total = sums[payout.period_id, payout.currency]
             total["owed"] = EXACT.add(total["owed"], Decimal(payout.net_amount))
@@ -62,7 +73,7 @@ class Copy:
             total["paid_count"] += 1
         return dict(sums)
 
-    def prove(self):
+    def prove(self) -> None:
         """Raises CopyDiffersError unless the totals are those of the API as of the last change."""
         # Nothing was ever published: there is no moment to compare at.
         if self.last_change_id is None:
@@ -84,22 +95,21 @@ class Copy:
                     f"as of {at}, {place}: {theirs.get(place)}, in the copy {ours.get(place)}"
                 )
 
-    def _apply(self, change):
-        record = change.record
+    def _apply(self, change: Change) -> None:
         if isinstance(change, PayoutChange):
             if change.supersedes_id is not None:
                 self.payouts.pop(change.supersedes_id, None)
-            self.payouts[record.id] = record
+            self.payouts[change.record.id] = change.record
         elif isinstance(change, PayrollChange):
-            self.payroll_records[record.id] = record
+            self.payroll_records[change.record.id] = change.record
         elif isinstance(change, PeriodChange):
-            self.periods[record.id] = record
+            self.periods[change.record.id] = change.record
         else:
-            self.reps[record.id] = record
+            self.reps[change.record.id] = change.record
         self.last_change_id = change.id
 
 
-def read_copy(client):
+def read_copy(client: Client) -> Copy:
     """Reads an organization as of its last change, and proves the copy."""
     copy = Copy(client)
     last_change_id = client.totals().last_change_id

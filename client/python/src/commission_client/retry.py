@@ -15,11 +15,11 @@ PAUSE_MAX = 10.0
 class RetryingTransport(httpx.BaseTransport):
     """Retries for up to `timeout` seconds. Then it returns the last refusal, or raises the last error."""
 
-    def __init__(self, timeout, transport=None):
+    def __init__(self, timeout: float, transport: httpx.BaseTransport | None = None) -> None:
         self._timeout = timeout
         self._transport = transport or httpx.HTTPTransport()
 
-    def handle_request(self, request):
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
         end = time.monotonic() + self._timeout
         pause = PAUSE_MIN
         refusal = None
@@ -40,11 +40,11 @@ class RetryingTransport(httpx.BaseTransport):
             time.sleep(seconds)
             pause = min(2 * pause, PAUSE_MAX)
 
-    def close(self):
+    def close(self) -> None:
         self._transport.close()
 
 
-def _wait_of(response):
+def _wait_of(response: httpx.Response) -> float | None:
     """Returns the seconds before the next attempt; None if the answer is final."""
     if response.status_code not in (429, 503):
         return None
