@@ -119,6 +119,7 @@ const start = async (): Promise<void> => {
 
   let stopping = false
   const readiness = async () => (stopping ? { notReady: ['stopping'], positions: undefined } : api.readiness())
+  metrics.watchPositions(async () => (await readiness()).positions)
   const tls = readTls(settings)
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),

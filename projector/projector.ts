@@ -65,7 +65,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
       const { status, stop, abandon } = await startStream(options, {
         ...given,
         admin: streamAdmin,
-        metrics: metrics.of(options.stream),
+        metrics: metrics.of(options.stream, options.identity.generation),
         fail,
         ...testHooks,
       })
@@ -135,7 +135,8 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   signal.addEventListener('abort', () => ended.resolve(), { once: true })
 
   const report = setInterval(() => {
-    for (const { end, ...status } of statuses()) log.info({ ...status, lag: end - status.searchableTo }, 'position')
+    for (const { end, publishedUntil: _, ...status } of statuses())
+      log.info({ ...status, lag: end - status.searchableTo }, 'position')
   }, REPORT_INTERVAL_MS)
   stack.defer(() => clearInterval(report))
 

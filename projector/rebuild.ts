@@ -58,7 +58,7 @@ export const rebuildGeneration = async (
     elapsed,
     clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockMessages[code]) }),
     health: createHealth({ warn, info: () => undefined }, elapsed),
-    metrics: createProjectorMetrics(() => []).of(options.stream),
+    metrics: createProjectorMetrics(() => []).of(options.stream, options.identity.generation),
     fail: failure.reject,
     pace: createPace(maxRate, elapsed, retryOptions.sleep, signal),
     ...testHooks,

@@ -1,9 +1,11 @@
 /** Prometheus metrics of the API. Labels hold only route patterns, methods, statuses and fixed words. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { ObserveRequest } from '../answer/answer-errors.ts'
 import type { Limit } from '../capacity/answer-budget.ts'
 import type { Usage } from '../capacity/shares.ts'
 import type { Observe } from '../elasticsearch/client.ts'
+import type { LivePositions } from '../read/position.ts'
 
 type Metrics = {
   readonly registry: Registry
@@ -22,6 +24,8 @@ type Metrics = {
   readonly countDeliveryTimeout: () => void
   /** Registers the function that returns the held bytes of answers. Each scrape calls it. */
   readonly watchAnswers: (held: () => number) => void
+  /** Registers the function that reads the live positions. Each scrape calls it. It never rejects. */
+  readonly watchPositions: (read: () => Promise<LivePositions | undefined>) => void
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
@@ -31,6 +35,12 @@ export const createApiMetrics = (): Metrics => {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'commission_build_info',
+    help: '1, with the program and its version',
+    labelNames: ['program', 'version'],
+    registers,
+  }).set({ program: 'api', version: packageJson.version }, 1)
   const requests = new Histogram({
     name: 'api_request_seconds',
     help: 'Requests by method, route pattern and status, and how long they took.',
@@ -118,6 +128,23 @@ export const createApiMetrics = (): Metrics => {
       },
     })
   }
+  const watchPositions: Metrics['watchPositions'] = read => {
+    new Gauge({
+      name: 'commission_published_until_seconds',
+      help: 'Everything published up to this instant is served: seconds since 1970. Absent while it cannot be read.',
+      labelNames: ['generation', 'partition'],
+      registers,
+      async collect() {
+        const positions = await read()
+        this.reset()
+        if (positions === undefined) return
+        const generation = positions.generation.name
+        for (const [partition, { time }] of positions.partitions.entries()) {
+          if (time > 0) this.set({ generation, partition }, time / 1000)
+        }
+      },
+    })
+  }
   return {
     registry,
     request: (method, route, status, milliseconds, reason) => {
@@ -135,5 +162,6 @@ export const createApiMetrics = (): Metrics => {
     countAnswerRefused: by => answersRefused.inc({ by }),
     countDeliveryTimeout: () => deliveryTimeouts.inc(),
     watchAnswers,
+    watchPositions,
   }
 }

@@ -135,7 +135,7 @@ export const readMetrics = async ({ lines }: Running): Promise<string> => {
 /** One counter of the events stream, by outcome. */
 export const outcomes = (metrics: string, counter: string): Record<string, number> =>
   Object.fromEntries(
-    [...metrics.matchAll(new RegExp(`^${counter}\\{stream="events",outcome="(\\w+)"\\} (\\d+)$`, 'gm'))].map(
+    [...metrics.matchAll(new RegExp(`^${counter}\\{[^}]*stream="events",outcome="(\\w+)"\\} (\\d+)$`, 'gm'))].map(
       ([, outcome, count]) => [outcome ?? '', Number(count)],
     ),
   )

@@ -45,6 +45,8 @@ export type PartitionProgress = {
   readonly writtenTo: number
   readonly searchableTo: number
   readonly end: number
+  /** The published time, in milliseconds since 1970; 0 before the first one. */
+  readonly publishedUntil: number
   readonly farBehind: boolean
 }
 
@@ -83,9 +85,9 @@ export class PartitionFlow {
 
   get progress(): PartitionProgress {
     const { writtenTo } = this.#publisher
-    const searchableTo = this.#steps.published.current().position
+    const { position: searchableTo, time: publishedUntil } = this.#steps.published.current()
     const farBehind = this.#end - writtenTo > this.#farBehindRecords
-    return { readTo: this.#readTo, writtenTo, searchableTo, end: this.#end, farBehind }
+    return { readTo: this.#readTo, writtenTo, searchableTo, end: this.#end, publishedUntil, farBehind }
   }
 
   /** The last record taken; null before the first. */

@@ -240,6 +240,6 @@ export const statusOf = (
   committedTo: (partition: number) => number,
 ): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {
-    const { readTo, writtenTo, searchableTo, end } = flow.progress
-    return { generation, topic, partition, readTo, writtenTo, searchableTo, committedTo: committedTo(partition), end }
+    const { farBehind: _, ...progress } = flow.progress
+    return { generation, topic, partition, ...progress, committedTo: committedTo(partition) }
   })

@@ -1,5 +1,6 @@
 /** The projector's Prometheus metrics. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import type { ClockState } from '../elasticsearch/clocks.ts'
@@ -15,6 +16,8 @@ export type StreamStatus = {
   readonly searchableTo: number
   readonly committedTo: number
   readonly end: number
+  /** Everything published up to this instant is included: milliseconds since 1970, 0 before the first one. */
+  readonly publishedUntil: number
 }
 
 export const createProjectorMetrics = (
@@ -25,28 +28,35 @@ export const createProjectorMetrics = (
 ) => {
   const registry = new Registry()
   const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'commission_build_info',
+    help: '1, with the program and its version',
+    labelNames: ['program', 'version'],
+    registers,
+  }).set({ program: 'projector', version: packageJson.version }, 1)
   const records = new Counter({
     name: 'commission_records_total',
     help: 'Records projected by this process, by outcome',
-    labelNames: ['stream', 'outcome'],
+    labelNames: ['generation', 'stream', 'outcome'],
     registers,
   })
   const parked = new Counter({
     name: 'commission_parked_total',
     help: 'Records parked by this process, by code',
-    labelNames: ['stream', 'code'],
+    labelNames: ['generation', 'stream', 'code'],
     registers,
   })
   const documents = new Counter({
     name: 'commission_documents_total',
     help: 'Documents sent to Elasticsearch, by outcome',
-    labelNames: ['stream', 'outcome'],
+    labelNames: ['generation', 'stream', 'outcome'],
     registers,
   })
   const latency = new Histogram({
     name: 'commission_publish_seconds',
     help: 'Seconds from the timestamp of a record until readers see it, for the last record of each publication',
-    labelNames: ['stream'],
+    labelNames: ['generation', 'stream'],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
     registers,
   })
@@ -57,12 +67,43 @@ export const createProjectorMetrics = (
     registers,
     collect() {
       this.reset()
-      for (const { generation, topic, partition, ...reached } of partitions()) {
+      for (const { generation, topic, partition, publishedUntil: _, ...reached } of partitions()) {
         for (const [name, offset] of Object.entries(reached)) {
           this.set({ generation, topic, partition, reached: name }, offset)
         }
       }
     },
+  })
+  new Gauge({
+    name: 'commission_lag_records',
+    help: 'Offsets of a partition that readers do not see yet',
+    labelNames: ['generation', 'topic', 'partition'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { generation, topic, partition, searchableTo, end } of partitions()) {
+        this.set({ generation, topic, partition }, Math.max(0, end - searchableTo))
+      }
+    },
+  })
+  new Gauge({
+    name: 'commission_published_until_seconds',
+    help: 'Everything published up to this instant is included: seconds since 1970. Its age is the lag in seconds',
+    labelNames: ['generation', 'partition'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { generation, partition, publishedUntil } of partitions()) {
+        if (publishedUntil > 0) this.set({ generation, partition }, publishedUntil / 1000)
+      }
+    },
+  })
+  const age = new Histogram({
+    name: 'commission_published_age_seconds',
+    help: 'Age of the published time of a partition, observed several times a second, also while nothing is published',
+    labelNames: ['generation'],
+    buckets: [0.5, 1, 2, 5, 10, 30, 60, 300],
+    registers,
   })
   new Gauge({
     name: 'commission_receipts_waiting',
@@ -103,19 +144,20 @@ export const createProjectorMetrics = (
 
   return {
     registry,
-    of: (stream: Stream) => ({
+    of: (stream: Stream, generation: string) => ({
       countProjected: (counts: ProjectedBatch['counts'], codes: readonly ParkCode[]) => {
-        for (const [outcome, count] of Object.entries(counts)) if (count > 0) records.inc({ stream, outcome }, count)
-        for (const code of codes) parked.inc({ stream, code })
+        for (const [outcome, count] of Object.entries(counts))
+          if (count > 0) records.inc({ generation, stream, outcome }, count)
+        for (const code of codes) parked.inc({ generation, stream, code })
       },
       countWritten: (outcome: 'written' | 'stale' | 'retried', items: number) => {
-        if (items > 0) documents.inc({ stream, outcome }, items)
+        if (items > 0) documents.inc({ generation, stream, outcome }, items)
       },
-      setUnowned: (generation: string, topic: string, partitions: number) =>
-        unowned.set({ generation, topic }, partitions),
+      setUnowned: (topic: string, partitions: number) => unowned.set({ generation, topic }, partitions),
       setRecordsBehind: (topic: string, partition: number, milliseconds: number) =>
         clocks.set({ clock: 'records', topic, partition }, -milliseconds / 1000),
-      observePublished: (seconds: number) => latency.observe({ stream }, seconds),
+      observePublished: (seconds: number) => latency.observe({ generation, stream }, seconds),
+      observeAge: (seconds: number) => age.observe({ generation }, seconds),
     }),
   }
 }

@@ -27,6 +27,7 @@ import {
 } from '../limits.ts'
 import type { Assignment } from './assign.ts'
 import type { Committer } from './commit.ts'
+import type { StreamMetrics } from './metrics.ts'
 import { type Bounds, endWithin } from './stop-at.ts'
 import type { Watchdog } from './watchdog.ts'
 
@@ -46,6 +47,9 @@ export type MonitorContext = {
   readonly clocks: Pick<Clocks, 'read'>
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly metrics: Pick<StreamMetrics, 'observeAge'>
   readonly retryOptions: Pick<RetryOptions, 'sleep'>
   readonly health: Health
   readonly fail: (error: unknown) => void
@@ -69,7 +73,7 @@ export const monitorSource = async (
 /** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
 const watchEnds = async (
   { stream, identity, bounds, part, assignment, committer }: MonitoredStream,
-  { admin, clocks, elapsed, retryOptions, health, fail }: MonitorContext,
+  { admin, clocks, elapsed, now, metrics, retryOptions, health, fail }: MonitorContext,
   onEndsRead: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -84,7 +88,8 @@ const watchEnds = async (
       // Never share an identification begun before `time`: its ends would be older than `reading`.
       const ends = due ? await identify(admin, identity) : await endsOf(admin, identity.topic)
       if (due) identified = time
-      for (const { partition, flow, searchableTo } of before) {
+      for (const { partition, flow, searchableTo, publishedUntil } of before) {
+        if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
         assertNotTruncated(identity.topic, partition, searchableTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)

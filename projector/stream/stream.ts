@@ -169,7 +169,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const watched = { ...options, part, assignment, committer, watchdog }
   const { topic, partitions, generation } = identity
   const owners = { groupId, generation, topic, partitions, installation }
-  const onUnowned = (count: number): void => context.metrics.setUnowned(generation, topic, count)
+  const onUnowned = (count: number): void => context.metrics.setUnowned(topic, count)
   const watching = Promise.all([
     ...[monitorSource, watchIndices].map(watch => watch(watched, context, stopping.signal)),
     // Not `health`: another installation's partition must not reset the watchdog.

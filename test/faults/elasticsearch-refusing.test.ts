@@ -34,7 +34,7 @@ const start = (t: Scope, salt: number, elasticsearch: Service): Promise<Installa
 /** Returns how many documents were retried, from the projector's metrics. */
 const retried = async ({ projector }: Installation): Promise<number> => {
   const { text } = await projector.ask('/metrics')
-  return Number(/^commission_documents_total\{stream="events",outcome="retried"\} (\d+)/m.exec(text)?.[1] ?? 0)
+  return Number(/^commission_documents_total\{[^}]*stream="events",outcome="retried"\} (\d+)/m.exec(text)?.[1] ?? 0)
 }
 
 /** Returns how many requests Elasticsearch rejected, from its statistics. */

@@ -170,6 +170,7 @@ const silent = {
   countProjected: () => undefined,
   countWritten: () => undefined,
   observePublished: () => undefined,
+  observeAge: () => undefined,
   setRecordsBehind: () => undefined,
   setUnowned: () => undefined,
 }
