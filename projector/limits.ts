@@ -74,8 +74,10 @@ export const RETRY_LAST_MS = 5_000
 
 /** Milliseconds between two refreshes while all partitions are far behind: nobody waits for single records then. */
 export const REFRESH_BEHIND_MS = 5_000
-/** Longest pause after a refresh, in milliseconds; otherwise half of the refresh's duration. */
-export const REFRESH_REST_MS = 500
+/** Milliseconds between two refreshes of a rebuild or a replay; a projector has the setting FRESHNESS_MS. */
+export const REFRESH_INTERVAL_MS = 25
+/** Milliseconds after which a write no longer waits for the refresh under way. */
+export const WRITES_HELD_MS = 250
 /** Records not yet written above which a partition is far behind. */
 export const FAR_BEHIND_RECORDS = 1_000
 

@@ -66,6 +66,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
         ...given,
         admin: streamAdmin,
         metrics: metrics.of(options.stream, options.identity.generation),
+        freshnessMs: settings.FRESHNESS_MS,
         fail,
         ...testHooks,
       })

@@ -116,6 +116,7 @@ export const projectorSettings = {
   PROJECTOR_ADMIN_PORT: withDefault(port, 9465),
   RECEIPTS_HOST: withDefault(anything, '127.0.0.1'),
   RECEIPTS_PORT: optional(port),
+  FRESHNESS_MS: withDefault(integer(0, 10_000), 25),
   ELASTICSEARCH_SHARDS: withDefault(integer(1, 1_024), 1),
   ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }

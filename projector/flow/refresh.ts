@@ -1,18 +1,20 @@
 /**
  * Makes written documents searchable. In: the indices written to. Out: nothing, once a refresh that began after the
  * call has succeeded on every shard.
- * Promises: one refresh at a time over all partitions. Calls during a refresh share the next one. A pause of half the
- * duration follows each refresh, up to a bound, to leave time for writing under load.
+ * Promises: one refresh at a time over all partitions. Calls during a refresh share the next one. Refreshes begin at
+ * least an interval apart. Writes wait for the refresh under way, so that they go together, and do not slow it down.
  */
 import type { Coverage } from '../elasticsearch/answers.ts'
 import { type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../limits.ts'
+import { REFRESH_BEHIND_MS, WRITES_HELD_MS } from '../limits.ts'
 
 export type Refresh = (indices: readonly string[], behind: boolean) => Promise<void>
 
 export type Refreshing = {
   readonly refresh: Refresh
+  /** Resolves when no refresh is under way for which readers wait, after WRITES_HELD_MS at the latest. */
+  readonly untilRefreshed: () => Promise<void>
   /** Ends the delay of a refresh that waits because all partitions were far behind. */
   readonly endDelay: () => void
   /** Ends this delay for all further refreshes too: before the stream stops, everything written is to be published. */
@@ -26,6 +28,8 @@ export type RefreshSteps = {
   readonly send: Send
   readonly now: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
+  /** Milliseconds from the beginning of one refresh to the next. */
+  readonly interval: number
 }
 
 type Round = {
@@ -38,19 +42,32 @@ type Round = {
 export const createRefresh = (steps: RefreshSteps): Refreshing => {
   let running: Promise<void> = Promise.resolve()
   let lastBegan = Number.NEGATIVE_INFINITY
-  let restUntil = Number.NEGATIVE_INFINITY
+  let underWay: Promise<unknown> | undefined
   let next: Round | undefined
   let delaysEnded = false
+  const ended = Promise.withResolvers<void>()
 
   const run = async (round: () => Round, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
     if (round().behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
-    await waitUntil(restUntil, REFRESH_REST_MS)
+    await Promise.race([ended.promise, waitUntil(lastBegan + steps.interval, steps.interval)])
     // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
     next = undefined
     lastBegan = steps.now()
-    await steps.keepTrying(() => refreshOnce([...round().indices].sort(), steps.send))
-    restUntil = steps.now() + Math.min((steps.now() - lastBegan) / 2, REFRESH_REST_MS)
+    await steps.keepTrying(() => refreshNow(round()))
+  }
+  /** Tries once. Writes of partitions that are far behind never wait: nobody waits for single records then. */
+  const refreshNow = async ({ indices, behind }: Round): Promise<void> => {
+    const refreshing = refreshOnce([...indices].sort(), steps.send)
+    if (!behind) underWay = refreshing
+    try {
+      await refreshing
+    } finally {
+      underWay = undefined
+    }
+  }
+  const untilRefreshed = async (): Promise<void> => {
+    if (underWay !== undefined) await Promise.race([underWay.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])
   }
   /** Waits until a time, but never longer than `max`: the clock may be set back. */
   const waitUntil = async (time: number, max: number): Promise<void> => {
@@ -80,9 +97,10 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   const endDelay = (): void => next?.endDelay()
   const endDelays = (): void => {
     delaysEnded = true
+    ended.resolve()
     endDelay()
   }
-  return { refresh, endDelay, endDelays }
+  return { refresh, untilRefreshed, endDelay, endDelays }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {

@@ -6,14 +6,12 @@ import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import { bulks, createBatcher, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
 import {
-  type Ask,
   type Elasticsearch,
   type GetDocuments,
   keepTrying,
   multiGet,
   pauseBefore,
   type RetryOptions,
-  type Send,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
@@ -22,14 +20,14 @@ import { nameOf, StopError } from '../failures.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
 import { load, readDocuments } from '../flow/load.ts'
-import { type PublishedPosition, readPosition } from '../flow/publish.ts'
-import { createPublishedTimes, type PublishedTimes } from '../flow/publish-times.ts'
+import type { PublishedPosition } from '../flow/publish.ts'
+import { createPublishedTimes } from '../flow/publish-times.ts'
 import { createRefresh, type Refreshing } from '../flow/refresh.ts'
 import { pack } from '../flow/serialize.ts'
 import { write } from '../flow/write.ts'
-import { assertSameIndices, watchIndices } from '../generations/indices.ts'
+import { watchIndices } from '../generations/indices.ts'
 import type { Health } from '../health.ts'
-import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from '../kafka/source.ts'
+import type { Identity, SourceAdmin } from '../kafka/source.ts'
 import {
   BULKS_IN_FLIGHT,
   DECIDED_BYTES,
@@ -37,6 +35,7 @@ import {
   ELASTICSEARCH_SLOW_MS,
   FAR_BEHIND_RECORDS,
   LEAVE_TIMEOUT_MS,
+  REFRESH_INTERVAL_MS,
   STREAMS_STOP_TIMEOUT_MS,
   STUCK_MS,
 } from '../limits.ts'
@@ -48,7 +47,8 @@ import { type Committer, createCommitter } from './commit.ts'
 import { type Consumption, consume } from './consume.ts'
 import { enterGroup } from './group.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
-import { endsOf, identify, monitorSource } from './monitor-source.ts'
+import { identify, monitorSource } from './monitor-source.ts'
+import { openPosition } from './open-position.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import { watchOwners } from './watch-owners.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
@@ -83,6 +83,8 @@ export type StreamContext = {
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
   /** Limits throughput: waits before this many records are decided. */
   readonly pace?: (records: number) => Promise<void>
+  /** Milliseconds between two refreshes. */
+  readonly freshnessMs?: number
 } & TestHooks
 
 /** For tests only: to stop a projector at a step, or to see it stuck sooner. */
@@ -123,7 +125,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     topic: identity.topic,
     consumption: () => consumption,
     position: (partition, signal) =>
-      identifiedPosition(partition, signal, identifyNow, { replace, times }, options, context),
+      openPosition(partition, options, { ...context, identifyNow, replace, times }, signal),
     identify: async signal => {
       await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
     },
@@ -202,32 +204,6 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   }
 }
 
-/** Returns the published position of a partition, once its source is identified. */
-const identifiedPosition = async (
-  partition: number,
-  signal: AbortSignal,
-  identifyNow: () => Promise<Ends>,
-  { replace: sendReplacement, times }: { readonly replace: Send; readonly times: PublishedTimes },
-  { identity, controlIndex, prefix }: StreamOptions,
-  context: StreamContext,
-): Promise<PublishedPosition> => {
-  const retried =
-    (send: Send): Ask =>
-    request =>
-      retryUntilAborted('publish', signal, context, () => send(request, signal))
-  const [request, replace] = [retried(context.elasticsearch.send), retried(sendReplacement)]
-  const retryOptions = kafkaRetryOptions(context)
-  // First, so that an added partition stops with `source_changed`, not with `index_missing`.
-  await keepTrying(identifyNow, signal, retryOptions)
-  await assertSameIndices(identity, { request, prefix })
-  const { generation } = identity
-  const published = await readPosition(partition, { index: controlIndex, generation, request, replace, times })
-  // After the position: another owner may have published past ends that were read before.
-  const ends = await keepTrying(() => endsOf(context.admin, identity.topic), signal, retryOptions)
-  assertNotTruncated(identity.topic, partition, published.current().position, ends)
-  return published
-}
-
 const createRefreshing = (context: StreamContext): Refreshing => {
   const { elapsed, retryOptions, elasticsearch } = context
   const lifetime = new AbortController().signal
@@ -236,6 +212,7 @@ const createRefreshing = (context: StreamContext): Refreshing => {
     send: request => elasticsearch.send(request),
     now: elapsed,
     sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
+    interval: context.freshnessMs ?? REFRESH_INTERVAL_MS,
   })
 }
 
@@ -252,11 +229,12 @@ const createFlowStarter = (
   const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
   const budget = createWeightedSemaphore(DECIDED_BYTES)
   const sendRead = createBatcher(multiGets, elasticsearch.send)
-  const sendWrite = createBatcher(bulks, (request, signal) =>
-    limitBulks(() =>
+  const sendWrite = createBatcher(bulks, async (request, signal) => {
+    await refreshing.untilRefreshed()
+    return limitBulks(() =>
       health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS),
-    ),
-  )
+    )
+  })
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
     const get: GetDocuments = docs => retryUntilAborted('read', signal, context, () => multiGet(sendRead, docs, signal))

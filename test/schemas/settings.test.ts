@@ -40,6 +40,7 @@ describe('defaults', () => {
       ELASTICSEARCH_API_KEY: undefined,
       ELASTICSEARCH_CA_FILE: undefined,
       ELASTICSEARCH_INDEX_PREFIX: 'commission',
+      FRESHNESS_MS: 25,
       ELASTICSEARCH_SHARDS: 1,
       ELASTICSEARCH_REPLICAS: undefined,
       LOG_LEVEL: 'info',
@@ -149,6 +150,7 @@ test.each([
   ],
   ['KAFKA_EVENTS_PARTITIONS', '0', '1001'],
   ['KAFKA_REPLICATION_FACTOR', '0', '101'],
+  ['FRESHNESS_MS', '-1', '10001', '1.5'],
   ['ELASTICSEARCH_SHARDS', '0', '1025', 'two'],
   ['ELASTICSEARCH_REPLICAS', '-1', '11', '0-1'],
 ])('%s is refused with an invalid value', (name, ...values) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Answer, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { createRefresh } from '../../../projector/flow/refresh.ts'
-import { REFRESH_BEHIND_MS, REFRESH_REST_MS } from '../../../projector/limits.ts'
+import { REFRESH_BEHIND_MS, WRITES_HELD_MS } from '../../../projector/limits.ts'
 import { sending } from '../../support/answering.ts'
 import { Clock } from '../clock.ts'
 import { everythingRuns, Held } from '../held.ts'
@@ -14,11 +14,11 @@ const shards = (total: number, successful: number): Answer => ({
 const fine = shards(2, 2)
 const health = (status: string, active_shards: number): Answer => ({ status: 200, body: { status, active_shards } })
 
-const setUp = () => {
+const setUp = (interval = 0) => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const { refresh, endDelay, endDelays } = createRefresh({
+  const { refresh, untilRefreshed, endDelay, endDelays } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -31,6 +31,7 @@ const setUp = () => {
     send: sending(({ method, path }) => requests.call(`${method} ${path}`)),
     now: clock.now,
     sleep: clock.sleep,
+    interval,
   })
   /** Asks for a refresh, and adds this name to `done` when it ends. */
   const ask = async (name: string, indices: string[], behind = false): Promise<void> => {
@@ -41,7 +42,7 @@ const setUp = () => {
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths, endDelay, endDelays }
+  return { clock, requests, done, ask, paths, untilRefreshed, endDelay, endDelays }
 }
 
 describe('a refresh', () => {
@@ -137,27 +138,87 @@ describe('a refresh', () => {
   })
 })
 
-test.each([
-  [20, 10],
-  [2 * REFRESH_REST_MS, REFRESH_REST_MS],
-  [20_000, REFRESH_REST_MS],
-])(
-  'after a refresh of %i ms there is a pause of %i ms, and requests that come meanwhile share the next one',
-  async (took, rest) => {
-    const { ask, requests, done, clock, paths } = setUp()
+describe('the interval between refreshes', () => {
+  test('counts from the beginning of the last one, and requests that come meanwhile share the next', async () => {
+    const { ask, requests, done, clock, paths } = setUp(100)
     await ask('first', ['reps'])
-    await clock.move(took)
+    await clock.move(60)
     await ask('second', ['reps'])
     await requests.at(0).letGo(fine)
-    await clock.move(rest - 1)
+    await clock.move(39)
     await ask('third', ['payouts'])
     expect(paths()).toEqual([])
     await clock.move(1)
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
     await requests.at(0).letGo(fine)
     expect(done).toEqual(['first', 'second', 'third'])
-  },
-)
+  })
+
+  test('delays no refresh after a longer time without one', async () => {
+    const { ask, requests, clock, paths } = setUp(100)
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await clock.move(100)
+    await ask('second', ['reps'])
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('ends when the stream stops', async () => {
+    const { ask, requests, paths, endDelays } = setUp(10_000)
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'])
+    expect(paths()).toEqual([])
+    endDelays()
+    await everythingRuns()
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+})
+
+describe('a write', () => {
+  const waiting = async ({ untilRefreshed }: ReturnType<typeof setUp>) => {
+    const state = { isOver: false }
+    void untilRefreshed().then(() => {
+      state.isOver = true
+    })
+    await everythingRuns()
+    return state
+  }
+
+  test('waits for the refresh under way', async () => {
+    const given = setUp()
+    await given.ask('first', ['reps'])
+    const write = await waiting(given)
+    expect(write.isOver).toBe(false)
+    await given.requests.at(0).letGo(fine)
+    expect(write.isOver).toBe(true)
+  })
+
+  test('waits for a while only: a refresh that takes long must not stop the writes', async () => {
+    const given = setUp()
+    await given.ask('first', ['reps'])
+    const write = await waiting(given)
+    await given.clock.move(WRITES_HELD_MS)
+    expect(write.isOver).toBe(true)
+  })
+
+  test('does not wait for a refresh that failed and is tried again', async () => {
+    const given = setUp()
+    await given.ask('first', ['reps'])
+    const write = await waiting(given)
+    await given.requests.at(0).fail(new Unavailable(503))
+    expect(write.isOver).toBe(true)
+  })
+
+  test('does not wait without a refresh, nor for one of partitions that are far behind', async () => {
+    const given = setUp()
+    expect((await waiting(given)).isOver).toBe(true)
+    await given.ask('first', ['reps'], true)
+    await given.clock.move(0)
+    expect(given.paths()).toHaveLength(1)
+    expect((await waiting(given)).isOver).toBe(true)
+  })
+})
 
 describe('far behind', () => {
   test('refreshes begin some seconds apart, and all requests meanwhile share one', async () => {
@@ -183,7 +244,7 @@ describe('far behind', () => {
     await ask('second', ['reps'], true)
     await clock.move(REFRESH_BEHIND_MS)
     await requests.at(0).letGo(fine)
-    await clock.move(REFRESH_REST_MS)
+    await everythingRuns()
     expect(paths()).toEqual(['POST /reps/_refresh'])
   })
 
@@ -214,13 +275,13 @@ describe('far behind', () => {
   })
 
   test('waits no longer than its interval, even if the clock is set back', async () => {
-    const { ask, requests, clock, paths } = setUp()
+    const { ask, requests, clock, paths } = setUp(500)
     await ask('first', ['reps'])
     await clock.move(100)
     await requests.at(0).letGo(fine)
     clock.setBack(3_600_000)
     await ask('second', ['reps'])
-    await clock.move(REFRESH_REST_MS)
+    await clock.move(500)
     expect(paths()).toEqual(['POST /reps/_refresh'])
   })
 

@@ -1,0 +1,46 @@
+/** Opens a partition: identifies its source, then reads its published position. */
+import { type Ask, type Elasticsearch, keepTrying, type RetryOptions, type Send } from '../elasticsearch/client.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { type PublishedPosition, readPosition } from '../flow/publish.ts'
+import type { PublishedTimes } from '../flow/publish-times.ts'
+import { assertSameIndices } from '../generations/indices.ts'
+import type { Health } from '../health.ts'
+import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from '../kafka/source.ts'
+import { endsOf } from './monitor-source.ts'
+
+type OpenedStream = { readonly identity: Identity; readonly controlIndex: string; readonly prefix: string }
+
+type OpenSteps = {
+  readonly admin: SourceAdmin
+  readonly elasticsearch: Elasticsearch
+  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
+  readonly health: Health
+  readonly identifyNow: () => Promise<Ends>
+  /** Sends the conditional writes of positions. */
+  readonly replace: Send
+  readonly times: PublishedTimes
+}
+
+export const openPosition = async (
+  partition: number,
+  { identity, controlIndex, prefix }: OpenedStream,
+  steps: OpenSteps,
+  signal: AbortSignal,
+): Promise<PublishedPosition> => {
+  const { admin, elasticsearch, identifyNow, times } = steps
+  const retried =
+    (send: Send): Ask =>
+    request =>
+      retryUntilAborted('publish', signal, steps, () => send(request, signal))
+  const [request, replace] = [retried(elasticsearch.send), retried(steps.replace)]
+  const retryOptions = kafkaRetryOptions(steps)
+  // First, so that an added partition stops with `source_changed`, not with `index_missing`.
+  await keepTrying(identifyNow, signal, retryOptions)
+  await assertSameIndices(identity, { request, prefix })
+  const { generation, topic } = identity
+  const published = await readPosition(partition, { index: controlIndex, generation, request, replace, times })
+  // After the position: another owner may have published past ends that were read before.
+  const ends = await keepTrying(() => endsOf(admin, topic), signal, retryOptions)
+  assertNotTruncated(topic, partition, published.current().position, ends)
+  return published
+}
