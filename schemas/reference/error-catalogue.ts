@@ -26,7 +26,7 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
   },
   unauthorized: {
     cause: 'The Authorization header is missing, repeated or malformed, or names an unknown or revoked key.',
-    action: 'Check the key. A new key works as soon as its event is projected.',
+    action: 'Check the key. A new key works 5 seconds after the receipt of its event, at the latest.',
     example: '`GET /api/v1/payouts` without `Authorization`',
   },
   forbidden: {
@@ -144,7 +144,8 @@ export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
   },
   supersedes_mismatch: {
     cause: '`supersedes_id` is not the current payout of the rep and period.',
-    action: 'Read the current payout, calculate again, and publish with a new id.',
+    action:
+      'Read the current payout, calculate again, and publish that. It may have the same id: a refused payout does not exist.',
     example: 'two calculations that replace the same payout',
   },
   payout_mismatch: {

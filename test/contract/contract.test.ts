@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parkCodes } from '../../schemas/errors.ts'
 import { schemaOfType } from '../../schemas/events.ts'
+import { partitionOf } from '../../schemas/partition.ts'
 import { CONTRACT, contractFiles, storedLog, storedRecords } from './contract.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 
@@ -39,5 +40,15 @@ test('no schema has a format or a look-around', () => {
     const text = stored(`events/${type}.json`)
     expect(text).not.toContain('"format"')
     expect(text).not.toMatch(/\(\?[=!<]/)
+  }
+})
+
+test('the partitions in the README of contract/ are those that the projector expects', () => {
+  const rows = [
+    ...readFileSync(join(CONTRACT, 'README.md'), 'utf8').matchAll(/^\| `(org_\w+)` \| (\d+) \| (\d+) \|$/gm),
+  ]
+  expect(rows.length).toBeGreaterThanOrEqual(3)
+  for (const [, org = '', ofSix, ofTwelve] of rows) {
+    expect([partitionOf(org, 6), partitionOf(org, 12)]).toEqual([Number(ofSix), Number(ofTwelve)])
   }
 })
