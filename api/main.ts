@@ -49,7 +49,7 @@ const collectBuffersLater = (): void => {
 
 const start = async (): Promise<void> => {
   collectBuffersLater()
-  const settings = readSettings(apiSettings, process.env)
+  const settings = readSettings(apiSettings, process.env, readFileSync)
   const now = () => performance.now()
   const bounded = boundLog(process, files, now)
   const stream = pino.destination({

@@ -85,7 +85,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const elapsed = () => performance.now()
   // Each command builds the clients that it needs, so that help needs no settings.
-  const reading = (settings = readSettings(elasticsearchSettings, process.env)): CommandContext => {
+  const reading = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): CommandContext => {
     return {
       out,
       say,
@@ -94,7 +94,9 @@ const main = async (args: readonly string[]): Promise<number> => {
       ...time,
     }
   }
-  const publishing = (settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env)) => ({
+  const publishing = (
+    settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env, readFileSync),
+  ) => ({
     ...reading(settings),
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
@@ -108,8 +110,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
     return { ...context, sleep, signal }
   }
-  const groupId = (): string => readSettings(projectorSettings, process.env).KAFKA_GROUP_ID
-  const rebuilding = (settings = readSettings(projectorSettings, process.env)): RebuildSteps => {
+  const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
+  const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
     registerCodecs()
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
     return {
@@ -128,7 +130,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       draw,
     }
   }
-  const exporting = (settings = readSettings(elasticsearchSettings, process.env)): ExportSteps => {
+  const exporting = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): ExportSteps => {
     const client = clientOf(settings)
     const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
     const context = { out, say, send: createElasticsearch(client).send, prefix, ...time }

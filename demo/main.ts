@@ -63,11 +63,11 @@ const run = async (options: DemoOptions): Promise<number> => {
     progress,
     interrupted: waitForInterruption(process).then(reportInterruption),
     kafkaAt: brokers => {
-      const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers))
+      const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers), readFileSync)
       return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync))
     },
     elasticsearchAt: url => {
-      const settings = readSettings(elasticsearchSettings, settingsAt('ELASTICSEARCH_URL', url))
+      const settings = readSettings(elasticsearchSettings, settingsAt('ELASTICSEARCH_URL', url), readFileSync)
       return new Client(elasticsearchConfig(settings, readFileSync))
     },
     node: [process.execPath, ...process.execArgv],

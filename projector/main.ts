@@ -20,7 +20,7 @@ import { endAtUnhandledErrors } from './unhandled-errors.ts'
 let endLog = (): void => undefined
 
 const main = async (): Promise<number> => {
-  const settings = readSettings(projectorSettings, process.env)
+  const settings = readSettings(projectorSettings, process.env, readFileSync)
   const bounded = boundLog(process, files, () => performance.now())
   const stream = pino.destination(bounded.options)
   const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } }, stream)

@@ -10,7 +10,7 @@ import { checkTopicConfiguration, isUnknownTopic } from './kafka/source.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
 const main = async (): Promise<void> => {
-  const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env)
+  const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env, readFileSync)
   const admin = new kafkajs.Kafka(kafkaConfig(settings, 'commission-topics', readFileSync)).admin()
   await admin.connect()
   try {

@@ -78,9 +78,13 @@ export const kafkaSettings = {
   KAFKA_API_KEYS_TOPIC: withDefault(topic, 'commission.api-keys'),
   KAFKA_SSL: withDefault(oneOf(['true', 'false']), 'false'),
   KAFKA_SSL_CA_FILE: optional(anything),
-  KAFKA_SASL_MECHANISM: optional(oneOf(['plain', 'scram-sha-256', 'scram-sha-512'])),
+  KAFKA_SSL_CERT_FILE: optional(anything),
+  KAFKA_SSL_KEY_FILE: optional(anything),
+  KAFKA_SASL_MECHANISM: optional(oneOf(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'])),
   KAFKA_SASL_USERNAME: optional(anything),
   KAFKA_SASL_PASSWORD: secret(optional(anything)),
+  // A file only: a token ends, and the file has the next one by then.
+  KAFKA_SASL_TOKEN_FILE: optional(anything),
 }
 
 export const elasticsearchSettings = {
@@ -138,17 +142,23 @@ export const apiSettings = {
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
 }
 
-/** Settings that need another one. Without it they would be ignored silently: a connection would not be encrypted. */
-const together = [
-  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME'],
-  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_PASSWORD'],
+/** Settings that need another one. Without it they would be ignored silently, and the connection unencrypted. */
+const together: readonly (readonly [given: string, needed: string])[] = [
   ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],
+  ['KAFKA_SASL_TOKEN_FILE', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
   ['RECEIPTS_HOST', 'RECEIPTS_PORT'],
+  ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL'],
+  ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
+  ['KAFKA_SSL_KEY_FILE', 'KAFKA_SSL_CERT_FILE'],
   ['API_TLS_CERT_FILE', 'API_TLS_KEY_FILE'],
   ['API_TLS_KEY_FILE', 'API_TLS_CERT_FILE'],
-] as const
+]
+
+/** The settings that each kind of SASL mechanism needs. Those of the other kind would be ignored silently. */
+const passwordSettings = ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD']
+const tokenSettings = ['KAFKA_SASL_TOKEN_FILE']
 
 /** Hides name and password in a URL: everything up to the last @, because both may contain any character. */
 const withoutCredentials = (given: string): string => given.replace(/:\/\/.*@/s, '://…@')
@@ -171,18 +181,31 @@ export class SettingsError extends Error {
   }
 }
 
+/** Returns the content of a file. Throws if it cannot. */
+export type ReadSettingFile = (path: string) => Buffer
+type Environment = Readonly<Record<string, string | undefined>>
+
+const readNoFile: ReadSettingFile = () => {
+  throw new Error('no files here')
+}
+
 /**
- * Reads the named settings from an environment. An empty value counts as absent.
+ * Reads the named settings from an environment. An empty value counts as absent. A secret may be in a file instead: the
+ * setting with `_FILE` at the end of its name has the path.
  * @throws SettingsError that lists every problem
  */
 export const readSettings = <Names extends Settings>(
   names: Names,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
+  readFile: ReadSettingFile = readNoFile,
 ): Read<Names> => {
   const problems: Problem[] = []
   const values: [name: string, value: unknown][] = []
+  const texts = { ...environment, ...secretsInFiles(names, environment, readFile, problems) }
+  const hasProblem = (name: string): boolean =>
+    problems.some(problem => problem.name === name || problem.name === `${name}_FILE`)
   for (const [name, setting] of Object.entries(names)) {
-    const given = environment[name]
+    const given = texts[name]
     if (given === undefined || given === '') {
       if (setting.absent === 'required') problems.push({ name, expected: setting.expected, got: 'nothing' })
       values.push([
@@ -200,9 +223,21 @@ export const readSettings = <Names extends Settings>(
   }
 
   for (const [given, needed] of together) {
-    if (!(given in names) || !environment[given]) continue
-    if (environment[needed] || problems.some(({ name }) => name === needed)) continue
+    if (!(given in names) || !texts[given] || texts[needed] || hasProblem(needed)) continue
     problems.push({ name: needed, expected: `a value, because ${given} is set`, got: 'nothing' })
+  }
+  const mechanism = texts.KAFKA_SASL_MECHANISM
+  if ('KAFKA_SASL_MECHANISM' in names && mechanism) {
+    const usesToken = mechanism === 'oauthbearer'
+    const because = usesToken ? 'because KAFKA_SASL_MECHANISM is oauthbearer' : 'because KAFKA_SASL_MECHANISM is set'
+    for (const name of usesToken ? tokenSettings : passwordSettings) {
+      if (!texts[name] && !hasProblem(name)) problems.push({ name, expected: `a value, ${because}`, got: 'nothing' })
+    }
+    const reason = usesToken ? because : 'because KAFKA_SASL_MECHANISM is not oauthbearer'
+    for (const name of usesToken ? passwordSettings : tokenSettings) {
+      if (texts[name] && !hasProblem('KAFKA_SASL_MECHANISM'))
+        problems.push({ name, expected: `no value, ${reason}`, got: 'a value' })
+    }
   }
   const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
   if (events !== undefined && events === apiKeys) {
@@ -213,6 +248,42 @@ export const readSettings = <Names extends Settings>(
   if (problems.length > 0) throw new SettingsError(problems)
   return Object.fromEntries(values) as Read<Names>
 }
+
+/** Returns the secrets whose files are named. Adds problems to the list. */
+const secretsInFiles = (
+  names: Settings,
+  environment: Environment,
+  readFile: ReadSettingFile,
+  problems: Problem[],
+): Record<string, string> => {
+  const secrets: Record<string, string> = {}
+  for (const [setting, { secret }] of Object.entries(names)) {
+    const name = `${setting}_FILE`
+    const path = environment[name]
+    if (!secret || !path) continue
+    if (environment[setting]) {
+      problems.push({ name, expected: `no value, because ${setting} is set`, got: 'a value' })
+      continue
+    }
+    const content = readSecretFile(path, readFile)
+    if (content === undefined) problems.push({ name, expected: readableFile, got: JSON.stringify(path) })
+    else if (content === '') problems.push({ name, expected: 'a file that is not empty', got: JSON.stringify(path) })
+    else secrets[setting] = content
+  }
+  return secrets
+}
+
+/** Returns the text of a file without white space at its end; undefined if it cannot be read. */
+export const readSecretFile = (path: string, readFile: ReadSettingFile): string | undefined => {
+  try {
+    return readFile(path).toString().trimEnd()
+  } catch {
+    return undefined
+  }
+}
+
+/** The expected value of a setting that names a file. */
+export const readableFile = 'a file that can be read'
 
 const whenAbsent = (
   absent: Exclude<Setting<unknown>['absent'], 'required'>,

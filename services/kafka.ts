@@ -64,29 +64,47 @@ export const kafkaServes = /Kafka Server started/
 
 /** Runs Kafka on two free ports of 127.0.0.1, and waits until it serves. */
 export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): Promise<Service> => {
-  const { heap = kafkaHeap, javaOptions = [], settings } = options
   const port = await freePort()
   const address = `127.0.0.1:${port}`
   const listen = { host: '127.0.0.1', port, controller: await freePort() }
+  return startKafkaNode(home, { name: 'kafka', address, settings: kafkaAddresses(listen, address) }, options)
+}
+
+export type KafkaNode = {
+  readonly name: string
+  readonly address: string
+  /** In addition to `kafkaServerSettings`, and instead of them. */
+  readonly settings: Readonly<Record<string, string>>
+  /** More options for the format of the storage. */
+  readonly format?: readonly string[]
+}
+
+/** Runs one node, and waits until it serves. A node of several serves only with most of the others. */
+export const startKafkaNode = async (
+  home: JavaHome,
+  { name, address, settings: own, format = [] }: KafkaNode,
+  { heap = kafkaHeap, javaOptions = [], settings }: ServiceOptions = {},
+): Promise<Service> => {
   const kafka = join(home.assembly, 'kafka')
 
   return startJavaProcess({
-    name: 'kafka',
+    name,
     address,
     home,
     serves: async log => kafkaServes.test(log),
     commandLine: async folder => {
-      const properties = join(folder, 'server.properties')
-      const data = { 'log.dirs': join(folder, 'data') }
-      const all = { ...kafkaServerSettings, ...kafkaAddresses(listen, address), ...data, ...settings }
+      const [properties, formatFile] = [join(folder, 'server.properties'), join(folder, 'format')]
+      const all = { ...kafkaServerSettings, ...own, 'log.dirs': join(folder, 'data'), ...settings }
       await writeFile(properties, asProperties(all))
+      await writeFile(formatFile, format.map(option => `${option}\n`).join(''))
       return [
         ...[`-Xms${heap}`, `-Xmx${heap}`, '-XX:+UseSerialGC', '-XX:+ExitOnOutOfMemoryError', '-XX:-UsePerfData'],
         // For the native code of snappy and zstd.
         ...['--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true'],
         ...javaOptions,
         `-Dlog4j2.configurationFile=${join(sources, 'kafka', 'log4j2.properties')}`,
-        ...['-cp', `${join(kafka, 'classes')}:${join(kafka, 'lib', '*')}`, 'KafkaNode', folder, properties],
+        ...['-cp', `${join(kafka, 'classes')}:${join(kafka, 'lib', '*')}`],
+        ...['KafkaNode', folder, properties, formatFile],
       ]
     },
   })

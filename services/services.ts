@@ -4,17 +4,45 @@
  */
 import { join } from 'node:path'
 import { assemble, findAssembly } from './assembly.ts'
+import { type ClusterOptions, type KafkaCluster, startKafkaCluster } from './cluster/cluster.ts'
 import { startElasticsearchContainer, startKafkaContainer } from './docker.ts'
 import { startElasticsearch } from './elasticsearch.ts'
+import type { JavaHome } from './java-process.ts'
 import { startKafka } from './kafka.ts'
 import { findServiceSource, type ServiceSource } from './locate.ts'
 import type { Environment, ReportProgress, Say, Service, ServiceOptions } from './service.ts'
 
 /** Finds or starts both, and waits until they serve. @throws Error if one fails; the other one is then removed */
 export const startServices = async (options: StartOptions): Promise<Services> => {
-  const source = await findServiceSource(options.environment)
-  if (source.from === 'environment') return useGiven(source, options.say)
-  return startBoth(source.from, await startersOf(source, options), options.say)
+  const { cluster, environment, say } = options
+  const source = await findServiceSource(cluster === undefined ? environment : onJava(environment))
+  if (source.from === 'environment') return useGiven(source, say)
+  const starters = await startersOf(source, options)
+  if (cluster === undefined) return { ...(await startBoth(source.from, starters, say)), kafkaSettings: {} }
+  const kafka = await clusterStarter(cluster, options)
+  const started = await startBoth(source.from, { ...starters, kafka }, say)
+  return { ...started, kafkaSettings: started.kafka.settings }
+}
+
+/** Starts several Kafka nodes without Elasticsearch, and waits until all serve. */
+export const startCluster = async (cluster: ClusterOptions, options: StartOptions): Promise<KafkaCluster> =>
+  (await clusterStarter(cluster, options))()
+
+const clusterStarter = async (cluster: ClusterOptions, options: StartOptions): Promise<() => Promise<KafkaCluster>> => {
+  const source = await findServiceSource(onJava(options.environment))
+  if (source.from !== 'jvm') throw new Error('several or secured brokers run as Java processes: no server is started')
+  const home = await javaHome(source, options)
+  return () => startKafkaCluster(home, cluster, options.kafka)
+}
+
+/** @throws Error if the environment gives addresses or asks for Docker */
+const onJava = (environment: Environment): Environment => {
+  for (const name of ['KAFKA_BROKERS', 'ELASTICSEARCH_URL']) {
+    if (environment[name]) throw new Error(`${name} is set: unset it to start several or secured brokers`)
+  }
+  if (environment.COMMISSION_SERVICES === 'docker')
+    throw new Error('several or secured brokers run as Java processes: COMMISSION_SERVICES=docker excludes them')
+  return { ...environment, COMMISSION_SERVICES: 'jvm' }
 }
 
 /** Starts one of them alone, and waits until it serves. @throws Error if the environment gives addresses */
@@ -32,6 +60,8 @@ export type StartOptions = {
   readonly progress?: ReportProgress
   readonly kafka?: ServiceOptions
   readonly elasticsearch?: ServiceOptions
+  /** Several or secured brokers instead of one plain broker. Java processes only. */
+  readonly cluster?: ClusterOptions
 }
 
 /** The addresses of both, and handles on those that were started here. */
@@ -39,6 +69,8 @@ export type Services = {
   /** As KAFKA_BROKERS: `host:port`, or several separated by commas. */
   readonly kafkaBrokers: string
   /** As ELASTICSEARCH_URL. */
+  /** The settings that Kafka clients need beside the addresses: none without security. */
+  readonly kafkaSettings: Readonly<Record<string, string>>
   readonly elasticsearchUrl: string
   readonly from: ServiceSource['from']
   readonly kafka: Service | undefined
@@ -49,7 +81,10 @@ export type Services = {
 }
 
 type SourceFrom<From extends ServiceSource['from']> = Extract<ServiceSource, { from: From }>
-type Starters = { readonly kafka: () => Promise<Service>; readonly elasticsearch: () => Promise<Service> }
+type Starters<Kafka extends Service = Service> = {
+  readonly kafka: () => Promise<Kafka>
+  readonly elasticsearch: () => Promise<Service>
+}
 
 const startersOf = async (source: SourceFrom<'docker' | 'jvm'>, options: StartOptions): Promise<Starters> =>
   source.from === 'docker' ? dockerStarters(source, options) : javaStarters(source, options)
@@ -58,7 +93,7 @@ const useGiven = ({ from, kafkaBrokers, elasticsearchUrl }: SourceFrom<'environm
   say(`using Kafka at ${kafkaBrokers} and Elasticsearch at ${elasticsearchUrl} (from the environment)`)
   const stop = async () => {}
   const handles = { kafka: undefined, elasticsearch: undefined }
-  return { kafkaBrokers, elasticsearchUrl, from, ...handles, stop, [Symbol.asyncDispose]: stop }
+  return { kafkaBrokers, kafkaSettings: {}, elasticsearchUrl, from, ...handles, stop, [Symbol.asyncDispose]: stop }
 }
 
 const dockerStarters = ({ docker }: SourceFrom<'docker'>, { say, kafka, elasticsearch }: StartOptions): Starters => {
@@ -70,14 +105,18 @@ const dockerStarters = ({ docker }: SourceFrom<'docker'>, { say, kafka, elastics
 }
 
 const javaStarters = async (source: SourceFrom<'jvm'>, options: StartOptions): Promise<Starters> => {
-  const { environment, say, kafka, elasticsearch } = options
-  const assembly = (await findAssembly()) ?? (await assembleOnce(source, options))
+  const { say, kafka, elasticsearch } = options
+  const home = await javaHome(source, options)
   say(`starting Kafka and Elasticsearch on Java ${source.jdk.version} (${source.jdk.home})`)
-  const home = { java: join(source.jdk.home, 'bin', 'java'), assembly, environment }
   return {
     kafka: () => startKafka(home, kafka),
     elasticsearch: () => startElasticsearch(home, elasticsearch),
   }
+}
+
+const javaHome = async (source: SourceFrom<'jvm'>, options: StartOptions): Promise<JavaHome> => {
+  const assembly = (await findAssembly()) ?? (await assembleOnce(source, options))
+  return { java: join(source.jdk.home, 'bin', 'java'), assembly, environment: options.environment }
 }
 
 /** Concurrent starts share one assembly. */
@@ -98,9 +137,9 @@ const assembleFirst = async ({ jdk, maven }: SourceFrom<'jvm'>, options: StartOp
 }
 
 /** Starts both at once. If one fails, the other one is ended. */
-const startBoth = async (from: ServiceSource['from'], starters: Starters, say: Say): Promise<Services> => {
+const startBoth = async <Kafka extends Service>(from: ServiceSource['from'], starters: Starters<Kafka>, say: Say) => {
   await using started = new AsyncDisposableStack()
-  const timed = async (start: () => Promise<Service>): Promise<Service> => {
+  const timed = async <Started extends Service>(start: () => Promise<Started>): Promise<Started> => {
     const began = performance.now()
     const service = started.use(await start())
     say(`${service.name} serves at ${service.address} after ${((performance.now() - began) / 1000).toFixed(1)} s`)

@@ -85,6 +85,7 @@ const { PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT } = projectorSettings
 const settings = readSettings(
   { ...kafkaSettings, API_HOST, API_PORT, PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT },
   process.env,
+  readFileSync,
 )
 const api = process.env.API ?? `http://${settings.API_HOST}:${settings.API_PORT}/api/v1`
 const admin = process.env.ADMIN ?? `http://${settings.PROJECTOR_ADMIN_HOST}:${settings.PROJECTOR_ADMIN_PORT}`

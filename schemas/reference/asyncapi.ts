@@ -76,7 +76,7 @@ export type Installation = {
   /** `host:port`. None: the document has no servers. */
   readonly brokers: readonly string[]
   readonly tls: boolean
-  readonly saslMechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512' | undefined
+  readonly saslMechanism: keyof typeof securitySchemes | undefined
 }
 type Topics = Installation['topics']
 
@@ -116,7 +116,13 @@ const channelOf = (stream: Stream, topics: Topics): Json => ({
   },
 })
 
-const schemeTypes = { plain: 'plain', 'scram-sha-256': 'scramSha256', 'scram-sha-512': 'scramSha512' } as const
+const securitySchemes = {
+  plain: { type: 'plain' },
+  'scram-sha-256': { type: 'scramSha256' },
+  'scram-sha-512': { type: 'scramSha512' },
+  // The settings do not say where a publisher gets its token.
+  oauthbearer: { type: 'oauth2', description: 'SASL OAUTHBEARER', flows: {} },
+} as const
 
 const serversOf = ({ brokers, tls, saslMechanism }: Installation): Json =>
   Object.fromEntries(
@@ -125,7 +131,7 @@ const serversOf = ({ brokers, tls, saslMechanism }: Installation): Json =>
       {
         host,
         protocol: tls ? 'kafka-secure' : 'kafka',
-        ...(saslMechanism && { security: [{ type: schemeTypes[saslMechanism] }] }),
+        ...(saslMechanism && { security: [securitySchemes[saslMechanism]] }),
       },
     ]),
   )

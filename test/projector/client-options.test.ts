@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options.ts'
@@ -8,7 +10,15 @@ import { projectorSettings, readSettings, SettingsError } from '../../schemas/se
 const settingsOf = (environment: Record<string, string>) =>
   readSettings(projectorSettings, { KAFKA_BROKERS: 'a:1,b:2', ELASTICSEARCH_URL: 'https://es:9200', ...environment })
 
-const files: Record<string, string> = { '/ca.pem': 'certificate' }
+const tls = (name: string): string => readFileSync(join(import.meta.dirname, '..', 'support', 'tls', name), 'utf8')
+const files: Record<string, string> = {
+  '/ca.pem': 'certificate',
+  '/cert.pem': tls('cert.pem'),
+  '/key.pem': tls('key.pem'),
+  '/other-key.pem': tls('renewed-key.pem'),
+  '/token': 'first.token\n',
+  '/empty': ' \n',
+}
 const readFile = (path: string): Buffer => {
   const content = files[path]
   if (content === undefined) throw new Error(`no file ${path}`)
@@ -29,6 +39,49 @@ describe('the Kafka client', () => {
     expect(configOf({ KAFKA_SSL: 'true' }).ssl).toBe(true)
     expect(configOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: '/ca.pem' }).ssl).toEqual({
       ca: [Buffer.from('certificate')],
+    })
+  })
+
+  test('shows its own certificate with the key', () => {
+    const mutual = { KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: '/cert.pem', KAFKA_SSL_KEY_FILE: '/key.pem' }
+    const own = { cert: Buffer.from(tls('cert.pem')), key: Buffer.from(tls('key.pem')) }
+    expect(configOf(mutual).ssl).toEqual(own)
+    expect(configOf({ ...mutual, KAFKA_SSL_CA_FILE: '/ca.pem' }).ssl).toEqual({
+      ca: [Buffer.from('certificate')],
+      ...own,
+    })
+    expect(() => configOf({ ...mutual, KAFKA_SSL_KEY_FILE: '/other-key.pem' })).toThrow(
+      'KAFKA_SSL_KEY_FILE: expected the key of the certificate in KAFKA_SSL_CERT_FILE, both as PEM; got "/other-key.pem"',
+    )
+  })
+
+  describe('with a token', () => {
+    const bearing = (path: string) =>
+      configOf({ KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_SASL_TOKEN_FILE: path }).sasl as {
+        readonly mechanism: string
+        readonly oauthBearerProvider: () => Promise<{ readonly value: string }>
+      }
+
+    test('reads the file again for each authentication', async t => {
+      const { mechanism, oauthBearerProvider } = bearing('/token')
+      expect([mechanism, await oauthBearerProvider()]).toEqual(['oauthbearer', { value: 'first.token' }])
+      t.onTestFinished(() => {
+        files['/token'] = 'first.token\n'
+      })
+      files['/token'] = 'second.token'
+      expect(await oauthBearerProvider()).toEqual({ value: 'second.token' })
+      // The next attempt reads it again: another program may be writing it.
+      files['/token'] = ''
+      await expect(oauthBearerProvider()).rejects.toMatchObject({
+        message: 'KAFKA_SASL_TOKEN_FILE has no token',
+        retriable: true,
+      })
+    })
+
+    test.each(['/empty', '/missing'])('does not start with the file %s', path => {
+      expect(() => bearing(path)).toThrow(
+        `KAFKA_SASL_TOKEN_FILE: expected a file that can be read and has a token; got "${path}"`,
+      )
     })
   })
 
@@ -56,6 +109,15 @@ test.each([
   [
     'ELASTICSEARCH_CA_FILE',
     (path: string) => elasticsearchConfig(settingsOf({ ELASTICSEARCH_CA_FILE: path }), readFile),
+  ],
+  [
+    'KAFKA_SSL_CERT_FILE',
+    (path: string) =>
+      kafkaConfig(
+        settingsOf({ KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: path, KAFKA_SSL_KEY_FILE: '/key.pem' }),
+        'x',
+        readFile,
+      ),
   ],
 ] as const)('a file that cannot be read is reported like any wrong setting: %s', (name, config) => {
   expect(() => config('/missing.pem')).toThrow(SettingsError)

@@ -10,9 +10,21 @@ import {
 
 const enough = { KAFKA_BROKERS: 'localhost:9092', ELASTICSEARCH_URL: 'http://localhost:9200' }
 
+const files: Record<string, string> = {
+  '/secret': 'hunter2\n',
+  '/redis': 'redis://me:hunter2@redis:6379\r\n',
+  '/empty': '\n',
+  '/lines': 'hunter2\nhunter2',
+}
+const readFile = (path: string): Buffer => {
+  const content = files[path]
+  if (content === undefined) throw new Error(`no file ${path}`)
+  return Buffer.from(content)
+}
+
 const refusal = (environment: Record<string, string>, names: Parameters<typeof readSettings>[0]): SettingsError => {
   try {
-    readSettings(names, environment)
+    readSettings(names, environment, readFile)
   } catch (error) {
     if (error instanceof SettingsError) return error
     throw error
@@ -33,9 +45,12 @@ describe('defaults', () => {
       KAFKA_GROUP_ID: 'commission-projector',
       KAFKA_SSL: 'false',
       KAFKA_SSL_CA_FILE: undefined,
+      KAFKA_SSL_CERT_FILE: undefined,
+      KAFKA_SSL_KEY_FILE: undefined,
       KAFKA_SASL_MECHANISM: undefined,
       KAFKA_SASL_USERNAME: undefined,
       KAFKA_SASL_PASSWORD: undefined,
+      KAFKA_SASL_TOKEN_FILE: undefined,
       ELASTICSEARCH_URL: ['http://localhost:9200'],
       ELASTICSEARCH_API_KEY: undefined,
       ELASTICSEARCH_CA_FILE: undefined,
@@ -184,6 +199,61 @@ describe('credentials', () => {
       'KAFKA_SASL_PASSWORD',
     ])
     expect(() => readSettings(apiSettings, { ...enough, KAFKA_SASL_MECHANISM: 'plain' })).not.toThrow()
+  })
+
+  test('OAUTHBEARER requires a file with tokens, and no other mechanism takes one', () => {
+    const token = { KAFKA_SASL_TOKEN_FILE: '/token' }
+    expect(problemsOf({ KAFKA_SASL_MECHANISM: 'oauthbearer' })).toEqual(['KAFKA_SASL_TOKEN_FILE'])
+    expect(problemsOf(token)).toEqual(['KAFKA_SASL_MECHANISM'])
+    const named = { KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'x' }
+    expect(problemsOf({ KAFKA_SASL_MECHANISM: 'plain', ...named, ...token })).toEqual(['KAFKA_SASL_TOKEN_FILE'])
+    expect(problemsOf({ KAFKA_SASL_MECHANISM: 'oauthbearer', ...named, ...token })).toEqual([
+      'KAFKA_SASL_USERNAME',
+      'KAFKA_SASL_PASSWORD',
+    ])
+    const environment = { ...enough, KAFKA_SASL_MECHANISM: 'oauthbearer', ...token }
+    expect(readSettings(projectorSettings, environment).KAFKA_SASL_TOKEN_FILE).toBe('/token')
+  })
+
+  test('a client certificate requires its key, a key its certificate, and both a setting for SSL', () => {
+    expect(problemsOf({ KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: '/c' })).toEqual(['KAFKA_SSL_KEY_FILE'])
+    expect(problemsOf({ KAFKA_SSL: 'true', KAFKA_SSL_KEY_FILE: '/k' })).toEqual(['KAFKA_SSL_CERT_FILE'])
+    expect(problemsOf({ KAFKA_SSL_CERT_FILE: '/c', KAFKA_SSL_KEY_FILE: '/k' })).toEqual(['KAFKA_SSL'])
+  })
+
+  test.each(['KAFKA_SASL_PASSWORD', 'ELASTICSEARCH_API_KEY', 'REDIS_URL'])('%s may be in a file', name => {
+    const names = { ...projectorSettings, ...apiSettings }
+    const mechanism = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' }
+    const path = name === 'REDIS_URL' ? '/redis' : '/secret'
+    const environment = {
+      ...enough,
+      ...(name === 'KAFKA_SASL_PASSWORD' && mechanism),
+      [`${name}_FILE`]: path,
+    }
+    expect(readSettings(names, environment, readFile)).toMatchObject({ [name]: files[path]?.trimEnd() })
+  })
+
+  test.each([
+    [
+      'both forms',
+      { ELASTICSEARCH_API_KEY: 'x' },
+      '/secret',
+      'no value, because ELASTICSEARCH_API_KEY is set; got a value',
+    ],
+    ['a missing file', {}, '/missing', 'a file that can be read; got "/missing"'],
+    ['an empty file', {}, '/empty', 'a file that is not empty; got "/empty"'],
+  ])('%s of a secret are refused', (_, others, path, says) => {
+    const { message, problems } = refusal({ ...enough, ...others, ELASTICSEARCH_API_KEY_FILE: path }, projectorSettings)
+    expect(problems).toHaveLength(1)
+    expect(message).toContain(`ELASTICSEARCH_API_KEY_FILE: expected ${says}`)
+  })
+
+  test('a file whose secret is wrong or missing is one problem among others', () => {
+    const file = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD_FILE: '/missing' }
+    expect(problemsOf({ ...file, LOG_LEVEL: 'loud' })).toEqual(['KAFKA_SASL_PASSWORD_FILE', 'LOG_LEVEL'])
+    const { message } = refusal({ ...enough, ELASTICSEARCH_API_KEY_FILE: '/lines' }, projectorSettings)
+    expect(message).toContain('ELASTICSEARCH_API_KEY: expected a text that is not empty; got a value that is not shown')
+    expect(message).not.toContain('hunter2')
   })
 
   test('a username and a password require a mechanism, and a CA file requires a setting for SSL', () => {

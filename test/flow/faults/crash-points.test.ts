@@ -120,7 +120,7 @@ describe('the production entry', () => {
     const main = readFileSync(join(import.meta.dirname, '../../../projector/main.ts'), 'utf8')
     expect(main).not.toMatch(/argv|wrapSteps|stuckMs|SIGKILL|SIGSTOP/)
     expect(main.match(/process\.env/g)).toHaveLength(1)
-    expect(main).toContain('readSettings(projectorSettings, process.env)')
+    expect(main).toContain('readSettings(projectorSettings, process.env, readFileSync)')
     // Only the caller of a stream can set the hooks of tests: nothing reads them from elsewhere.
     const folder = join(import.meta.dirname, '../../../projector')
     const given = readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap(name =>

@@ -24,6 +24,7 @@ describe('the AsyncAPI document', () => {
     [false, undefined, { protocol: 'kafka' }],
     [true, undefined, { protocol: 'kafka-secure' }],
     [true, 'plain', { protocol: 'kafka-secure', security: [{ type: 'plain' }] }],
+    [true, 'oauthbearer', { protocol: 'kafka-secure', security: [{ type: 'oauth2', flows: {} }] }],
     [false, 'scram-sha-512', { protocol: 'kafka', security: [{ type: 'scramSha512' }] }],
   ] as const)('of an installation has its topics and brokers: TLS %s, SASL %s', (tls, saslMechanism, server) => {
     const document = asyncapiOf({
