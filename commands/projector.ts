@@ -38,6 +38,7 @@ export {
 } from '../projector/generations/generations.ts'
 export { readIndexIds } from '../projector/generations/indices.ts'
 export { prepareControl, prepareGeneration, readGeneration } from '../projector/generations/prepare.ts'
+export { withRight } from '../projector/kafka/access-refusal.ts'
 export { registerCodecs } from '../projector/kafka/codecs.ts'
 export { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
 export { encodeHeaders } from '../projector/kafka/patch-headers.ts'

@@ -6,6 +6,7 @@ import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../schemas/settings.ts'
 import { kafkaConfig } from './client-options.ts'
 import { nameOf, StopError } from './failures.ts'
+import { withRight } from './kafka/access-refusal.ts'
 import { checkTopicConfiguration, isUnknownTopic } from './kafka/source.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
@@ -25,11 +26,13 @@ const main = async (): Promise<void> => {
         process.stdout.write(`${await describeExisting(topic, numPartitions, admin)}\n`)
         continue
       }
-      await admin.createTopics({
+      const replicationFactor = settings.KAFKA_REPLICATION_FACTOR ?? -1
+      const created = admin.createTopics({
         // The client's own wait fails when the broker it asks does not know the topic yet.
         waitForLeaders: false,
-        topics: [{ topic, numPartitions, replicationFactor: settings.KAFKA_REPLICATION_FACTOR ?? -1, configEntries }],
+        topics: [{ topic, numPartitions, replicationFactor, configEntries }],
       })
+      await withRight('Create', `topic ${topic}`, created)
       await waitForTopic(topic, admin)
       process.stdout.write(`${topic} created with ${numPartitions} partition${numPartitions === 1 ? '' : 's'}\n`)
     }
@@ -54,7 +57,7 @@ const POLLS_MAX = 300
 const waitForTopic = async (topic: string, admin: kafkajs.Admin): Promise<void> => {
   for (let attempt = 0; attempt < POLLS_MAX; attempt++) {
     try {
-      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+      const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
       if (topics[0]?.partitions.every(({ leader }) => leader >= 0)) return
     } catch (error) {
       if (!isUnknownTopic(error)) throw error

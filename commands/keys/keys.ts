@@ -18,7 +18,15 @@ import { connectAdmin, connectProducer } from '../kafka.ts'
 import { KEYS_MAX } from '../limits.ts'
 import { assertSameSourceAndRules, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
-import { type Answer, type Coverage, multiGet, type SearchAnswer, StopError, type Total } from '../projector.ts'
+import {
+  type Answer,
+  type Coverage,
+  multiGet,
+  type SearchAnswer,
+  StopError,
+  type Total,
+  withRight,
+} from '../projector.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 
 export type CreateKeyOptions = {
@@ -144,9 +152,10 @@ const prepared = async (context: KafkaContext): Promise<Publish> => {
 
   return async (event, waitSeconds, advice, onStored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
-    const producer = await connectProducer(context.kafka, stack)
     const { topic } = stream.identity
-    const [answer] = await producer.send({ topic, acks: -1, messages: [messageOf(event, context.now())] })
+    const producer = await withRight('Write', `topic ${topic}`, connectProducer(context.kafka, stack))
+    const sent = producer.send({ topic, acks: -1, messages: [messageOf(event, context.now())] })
+    const [answer] = await withRight('Write', `topic ${topic}`, sent)
     onStored()
     const offset = Number(answer?.baseOffset)
     if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')

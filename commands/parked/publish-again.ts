@@ -22,7 +22,7 @@ import {
   type LiveStream,
   waitUntilPublished,
 } from '../live.ts'
-import { fetchEnds, multiGet, readDocuments, type Send } from '../projector.ts'
+import { fetchEnds, multiGet, readDocuments, type Send, withRight } from '../projector.ts'
 import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
 
@@ -199,7 +199,8 @@ const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: Publis
   const { topic } = stream.identity
   const partitions = wanted.map(({ parked }) => targetPartition(stream, parked))
   const messages = wanted.map(({ parked }, index) => messageOf(parked, partitions[index] ?? 0))
-  const answers = await (await steps.producer()).send({ topic, acks: -1, messages })
+  const sending = steps.producer().then(producer => producer.send({ topic, acks: -1, messages }))
+  const answers = await withRight('Write', `topic ${topic}`, sending)
   const next = new Map(answers.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
   for (const [index, plan] of wanted.entries()) {
     const partition = partitions[index] ?? 0

@@ -8,6 +8,7 @@ import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { GenerationDocument } from '../../schemas/stored/documents.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
+import { withRight } from './access-refusal.ts'
 
 export type SourceAdmin = Pick<
   Admin,
@@ -27,7 +28,7 @@ export const describeSource = async (
 ): Promise<Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>> => {
   const { clusterId } = await admin.describeCluster()
   try {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+    const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
     return { topic, cluster_id: clusterId, partitions: topics[0]?.partitions.length ?? 0 }
   } catch (error) {
     if (isUnknownTopic(error)) {
@@ -56,7 +57,7 @@ export const assertSameSource = (
 
 /** Returns the lowest and the last stable offset of every partition. @throws StopError `records_deleted` */
 export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends> => {
-  const offsets = await admin.fetchTopicOffsets(topic)
+  const offsets = await withRight('Describe', `topic ${topic}`, admin.fetchTopicOffsets(topic))
   const ends = offsets.map(({ partition, low, high }) => ({ partition, low: Number(low), end: Number(high) }))
   for (const { partition, low } of ends) {
     if (low === 0) continue
@@ -79,10 +80,8 @@ export const assertNotTruncated = (topic: string, partition: number, position: n
 
 /** @throws StopError `topic_unsuitable` if a setting would lose records. @returns warnings about weaker guarantees */
 export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string): Promise<string[]> => {
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
-  })
+  const asked = { includeSynonyms: false, resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }] }
+  const { resources } = await withRight('DescribeConfigs', `topic ${topic}`, admin.describeConfigs(asked))
   const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
   const demands = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
   const wrong = Object.entries(demands).flatMap(([name, expected]) =>

@@ -16,7 +16,9 @@
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import type { RawRecord } from '../event/raw-record.ts'
+import { nameOf, StopError } from '../failures.ts'
 import { type Batch, bytesOfAll } from '../flow/queue.ts'
+import { readRefusal } from '../kafka/access-refusal.ts'
 import { passOnEmptyBatches, repairAbortedFilter } from '../kafka/patch-aborted.ts'
 import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from '../kafka/patch-headers.ts'
 import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
@@ -41,7 +43,7 @@ export type Handlers = {
   readonly onRebalancing: () => void
   /** The client failed and restarts automatically. */
   readonly onTrouble: (name: string) => void
-  readonly onStopped: (error: Error) => void
+  readonly onStopped: (error: StopError) => void
 }
 
 export type Consumption = {
@@ -52,7 +54,7 @@ export type Consumption = {
   readonly stop: () => Promise<void>
 }
 
-/** Joins the group and begins to read. @throws the client's error if Kafka is unavailable */
+/** Joins the group and begins to read. @throws StopError `access_refused`; an error of the client if Kafka is away */
 export const consume = async (
   kafka: Kafka,
   { topic, partitions }: { readonly topic: string; readonly partitions: number },
@@ -76,7 +78,7 @@ export const consume = async (
     readUncommitted: false,
     partitionAssigners: [assignerOf(installation)],
   })
-  listen(consumer, topic, handlers)
+  listen(consumer, topic, groupId, handlers)
   try {
     await consumer.connect()
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
@@ -93,7 +95,7 @@ export const consume = async (
     })
   } catch (error) {
     await consumer.disconnect().catch(() => undefined)
-    throw error
+    throw readRefusal(error, topic, groupId) ?? error
   }
 
   return {
@@ -114,7 +116,7 @@ const ifJoined = (act: () => void): void => {
   }
 }
 
-const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => {
+const listen = (consumer: Consumer, topic: string, groupId: string, handlers: Handlers): void => {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     const partitions = payload.memberAssignment[topic] ?? []
     consumer.pause([{ topic, partitions }])
@@ -123,7 +125,10 @@ const listen = (consumer: Consumer, topic: string, handlers: Handlers): void => 
   consumer.on(consumer.events.REBALANCING, () => handlers.onRebalancing())
   consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
     if (restart) handlers.onTrouble(error instanceof kafkajs.KafkaJSError ? error.name : 'Error')
-    else handlers.onStopped(error)
+    else
+      handlers.onStopped(
+        readRefusal(error, topic, groupId) ?? new StopError('consumer_stopped', nameOf(error), { topic }),
+      )
   })
 }
 

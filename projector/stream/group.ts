@@ -11,6 +11,7 @@ import { type Elasticsearch, keepTrying, type RetryOptions } from '../elasticsea
 import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
+import { withRight } from '../kafka/access-refusal.ts'
 
 export type InstallationIdentity = {
   readonly prefix: string
@@ -67,7 +68,7 @@ export const describeGroup = async (
   topic: string,
   ours: InstallationIdentity,
 ): Promise<Group> => {
-  const { groups } = await admin.describeGroups([groupId])
+  const { groups } = await withRight('Describe', `group ${groupId}`, admin.describeGroups([groupId]))
   const members = groups[0]?.members ?? []
   const marks = members.map(({ memberMetadata }) => markIn(memberMetadata))
   const owned = members.flatMap(({ memberAssignment }, index) => {

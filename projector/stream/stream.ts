@@ -16,7 +16,6 @@ import {
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
-import { nameOf, StopError } from '../failures.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
 import { load, readDocuments } from '../flow/load.ts'
@@ -156,7 +155,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
             given.health.set(part, name)
             assignment.close()
           },
-          onStopped: error => context.fail(new StopError('consumer_stopped', nameOf(error), { topic: identity.topic })),
+          onStopped: context.fail,
         })
         return restingAt(options.bounds, consuming)
       } catch (error) {

@@ -1,7 +1,8 @@
 import kafkajs from 'kafkajs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { asUnavailable } from '../../../projector/elasticsearch/retry.ts'
 import { StopError } from '../../../projector/failures.ts'
+import { readRefusal, withRight } from '../../../projector/kafka/access-refusal.ts'
 
 const protocolError = (type: string, code: number): Error =>
   new kafkajs.KafkaJSProtocolError({ type, code, retriable: false, message: 'not for a log' } as never)
@@ -25,6 +26,37 @@ test.each([
 ])('a refusal of %s stops the projector and names the right, not the message', (_, error, name) => {
   expect(thrown(error)).toMatchObject({ code: 'access_refused', message: expect.stringContaining(`Kafka: ${name}`) })
   expect(String(thrown(error))).not.toContain('not for a log')
+})
+
+describe('the caller of a request names the right', () => {
+  const refused = protocolError('TOPIC_AUTHORIZATION_FAILED', 29)
+  const right = { operation: 'Create', resource: 'topic events', refusal: 'TOPIC_AUTHORIZATION_FAILED' }
+
+  test.each([
+    ['as it is', refused],
+    ['wrapped', make(kafkajs.KafkaJSNonRetriableError, refused, { cause: refused })],
+    ['among others', make(kafkajs.KafkaJSAggregateError, 'Topic creation errors', [refused])],
+  ])('of a refusal %s', async (_, error) => {
+    await expect(withRight('Create', 'topic events', Promise.reject(error))).rejects.toMatchObject({
+      code: 'access_refused',
+      message: 'Kafka or Elasticsearch refuses the credentials: Kafka refuses Create on topic events',
+      where: right,
+    })
+  })
+
+  test('and leaves other errors and answers as they are', async () => {
+    const error = new kafkajs.KafkaJSConnectionError('gone')
+    await expect(withRight('Create', 'topic events', Promise.reject(error))).rejects.toBe(error)
+    expect(await withRight('Create', 'topic events', Promise.resolve(1))).toBe(1)
+  })
+
+  test.each([
+    ['TOPIC_AUTHORIZATION_FAILED', 29, 'Read on topic events'],
+    ['GROUP_AUTHORIZATION_FAILED', 30, 'Read on group ours'],
+  ])('a consumer that gets %s names its right', (type, code, what) => {
+    expect(readRefusal(protocolError(type, code as number), 'events', 'ours')?.message).toContain(what as string)
+    expect(readRefusal(new kafkajs.KafkaJSConnectionError('gone'), 'events', 'ours')).toBeUndefined()
+  })
 })
 
 test('a refusal that the client wraps is recognized', () => {

@@ -241,12 +241,15 @@ describe('the client', () => {
     const { say, heard } = await started()
     say('crash', { error: new kafkajs.KafkaJSConnectionError('connect 10.0.0.1'), restart: true })
     say('crash', { error: new TypeError('quotes'), restart: true })
-    const error = new Error('no way')
-    say('crash', { error, restart: false })
+    say('crash', { error: new Error('no way'), restart: false })
+    const type = 'GROUP_AUTHORIZATION_FAILED'
+    const refused = new kafkajs.KafkaJSProtocolError({ type, code: 30, retriable: false, message: '' } as never)
+    say('crash', { error: refused, restart: false })
     expect(heard).toEqual([
       ['trouble', 'KafkaJSConnectionError'],
       ['trouble', 'Error'],
-      ['stopped', error],
+      ['stopped', expect.objectContaining({ code: 'consumer_stopped' })],
+      ['stopped', expect.objectContaining({ code: 'access_refused' })],
     ])
   })
 })

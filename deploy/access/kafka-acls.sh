@@ -1,0 +1,42 @@
+#!/bin/sh
+# Written by `npm run contract` from schemas/access.ts: the ACLs of each identity.
+# Needs kafka-acls.sh on the PATH, KAFKA_BROKERS, and ADMIN_CONFIG: a file with the credentials of an administrator.
+# The names of the users are arguments of `allow`: change them to yours. Lines after # are for the cases that they name.
+set -eu
+: "${KAFKA_BROKERS:?}" "${ADMIN_CONFIG:?}"
+: "${KAFKA_EVENTS_TOPIC:=commission.events}" "${KAFKA_API_KEYS_TOPIC:=commission.api-keys}"
+: "${KAFKA_GROUP_ID:=commission-projector}" "${TRANSACTIONAL_ID:=commission-publisher}"
+
+allow() {
+  user=$1
+  shift
+  kafka-acls.sh --bootstrap-server "$KAFKA_BROKERS" --command-config "$ADMIN_CONFIG" --add --allow-principal "User:$user" "$@"
+}
+
+# projector: npm run start:projector
+allow commission-projector --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
+allow commission-projector --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation DescribeConfigs
+allow commission-projector --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read
+
+# topics: npm run topics
+allow commission-topics --topic "${KAFKA_EVENTS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs
+allow commission-topics --topic "${KAFKA_API_KEYS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs
+
+# keys: npm run keys -- create, revoke and list
+allow commission-keys --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write
+
+# parked: npm run parked
+allow commission-parked --topic "${KAFKA_EVENTS_TOPIC}" --operation Write  # publish-again
+allow commission-parked --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write  # publish-again
+
+# projection: npm run projection: rebuild, replay, status, adopt, drop and the others
+allow commission-projection --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
+allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # adopt
+allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete
+
+# events-publisher: the calculation system
+allow commission-events-publisher --topic "${KAFKA_EVENTS_TOPIC}" --operation Write
+# allow commission-events-publisher --transactional-id "${TRANSACTIONAL_ID}" --operation Write --operation Describe  # a publisher with transactions
+
+# keys-publisher: another system that makes API keys
+allow commission-keys-publisher --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write

@@ -1,0 +1,226 @@
+/**
+ * The rights of each identity, in Kafka and in Elasticsearch, each with its reason. docs/access.md and deploy/access/
+ * are written from this table (`npm run contract`), and tests give processes exactly these rights. `${NAME}` in a name
+ * is the value of that setting.
+ */
+import { type Kind, kinds, listKinds } from './stored/documents.ts'
+
+/** As `kafka-acls.sh` and Strimzi write them. Read, Write and Delete include Describe. */
+export type KafkaOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'Describe' | 'DescribeConfigs'
+
+export type KafkaResource = {
+  readonly type: 'Topic' | 'Group' | 'Cluster' | 'TransactionalId'
+  readonly name: string
+  readonly pattern: 'literal' | 'prefixed'
+}
+
+export type KafkaRight = {
+  readonly resource: KafkaResource
+  readonly operation: KafkaOperation
+  readonly reason: string
+  /** When the right is needed, if not always. */
+  readonly only?: string
+}
+
+/** As the Elasticsearch security API names them. */
+export type IndexPrivileges = {
+  /** Names of indices. Between slashes is a regular expression. */
+  readonly names: readonly string[]
+  readonly privileges: readonly ElasticsearchIndexPrivilege[]
+  readonly reason: string
+}
+export type ElasticsearchIndexPrivilege =
+  | 'read'
+  | 'index'
+  | 'delete'
+  | 'create_index'
+  | 'delete_index'
+  | 'maintenance'
+  | 'view_index_metadata'
+
+export type ElasticsearchRole = {
+  readonly cluster: readonly { readonly privilege: 'monitor' | 'manage_index_templates'; readonly reason: string }[]
+  readonly indices: readonly IndexPrivileges[]
+}
+
+export type AccessIdentity = {
+  /** The processes that use it. */
+  readonly programs: string
+  readonly kafka: readonly KafkaRight[]
+  readonly elasticsearch?: ElasticsearchRole
+}
+
+const topic = (name: string): KafkaResource => ({ type: 'Topic', name, pattern: 'literal' })
+const events = topic(`\${KAFKA_EVENTS_TOPIC}`)
+const apiKeys = topic(`\${KAFKA_API_KEYS_TOPIC}`)
+/** Of the generations, of the API keys and of sandboxes. */
+const groups: KafkaResource = { type: 'Group', name: `\${KAFKA_GROUP_ID}-`, pattern: 'prefixed' }
+const transactions: KafkaResource = { type: 'TransactionalId', name: `\${TRANSACTIONAL_ID}`, pattern: 'literal' }
+
+const rights = (
+  resource: KafkaResource,
+  reasons: Readonly<Partial<Record<KafkaOperation, string>>>,
+  only?: string,
+): KafkaRight[] =>
+  (Object.keys(reasons) as KafkaOperation[]).map(operation => ({
+    resource,
+    operation,
+    reason: reasons[operation] ?? '',
+    ...(only !== undefined && { only }),
+  }))
+
+const readsTopic = {
+  Read: 'reads the records, and the ends of the partitions',
+  DescribeConfigs: 'checks at its start, and every 30 s, that the topic keeps every record',
+}
+const createsTopic = {
+  Create: 'creates the topic if it is missing',
+  Describe: 'looks whether the topic exists, and waits for its leaders',
+  DescribeConfigs: 'checks that an existing topic keeps every record',
+}
+
+const prefix = `\${ELASTICSEARCH_INDEX_PREFIX}`
+const control = `${prefix}-control`
+const keys = `${prefix}-api-keys`
+const parkedKeys = `${prefix}-api-keys-parked`
+/** A generation is one word: no index of a sandbox, and none of an installation with a longer prefix, matches. */
+const ofGenerations = (wanted: readonly Kind[]): string => `/${prefix}-[a-z][a-z0-9]*-(${wanted.join('|')})/`
+const answered: readonly Kind[] = [...listKinds, 'statements']
+const sandboxes = [`${prefix}-sandbox-control`, `/${prefix}-sandbox-[a-z][a-z0-9]*-(${kinds.join('|')})/`]
+const everything = [control, keys, parkedKeys, ofGenerations(kinds)]
+
+const monitor = {
+  privilege: 'monitor',
+  reason: 'reads the id of the cluster, its health and its clock',
+} as const
+const reads = (names: readonly string[], reason: string): IndexPrivileges => ({
+  names,
+  privileges: ['read', 'view_index_metadata'],
+  reason,
+})
+
+/** The key is the name of the files in deploy/access/. */
+export const identities = {
+  projector: {
+    programs: '`npm run start:projector`',
+    kafka: [
+      ...rights(events, readsTopic),
+      ...rights(apiKeys, readsTopic),
+      ...rights(groups, { Read: 'joins its consumer groups, describes them, and commits positions for lag tools' }),
+    ],
+    elasticsearch: {
+      cluster: [
+        monitor,
+        { privilege: 'manage_index_templates', reason: 'forbids that Elasticsearch creates indices automatically' },
+      ],
+      indices: [
+        {
+          names: everything,
+          privileges: ['create_index', 'view_index_metadata', 'read', 'index', 'maintenance'],
+          reason: 'creates and checks its indices; reads, writes and refreshes documents. It deletes nothing',
+        },
+      ],
+    },
+  },
+  api: {
+    programs: '`npm run start:api`',
+    kafka: [],
+    elasticsearch: {
+      cluster: [],
+      indices: [
+        reads([control, keys, ofGenerations(answered)], 'answers requests. Neither parked records nor sandboxes'),
+      ],
+    },
+  },
+  topics: {
+    programs: '`npm run topics`',
+    kafka: [...rights(events, createsTopic), ...rights(apiKeys, createsTopic)],
+  },
+  keys: {
+    programs: '`npm run keys -- create`, `revoke` and `list`',
+    kafka: rights(apiKeys, { Write: 'publishes keys and revocations; waits for the projector' }),
+    elasticsearch: {
+      cluster: [],
+      indices: [
+        {
+          names: [control, keys, parkedKeys],
+          privileges: ['read', 'view_index_metadata', 'maintenance'],
+          reason: 'lists keys, and tells what the projector decided',
+        },
+      ],
+    },
+  },
+  parked: {
+    programs: '`npm run parked`',
+    kafka: [
+      ...rights(events, { Write: 'publishes parked events again' }, '`publish-again`'),
+      ...rights(apiKeys, { Write: 'publishes parked API keys again' }, '`publish-again`'),
+    ],
+    elasticsearch: {
+      cluster: [],
+      indices: [
+        {
+          names: everything,
+          privileges: ['read', 'view_index_metadata', 'maintenance'],
+          reason: 'reads parked records with the pay in them, and foresees the decision on each',
+        },
+      ],
+    },
+  },
+  projection: {
+    programs: '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `drop` and the others',
+    kafka: [
+      ...rights(events, readsTopic),
+      ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`adopt`'),
+      ...rights(groups, {
+        Read: 'joins the consumer group of the generation or sandbox that it makes',
+        Delete: 'deletes the consumer group of what it drops',
+      }),
+    ],
+    elasticsearch: {
+      cluster: [monitor],
+      indices: [
+        {
+          names: [...everything, ...sandboxes],
+          privileges: [
+            ...(['create_index', 'delete_index', 'view_index_metadata'] as const),
+            ...(['read', 'index', 'delete', 'maintenance'] as const),
+          ],
+          reason: 'makes, compares and drops generations and sandboxes',
+        },
+      ],
+    },
+  },
+  follow: {
+    programs: '`npm run follow`, `npm run projection -- export` and `totals`',
+    kafka: [],
+    elasticsearch: {
+      cluster: [],
+      indices: [reads([control, ofGenerations(answered)], 'reads an organization as the API answers it')],
+    },
+  },
+  'events-publisher': {
+    programs: 'the calculation system',
+    kafka: [
+      ...rights(events, { Write: 'publishes events, also with an idempotent producer' }),
+      ...rights(
+        transactions,
+        { Write: 'begins and ends transactions', Describe: 'finds the coordinator of its transactions' },
+        'a publisher with transactions',
+      ),
+    ],
+  },
+  'keys-publisher': {
+    programs: 'another system that makes API keys',
+    kafka: rights(apiKeys, { Write: 'publishes keys. A publisher of events must not have it' }),
+  },
+} as const satisfies Readonly<Record<string, AccessIdentity>>
+export type IdentityName = keyof typeof identities
+
+/** Replaces each `${NAME}` in a name. @throws Error if a value is missing */
+export const fillIn = (name: string, values: Readonly<Record<string, string>>): string =>
+  name.replace(/\$\{(\w+)\}/g, (_, setting: string) => {
+    const value = values[setting]
+    if (value === undefined) throw new Error(`no value for ${setting} in ${name}`)
+    return value
+  })

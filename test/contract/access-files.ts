@@ -1,0 +1,163 @@
+/** docs/access.md and the files of deploy/access/, from the table in `schemas/access.ts`. */
+import { join } from 'node:path'
+import { type AccessIdentity, identities, type KafkaResource, type KafkaRight } from '../../schemas/access.ts'
+
+export const ACCESS_PAGE = join(import.meta.dirname, '../../docs/access.md')
+export const ACCESS_FILES = join(import.meta.dirname, '../../deploy/access')
+
+const all: readonly (readonly [name: string, identity: AccessIdentity])[] = Object.entries(identities)
+const ofKafka = all.filter(([, { kafka }]) => kafka.length > 0)
+
+/** Returns path and content of each file of deploy/access/. */
+export const accessFiles = (): Map<string, string> =>
+  new Map([
+    ['kafka-acls.sh', kafkaAcls()],
+    ...ofKafka.map(([name, { kafka }]) => [`kafka-users/${name}.yaml`, kafkaUser(name, kafka)] as const),
+    ...all.flatMap(([name, { elasticsearch }]) =>
+      elasticsearch === undefined
+        ? []
+        : [[`elasticsearch-roles/${name}.json`, `${JSON.stringify(roleOf(elasticsearch), null, 2)}\n`] as const],
+    ),
+  ])
+
+const roleOf = ({ cluster, indices }: NonNullable<AccessIdentity['elasticsearch']>): object => ({
+  cluster: cluster.map(({ privilege }) => privilege),
+  indices: indices.map(({ names, privileges }) => ({ names, privileges })),
+})
+
+const writtenBy = 'Written by `npm run contract` from schemas/access.ts'
+
+/** The rights by resource: one command or entry each. Rights that are not always needed are apart. */
+const byResource = (rights: readonly KafkaRight[]): KafkaRight[][] => [
+  ...Map.groupBy(rights, ({ resource: { type, name }, only }) => `${type} ${name} ${only}`).values(),
+]
+
+const flags = { Topic: '--topic', Group: '--group', TransactionalId: '--transactional-id', Cluster: '--cluster' }
+
+const kafkaAcls = (): string =>
+  [
+    '#!/bin/sh',
+    `# ${writtenBy}: the ACLs of each identity.`,
+    '# Needs kafka-acls.sh on the PATH, KAFKA_BROKERS, and ADMIN_CONFIG: a file with the credentials of an administrator.',
+    '# The names of the users are arguments of `allow`: change them to yours. Lines after # are for the cases that they name.',
+    'set -eu',
+    `: "\${KAFKA_BROKERS:?}" "\${ADMIN_CONFIG:?}"`,
+    `: "\${KAFKA_EVENTS_TOPIC:=commission.events}" "\${KAFKA_API_KEYS_TOPIC:=commission.api-keys}"`,
+    `: "\${KAFKA_GROUP_ID:=commission-projector}" "\${TRANSACTIONAL_ID:=commission-publisher}"`,
+    '',
+    'allow() {',
+    '  user=$1',
+    '  shift',
+    '  kafka-acls.sh --bootstrap-server "$KAFKA_BROKERS" --command-config "$ADMIN_CONFIG" --add --allow-principal "User:$user" "$@"',
+    '}',
+    ...ofKafka.flatMap(([name, { programs, kafka }]) => [
+      '',
+      `# ${name}: ${programs.replaceAll('`', '')}`,
+      ...byResource(kafka).flatMap(([first, ...others]) => (first ? [aclLine(name, first, others)] : [])),
+    ]),
+    '',
+  ].join('\n')
+
+const aclLine = (name: string, first: KafkaRight, others: readonly KafkaRight[]): string => {
+  const { resource, only } = first
+  const operations = [first, ...others].map(({ operation }) => `--operation ${operation}`)
+  const pattern = resource.pattern === 'prefixed' ? ['--resource-pattern-type prefixed'] : []
+  const named = resource.type === 'Cluster' ? flags.Cluster : `${flags[resource.type]} "${resource.name}"`
+  const line = [`allow commission-${name}`, named, ...pattern, ...operations].join(' ')
+  return only === undefined ? line : `${isCommand(name) ? '' : '# '}${line}  # ${only.replaceAll('`', '')}`
+}
+
+/** A command has all its rights: which of its parts runs is not known before. */
+const isCommand = (name: string): boolean => !name.endsWith('-publisher')
+
+const kafkaUser = (name: string, rights: readonly KafkaRight[]): string =>
+  [
+    `# ${writtenBy}. Strimzi before 0.49 needs apiVersion kafka.strimzi.io/v1beta2.`,
+    `# Replace each \${NAME}, for example with envsubst. KAFKA_CLUSTER is the name of your Kafka resource.`,
+    'apiVersion: kafka.strimzi.io/v1',
+    'kind: KafkaUser',
+    'metadata:',
+    `  name: commission-${name}`,
+    '  labels:',
+    `    strimzi.io/cluster: \${KAFKA_CLUSTER}`,
+    'spec:',
+    '  authentication:',
+    '    type: scram-sha-512 # or tls',
+    '  authorization:',
+    '    type: simple',
+    '    acls:',
+    ...byResource(rights).flatMap(([first, ...others]) => {
+      if (first === undefined) return []
+      const lines = aclEntry(first.resource, [first, ...others])
+      if (first.only === undefined) return lines
+      const note = `      # ${first.only.replaceAll('`', '')}:`
+      return [note, ...(isCommand(name) ? lines : lines.map(line => `      # ${line.slice(6)}`))]
+    }),
+    '',
+  ].join('\n')
+
+const aclEntry = ({ type, name, pattern }: KafkaResource, rights: readonly KafkaRight[]): string[] => [
+  '      - resource:',
+  `          type: ${type[0]?.toLowerCase()}${type.slice(1)}`,
+  ...(type === 'Cluster'
+    ? []
+    : [`          name: "${name}"`, `          patternType: ${pattern === 'prefixed' ? 'prefix' : 'literal'}`]),
+  '        operations:',
+  ...rights.map(({ operation }) => `          - ${operation}`),
+]
+
+/** Returns the page in Markdown. */
+export const accessPage = (): string =>
+  `${[
+    '# Access',
+    'The rights of each process in Kafka and in Elasticsearch. `npm run contract` writes this page and `deploy/access/` from `schemas/access.ts`. ' +
+      `\`\${NAME}\` is the value of that [setting](operating.md#settings).`,
+    [
+      '| files | use |',
+      '|---|---|',
+      '| [kafka-acls.sh](../deploy/access/kafka-acls.sh) | `KAFKA_BROKERS=… ADMIN_CONFIG=admin.properties sh kafka-acls.sh` adds all ACLs |',
+      '| [kafka-users/](../deploy/access/kafka-users) | a Strimzi `KafkaUser` for each identity: `envsubst < projector.yaml \\| kubectl apply -f -` |',
+      '| [elasticsearch-roles/](../deploy/access/elasticsearch-roles) | a role for each identity: `envsubst < api.json \\| curl -X PUT "$ELASTICSEARCH_URL/_security/role/commission-api" --json @-`. An API key takes the same object as role descriptor |',
+    ].join('\n'),
+    '`envsubst` replaces only variables that are exported: export also those that have a default.',
+    '## Kafka',
+    'Every process has an identity of its own: a publisher of events must not be able to publish API keys, and the projector writes nothing. ' +
+      'Nobody needs a right on the cluster. Read, Write and Delete include Describe. No right is needed for the topic of offsets.',
+    ...ofKafka.flatMap(([name, { programs, kafka }]) => [
+      `### Kafka: ${name}`,
+      `For ${programs}.`,
+      [
+        '| resource | operation | reason |',
+        '|---|---|---|',
+        ...kafka.map(
+          ({ resource, operation, reason, only }) =>
+            `| ${describeResource(resource)} | ${operation} | ${reason}${only === undefined ? '' : ` (only ${only})`} |`,
+        ),
+      ].join('\n'),
+    ]),
+    'If Kafka refuses a right, the projector ends with `access_refused`. The line names the operation and the resource that Kafka refused: *Kafka refuses Read on group commission-projector-g1*. ' +
+      'Kafka checks Describe first. So a missing Read on a topic or a group shows as Describe.',
+    '## Elasticsearch',
+    ...all.flatMap(([name, { programs, elasticsearch }]) =>
+      elasticsearch === undefined
+        ? []
+        : [
+            `### Elasticsearch: ${name}`,
+            `For ${programs}.`,
+            [
+              '| on | privileges | reason |',
+              '|---|---|---|',
+              ...elasticsearch.cluster.map(({ privilege, reason }) => `| the cluster | \`${privilege}\` | ${reason} |`),
+              ...elasticsearch.indices.map(
+                ({ names, privileges, reason }) =>
+                  `| ${names.map(asCode).join(', ')} | ${privileges.map(asCode).join(', ')} | ${reason} |`,
+              ),
+            ].join('\n'),
+          ],
+    ),
+  ].join('\n\n')}\n`
+
+const describeResource = ({ type, name, pattern }: KafkaResource): string =>
+  type === 'Cluster' ? 'Cluster' : `${type} \`${name}\`${pattern === 'prefixed' ? ' and longer names' : ''}`
+
+const asCode = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
