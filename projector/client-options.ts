@@ -14,6 +14,7 @@ import {
 import { AnswerReader } from './elasticsearch/bulk-responses.ts'
 import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
+import { passOnRefusedRights } from './kafka/patch-refusals.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
 /** A connection authenticates again this long before its session ends: with the token that the file has by then. */
@@ -31,6 +32,7 @@ export const kafkaConfig = (
   // Here, because every Kafka client is created with this function.
   clearBufferOnReconnect()
   checkOnlyPendingRequests()
+  passOnRefusedRights()
   const sasl = saslOptions(settings, readFile)
   return {
     clientId,

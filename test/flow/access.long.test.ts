@@ -1,0 +1,226 @@
+/**
+ * The rights of `schemas/access.ts`, on three real brokers that refuse everything else: with exactly these rights
+ * each process does its work, whichever way it authenticates; and if one is missing, the process names it.
+ */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type AccessIdentity, type IdentityName, identities, type KafkaRight } from '../../schemas/access.ts'
+import { findJdk } from '../../services/jvm.ts'
+import { runCommand } from '../support/commands.ts'
+import {
+  keyCreated,
+  newId,
+  newKeyText,
+  type Outgoing,
+  payoutCalculated,
+  periodRecorded,
+  repRecorded,
+} from '../support/events.ts'
+import {
+  type Api,
+  expectRefused,
+  type Projector,
+  startApi,
+  startProcess,
+  untilCaughtUp,
+  withAdminPort,
+} from '../support/processes.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import { type Mechanism, mechanisms, type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
+import { createPrefix, elasticsearchOf } from '../support/stored.ts'
+import { place, toMessage } from '../support/topics.ts'
+
+const START_MS = 300_000
+const PARTITIONS = 2
+const file = fileScope()
+const topics = { KAFKA_EVENTS_TOPIC: 'secured.events', KAFKA_API_KEYS_TOPIC: 'secured.api-keys' }
+const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = topics
+
+const rightsOf = (name: IdentityName): readonly KafkaRight[] => {
+  const identity: AccessIdentity = identities[name]
+  return identity.kafka.filter(({ resource }) => resource.type !== 'TransactionalId')
+}
+const ofProjector = rightsOf('projector')
+
+type Lacking = {
+  readonly user: string
+  readonly what: string
+  readonly rights: readonly KafkaRight[]
+  readonly says: RegExp
+}
+
+/** Kafka hides a missing Read behind Describe, which Read includes. With Describe alone, it names Read. */
+const lacking: readonly Lacking[] = ofProjector.flatMap((right, index) => {
+  const { operation, resource } = right
+  const name =
+    resource.type === 'Group'
+      ? 'group \\S+-(?:g1|api-keys)'
+      : `topic ${resource === ofProjector[0]?.resource ? events : apiKeys}`
+  const others = ofProjector.filter(other => other !== right)
+  const what = `${operation} on ${resource.type} ${resource.name}`
+  const one = { user: `lacking-${index}`, what, rights: others }
+  if (operation !== 'Read') return [{ ...one, says: new RegExp(`Kafka refuses ${operation} on ${name}$`) }]
+  const weak = { ...right, operation: 'Describe' } as const
+  return [
+    { ...one, says: new RegExp(`Kafka refuses Describe on ${name}$`) },
+    {
+      user: `weak-${index}`,
+      what: `${what}, with Describe`,
+      rights: [...others, weak],
+      says: new RegExp(`Kafka refuses Read on ${name}$`),
+    },
+  ]
+})
+
+const mechanismUsers = mechanisms.map(mechanism => `projector-${mechanisms.indexOf(mechanism)}`)
+const ofOthers = ['topics', 'keys', 'projection', 'events-publisher', 'keys-publisher'] as const
+let cluster: SecureCluster
+
+beforeAll(async () => {
+  if ((await findJdk(process.env)).jdk === undefined) return
+  const more = [...lacking.map(({ user }) => user), 'revoked', 'nobody']
+  cluster = await startSecureCluster(file, [...mechanismUsers, ...ofOthers, ...more])
+  // Each user has a group of its own. Before the topics exist, so that every broker knows the rights with them.
+  const valuesOf = (user: string) => ({ ...topics, KAFKA_GROUP_ID: user })
+  for (const user of [...mechanismUsers, 'revoked']) await cluster.allow(user, ofProjector, valuesOf(user))
+  for (const { user, rights } of lacking) await cluster.allow(user, rights, valuesOf(user))
+  for (const user of ofOthers) await cluster.allow(user, rightsOf(user), valuesOf('projector-0'))
+}, START_MS)
+
+const settingsOf = (user: string, mechanism: Mechanism, prefix: string, tokenSeconds?: number) => ({
+  ...cluster.settings(user, mechanism, tokenSeconds),
+  ...topics,
+  KAFKA_EVENTS_PARTITIONS: String(PARTITIONS),
+  KAFKA_GROUP_ID: user,
+  ELASTICSEARCH_URL: elasticsearchOf(prefix),
+  ELASTICSEARCH_INDEX_PREFIX: prefix,
+  PROJECTOR_ADMIN_PORT: '0',
+})
+
+const startAs = (t: Scope, user: string, mechanism: Mechanism, prefix: string, tokenSeconds?: number) =>
+  startProcess(t, 'projector/main.ts', settingsOf(user, mechanism, prefix, tokenSeconds))
+
+/** Publishes like a publisher with the rights of the table. */
+const publish = async (mechanism: Mechanism, records: readonly Outgoing[]): Promise<void> => {
+  for (const [user, stream, topic] of [
+    ['events-publisher', 'events', events],
+    ['keys-publisher', 'api-keys', apiKeys],
+  ] as const) {
+    const messages = records
+      .filter(record => record.stream === stream)
+      .map(record => toMessage(place(record, PARTITIONS)))
+    if (messages.length === 0) continue
+    const producer = cluster.clientOf(user, mechanism).producer({ idempotent: true, maxInFlightRequests: 1 })
+    await producer.connect()
+    await producer.send({ topic, acks: -1, messages })
+    await producer.disconnect()
+  }
+}
+
+const payoutsIn = async (api: Api, key: string): Promise<string[]> => {
+  const answer = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${key}` } })
+  const { data } = (await answer.json()) as { data: { id: string }[] }
+  return data.map(({ id }) => id)
+}
+
+describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brokers', () => {
+  test('`npm run topics` creates the topics with its rights, with three replicas; without Create it names it', async t => {
+    const refused = startProcess(t, 'projector/topics.ts', settingsOf('nobody', 'scram-sha-512', createPrefix(t)))
+    expect(await refused.exited, refused.log()).toEqual({ code: 1, signal: null })
+    expect(refused.log()).toContain(`Kafka refuses Create on topic ${events}`)
+    for (const said of ['created with 2 partitions', 'is there already']) {
+      const ran = startProcess(t, 'projector/topics.ts', settingsOf('topics', 'scram-sha-512', createPrefix(t)))
+      expect(await ran.exited, ran.log()).toEqual({ code: 0, signal: null })
+      expect(ran.log()).toContain(`${events} ${said}`)
+    }
+    const { topics: found } = await cluster.admin.fetchTopicMetadata({ topics: [events, apiKeys] })
+    expect(found.flatMap(({ partitions }) => partitions.map(({ replicas }) => replicas.length))).toEqual([3, 3, 3])
+  })
+
+  test.for(mechanisms)('with %s, what a publisher sends is projected and served', async (mechanism, t) => {
+    const prefix = createPrefix(t)
+    const [org, key] = [newId('org'), newKeyText()]
+    const user = `projector-${mechanisms.indexOf(mechanism)}`
+    const projector = await withAdminPort(startAs(t, user, mechanism, prefix))
+    await publish(mechanism, [
+      keyCreated({ org_id: org, text: key }),
+      repRecorded({ org_id: org }),
+      periodRecorded({ org_id: org }),
+      payoutCalculated({ org_id: org }),
+    ])
+    await untilCaughtUp(projector)
+    const api = await startApi(t, prefix)
+    expect(await payoutsIn(api, key)).toEqual(['payout_1'])
+    expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
+    expect(projector.lines().filter(({ level }) => Number(level) >= 40)).toEqual([])
+  })
+
+  test('`keys` and `projection` do their work with their rights', async t => {
+    const prefix = createPrefix(t)
+    const org = newId('org')
+    const projector = await withAdminPort(startAs(t, 'projector-0', 'scram-sha-512', prefix))
+    await publish('scram-sha-512', [repRecorded({ org_id: org })])
+    await untilCaughtUp(projector)
+    const run = (user: string, ...args: string[]) =>
+      runCommand(args, { ...settingsOf(user, 'scram-sha-512', prefix), KAFKA_GROUP_ID: 'projector-0' })
+    const refused = await run('nobody', 'projection', 'status')
+    expect(refused).toMatchObject({
+      code: 1,
+      said: expect.stringContaining(`Kafka refuses Describe on topic ${events}`),
+    })
+    for (const args of [
+      ['keys', 'create', '--org', org, '--name', 'x'],
+      ['projection', 'status'],
+      ['projection', 'rebuild'],
+    ]) {
+      const ran = await run(args[0] === 'keys' ? 'keys' : 'projection', ...args)
+      expect(ran, `${args.join(' ')}: ${ran.said}`).toMatchObject({ code: 0 })
+    }
+    const dropped = await run('projection', 'projection', 'drop', 'g2')
+    expect(dropped, dropped.said).toMatchObject({ code: 0 })
+    const { groups } = await cluster.admin.listGroups()
+    expect(groups.map(({ groupId }) => groupId)).not.toContain('projector-0-g2')
+  })
+
+  test('a projector continues after its first token has ended, with the token that the file has by then', async t => {
+    const prefix = createPrefix(t)
+    const user = 'projector-2'
+    const seconds = 20
+    const ends = Date.now() + seconds * 1_000
+    const projector = await withAdminPort(startAs(t, user, 'oauthbearer', prefix, seconds))
+    await untilCaughtUp(projector)
+    cluster.settings(user, 'oauthbearer', 3_600)
+    await eventually(() => expect(Date.now()).toBeGreaterThan(ends + 1_000), { every: 500 })
+    await publish('oauthbearer', [repRecorded({ org_id: newId('org') })])
+    await untilCaughtUp(projector)
+    await expectNoTrouble(projector)
+  })
+
+  test.concurrent.for(lacking)('a projector without $what says so', async ({ user, says }, t) => {
+    const message = await expectRefused(startAs(t, user, 'scram-sha-512', createPrefix(t)), 'access_refused')
+    expect(message).toMatch(says)
+  })
+
+  test('a projector whose right is taken away while it runs ends, and names it', async t => {
+    const projector = await withAdminPort(startAs(t, 'revoked', 'mutual TLS', createPrefix(t)))
+    await untilCaughtUp(projector)
+    const [right] = ofProjector
+    if (right === undefined) throw new Error('the projector has no rights')
+    await cluster.revoke('revoked', right, { ...topics, KAFKA_GROUP_ID: 'revoked' })
+    expect(await expectRefused(projector, 'access_refused')).toMatch(
+      new RegExp(`Kafka refuses (?:Describe|Read) on topic ${events}$`),
+    )
+  })
+
+  test('a publisher of events can publish no API key', async () => {
+    const producer = cluster.clientOf('events-publisher').producer()
+    await producer.connect()
+    const sent = producer.send({ topic: apiKeys, messages: [{ value: '{}' }] })
+    await expect(sent).rejects.toThrow('Topic authorization failed')
+    await producer.disconnect()
+  })
+})
+
+const expectNoTrouble = async (projector: Projector): Promise<void> => {
+  expect(projector.exit(), projector.log()).toBeUndefined()
+  expect(projector.lines().filter(({ level }) => Number(level) >= 50)).toEqual([])
+}

@@ -1,0 +1,108 @@
+/** A secured Kafka of a test's own: its users, their rights, and the settings with which a process authenticates. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { kafkaConfig } from '../../projector/client-options.ts'
+import { fillIn, type KafkaRight } from '../../schemas/access.ts'
+import { kafkaSettings, readSettings } from '../../schemas/settings.ts'
+import type { Service } from '../../services/service.ts'
+import { shortLived } from '../../services/service.ts'
+import { startCluster } from '../../services/services.ts'
+import type { Scope } from './scope.ts'
+
+export const mechanisms = ['scram-sha-512', 'plain', 'oauthbearer', 'mutual TLS'] as const
+export type Mechanism = (typeof mechanisms)[number]
+
+export type SecureCluster = {
+  readonly nodes: readonly Service[]
+  /** Of the user who may do everything. */
+  readonly admin: Admin
+  /** Returns the settings of a process. @param tokenSeconds how long its token is valid */
+  readonly settings: (user: string, mechanism: Mechanism, tokenSeconds?: number) => Record<string, string>
+  readonly clientOf: (user: string, mechanism?: Mechanism) => Kafka
+  /** Allows exactly these rights. `values` fills in their names. */
+  readonly allow: (user: string, rights: readonly KafkaRight[], values: Values) => Promise<void>
+  readonly revoke: (user: string, right: KafkaRight, values: Values) => Promise<void>
+}
+type Values = Readonly<Record<string, string>>
+
+/** Starts three brokers. They are removed with their data when the scope ends. */
+export const startSecureCluster = async (scope: Scope, users: readonly string[]): Promise<SecureCluster> => {
+  const cluster = await startCluster(
+    { brokers: 3, secure: { users } },
+    {
+      say: () => undefined,
+      environment: {
+        ...process.env,
+        KAFKA_BROKERS: undefined,
+        ELASTICSEARCH_URL: undefined,
+        COMMISSION_SERVICES: 'jvm',
+      },
+      kafka: { ...shortLived, heap: '256m' },
+    },
+  )
+  scope.onTestFinished(() => cluster[Symbol.asyncDispose]())
+  const { security } = cluster
+  if (security === undefined) throw new Error('the cluster has no security')
+
+  const settings: SecureCluster['settings'] = (name, mechanism, tokenSeconds = 3_600) => {
+    const user = security.users.get(name)
+    if (user === undefined) throw new Error(`no user ${name}`)
+    const common = { KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: security.ca }
+    if (mechanism === 'mutual TLS') {
+      const { cert, key } = user.certificate
+      return { ...common, KAFKA_BROKERS: security.mutualTlsAddress, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key }
+    }
+    const sasl = { ...common, KAFKA_BROKERS: cluster.address, KAFKA_SASL_MECHANISM: mechanism }
+    if (mechanism !== 'oauthbearer')
+      return { ...sasl, KAFKA_SASL_USERNAME: name, KAFKA_SASL_PASSWORD_FILE: user.passwordFile }
+    const file = join(security.folder, `${name}.token`)
+    writeFileSync(file, `${security.signToken(name, tokenSeconds)}\n`)
+    return { ...sasl, KAFKA_SASL_TOKEN_FILE: file }
+  }
+  const clientOf: SecureCluster['clientOf'] = (user, mechanism = 'scram-sha-512') => {
+    const read = readSettings(kafkaSettings, settings(user, mechanism), readFileSync)
+    return new kafkajs.Kafka(kafkaConfig(read, 'test', readFileSync))
+  }
+  const admin = clientOf('admin').admin()
+  await admin.connect()
+  scope.onTestFinished(() => admin.disconnect().catch(() => undefined))
+  return {
+    nodes: cluster.nodes,
+    admin,
+    settings,
+    clientOf,
+    allow: async (user, rights, values) => {
+      await admin.createAcls({ acl: rights.map(right => aclOf(user, right, values)) })
+    },
+    revoke: async (user, right, values) => {
+      await admin.deleteAcls({ filters: [aclOf(user, right, values)] })
+    },
+  }
+}
+
+const { AclResourceTypes, ResourcePatternTypes, AclOperationTypes, AclPermissionTypes } = kafkajs
+const resourceTypes = {
+  Topic: AclResourceTypes.TOPIC,
+  Group: AclResourceTypes.GROUP,
+  Cluster: AclResourceTypes.CLUSTER,
+  TransactionalId: AclResourceTypes.TRANSACTIONAL_ID,
+}
+const operations = {
+  Read: AclOperationTypes.READ,
+  Write: AclOperationTypes.WRITE,
+  Create: AclOperationTypes.CREATE,
+  Delete: AclOperationTypes.DELETE,
+  Describe: AclOperationTypes.DESCRIBE,
+  DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
+}
+
+const aclOf = (user: string, { resource: { type, name, pattern }, operation }: KafkaRight, values: Values) => ({
+  principal: `User:${user}`,
+  host: '*',
+  resourceType: resourceTypes[type],
+  resourceName: fillIn(name, values),
+  resourcePatternType: pattern === 'prefixed' ? ResourcePatternTypes.PREFIXED : ResourcePatternTypes.LITERAL,
+  operation: operations[operation],
+  permissionType: AclPermissionTypes.ALLOW,
+})
