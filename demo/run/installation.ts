@@ -43,7 +43,7 @@ export type DemoInstallation = {
   readonly apiAdmin: string
   readonly projectorAdmin: string
   readonly folder: string
-  /** Names and values for `export`, which the commands of an operator need. */
+  /** Names and values for `export`, which the commands of an operator need. No secret: only the names of its file. */
   readonly settings: string
   /** Resolves when projector or API ends unasked. */
   readonly died: Promise<Error>
@@ -109,9 +109,18 @@ const commandSettings = (environment: Environment): string =>
     'KAFKA_EVENTS_TOPIC',
     'KAFKA_API_KEYS_TOPIC',
     'KAFKA_GROUP_ID',
+    'KAFKA_SSL',
+    'KAFKA_SSL_CA_FILE',
+    'KAFKA_SSL_CERT_FILE',
+    'KAFKA_SSL_KEY_FILE',
+    'KAFKA_SASL_MECHANISM',
+    'KAFKA_SASL_USERNAME',
+    'KAFKA_SASL_PASSWORD_FILE',
+    'KAFKA_SASL_TOKEN_FILE',
     'ELASTICSEARCH_URL',
     'ELASTICSEARCH_INDEX_PREFIX',
   ]
+    .filter(name => environment[name])
     .map(name => `${name}='${environment[name]}'`)
     .join(' ')
 

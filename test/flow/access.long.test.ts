@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type AccessIdentity, type IdentityName, identities, type KafkaRight } from '../../schemas/access.ts'
 import { findJdk } from '../../services/jvm.ts'
 import { runCommand } from '../support/commands.ts'
+import { type Guard, startGuard } from '../support/elasticsearch-guard.ts'
 import {
   keyCreated,
   newId,
@@ -116,6 +117,10 @@ const publish = async (mechanism: Mechanism, records: readonly Outgoing[]): Prom
   }
 }
 
+const lists = ['/reps', '/periods', '/payouts', '/payroll_files', '/changes', '/totals']
+const records = ['/reps/rep_1', '/periods/period_1', '/payouts/payout_9', '/statements/payout_9']
+const readPaths = [...lists, ...records, '/payouts/payout_9/history', '/payouts?as_of=payout_9']
+
 const payoutsIn = async (api: Api, key: string): Promise<string[]> => {
   const answer = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${key}` } })
   const { data } = (await answer.json()) as { data: { id: string }[] }
@@ -154,31 +159,64 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     expect(projector.lines().filter(({ level }) => Number(level) >= 40)).toEqual([])
   })
 
-  test('`keys` and `projection` do their work with their rights', async t => {
+  test('with the rights and the roles of the table, the processes and all commands do their work', async t => {
     const prefix = createPrefix(t)
     const org = newId('org')
-    const projector = await withAdminPort(startAs(t, 'projector-0', 'scram-sha-512', prefix))
-    await publish('scram-sha-512', [repRecorded({ org_id: org })])
-    await untilCaughtUp(projector)
-    const run = (user: string, ...args: string[]) =>
-      runCommand(args, { ...settingsOf(user, 'scram-sha-512', prefix), KAFKA_GROUP_ID: 'projector-0' })
-    const refused = await run('nobody', 'projection', 'status')
-    expect(refused).toMatchObject({
-      code: 1,
-      said: expect.stringContaining(`Kafka refuses Describe on topic ${events}`),
-    })
-    for (const args of [
-      ['keys', 'create', '--org', org, '--name', 'x'],
-      ['projection', 'status'],
-      ['projection', 'rebuild'],
-    ]) {
-      const ran = await run(args[0] === 'keys' ? 'keys' : 'projection', ...args)
-      expect(ran, `${args.join(' ')}: ${ran.said}`).toMatchObject({ code: 0 })
+    const guards: Guard[] = []
+    const behindGuard = async (name: IdentityName): Promise<string> => {
+      const { elasticsearch = { cluster: [], indices: [] } }: AccessIdentity = identities[name]
+      const values = { ELASTICSEARCH_INDEX_PREFIX: prefix }
+      const guard = await startGuard(t, elasticsearchOf(prefix), elasticsearch, values)
+      guards.push(guard)
+      return guard.url
     }
-    const dropped = await run('projection', 'projection', 'drop', 'g2')
-    expect(dropped, dropped.said).toMatchObject({ code: 0 })
+    const given = settingsOf('projector-0', 'scram-sha-512', prefix)
+    const settings = { ...given, ELASTICSEARCH_URL: await behindGuard('projector') }
+    const projector = await withAdminPort(startProcess(t, 'projector/main.ts', settings))
+    const [parked, current] = ['payout_8', 'payout_9'].map(id => payoutCalculated({ org_id: org, id }))
+    if (parked === undefined || current === undefined) throw new Error('two payouts')
+    await publish('scram-sha-512', [parked, repRecorded({ org_id: org }), periodRecorded({ org_id: org }), current])
+    await untilCaughtUp(projector)
+    const api = await startApi(t, prefix, { settings: { ELASTICSEARCH_URL: await behindGuard('api') } })
+
+    const ofCommands = new Map<IdentityName, string>()
+    const run = async (name: IdentityName, user: string, line: string) => {
+      const url = ofCommands.get(name) ?? (await behindGuard(name))
+      ofCommands.set(name, url)
+      const own = { ...settingsOf(user, 'scram-sha-512', prefix), KAFKA_GROUP_ID: 'projector-0' }
+      return runCommand(line.split(' '), { ...own, ELASTICSEARCH_URL: url })
+    }
+    const refused = await run('projection', 'nobody', 'projection status')
+    expect(refused.said).toContain(`Kafka refuses Describe on topic ${events}`)
+    const made = await run('keys', 'keys', `keys create --org ${org} --name x`)
+    expect(made, made.said).toMatchObject({ code: 0 })
+    const key = made.out.toString().trim()
+    for (const [name, line] of [
+      ['keys', `keys list --org ${org}`],
+      ['parked', 'parked list --json'],
+      ['projection', `projection status --org ${org}`],
+      ['projection', 'projection rebuild'],
+      ['projection', 'projection verify g1 g2'],
+      ['projection', 'projection swap g2'],
+      ['projection', 'projection drop g1'],
+      ['projection', `projection replay --org ${org}`],
+      ['projection', `projection diff g2 sandbox:s1 --org ${org}`],
+      ['projection', 'projection drop sandbox:s1'],
+      ['follow', `follow --org ${org} --once`],
+      ['follow', `projection totals --org ${org}`],
+    ] as const) {
+      const ran = await run(name, name === 'keys' || name === 'projection' ? name : 'nobody', line)
+      expect(ran, `${line}: ${ran.said}`).toMatchObject({ code: 0 })
+    }
     const { groups } = await cluster.admin.listGroups()
-    expect(groups.map(({ groupId }) => groupId)).not.toContain('projector-0-g2')
+    expect(groups.map(({ groupId }) => groupId)).not.toContain('projector-0-g1')
+    for (const path of readPaths) {
+      const headers = { authorization: `Bearer ${key}` }
+      expect((await fetch(`${api.url}${path}`, { headers })).status, path).toBe(200)
+    }
+    expect(await payoutsIn(api, key)).toEqual(['payout_9'])
+    await expectNoTrouble(projector)
+    expect(guards.flatMap(({ refused }) => refused)).toEqual([])
   })
 
   test('a projector continues after its first token has ended, with the token that the file has by then', async t => {
@@ -209,6 +247,24 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     expect(await expectRefused(projector, 'access_refused')).toMatch(
       new RegExp(`Kafka refuses (?:Describe|Read) on topic ${events}$`),
     )
+  })
+
+  test('projectors continue while the brokers restart one after the other, and a topic stays writable', async t => {
+    const projectors = await Promise.all(
+      mechanismUsers.map((user, index) =>
+        withAdminPort(startAs(t, user, mechanisms[index] ?? 'plain', createPrefix(t))),
+      ),
+    )
+    for (const projector of projectors) await untilCaughtUp(projector)
+    for (const node of cluster.nodes) {
+      await node.stop()
+      await publish('plain', [repRecorded({ org_id: newId('org') })])
+      await node.restart()
+    }
+    for (const projector of projectors) {
+      await untilCaughtUp(projector)
+      await expectNoTrouble(projector)
+    }
   })
 
   test('a publisher of events can publish no API key', async () => {
