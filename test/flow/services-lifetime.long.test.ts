@@ -73,6 +73,36 @@ test('without servers, Docker and a JDK one message lists everything that was tr
   })
 })
 
+withJava('a killed starter of three secured brokers leaves no process, no key and no password behind', async () => {
+  const folder = await temporaryFolder()
+  const starter = startStarter(folder, '', { ...small, cluster: { brokers: 3, secure: { users: [] } } })
+  await starter.line('started')
+  // Three brokers, Elasticsearch, and the shell that deletes the keys.
+  expect(await processesIn(folder)).toHaveLength(5)
+  expect(await serverFoldersIn(folder)).toHaveLength(5)
+
+  starter.kill('SIGKILL')
+  await untilNothingIsLeft(folder)
+})
+
+withJava('npm run services starts three plain brokers, and a topic has three replicas', async () => {
+  const folder = await temporaryFolder()
+  const run = startChild('npm', ['run', 'services', '--', '--brokers', '3'], folder)
+  const settings = await run.line('export ')
+  const [, address = ''] =
+    /^export KAFKA_BROKERS=((?:\S+:\d+,){2}\S+:\d+) ELASTICSEARCH_URL=http:\S+$/.exec(settings) ?? []
+  const replicas = await withAdmin({ address }, async admin => {
+    await admin.createTopics({ topics: [{ topic: 'kept', replicationFactor: -1 }], waitForLeaders: true })
+    const { topics } = await admin.fetchTopicMetadata({ topics: ['kept'] })
+    return topics[0]?.partitions[0]?.replicas.length
+  })
+  expect(replicas).toBe(3)
+
+  run.kill('SIGINT')
+  expect(await run.ended).toBe(0)
+  expect(await serverFoldersIn(folder)).toEqual([])
+})
+
 describe('a separate pair', () => {
   let services: Services
   beforeAll(async () => {
@@ -190,8 +220,11 @@ const untilNothingIsLeft = (folder: string): Promise<void> =>
     { timeout: retryOptions, interval: 50 },
   )
 
-const withAdmin = async <Result>(kafka: Service, use: (admin: kafkajs.Admin) => Promise<Result>): Promise<Result> => {
-  const admin = new kafkajs.Kafka({ brokers: [kafka.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
+const withAdmin = async <Result>(
+  kafka: Pick<Service, 'address'>,
+  use: (admin: kafkajs.Admin) => Promise<Result>,
+): Promise<Result> => {
+  const admin = new kafkajs.Kafka({ brokers: kafka.address.split(','), logLevel: kafkajs.logLevel.NOTHING }).admin()
   await admin.connect()
   try {
     return await use(admin)
