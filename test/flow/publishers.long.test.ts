@@ -1,9 +1,18 @@
-/** The example publishers in four languages choose the partition that the projector expects. */
-import { expect, test } from 'vitest'
-import { dataOf, keyCreated, newKeyText, repRecorded } from '../support/events.ts'
+/** The example publishers in four languages choose the partition that the projector expects, and tell the outcome. */
+import { describe, expect, type TestContext, test } from 'vitest'
+import {
+  dataOf,
+  keyCreated,
+  newKeyText,
+  type Outgoing,
+  payoutRecorded,
+  periodRecorded,
+  repRecorded,
+  withData,
+} from '../support/events.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
-import { runCopy } from '../support/run-copy.ts'
+import { programCopy } from '../support/run-copy.ts'
 import { call, createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -18,30 +27,105 @@ const publishers = [
   { folder: 'java', programs: [javaProgram, mavenProgram] },
 ] as const
 
+/** Nothing listens here. */
+const NOWHERE = '127.0.0.1:1'
+const STACK_TRACE = /Traceback|goroutine|^\s+at |SLF4J/m
+
+const lineOf = (record: Outgoing): string => JSON.stringify({ type: record.headers.ce_type, data: dataOf(record) })
+
+const setUp = async (t: TestContext, folder: string) => {
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const prefix = createPrefix(t)
+  const projector = await startProjector(t, { topics, prefix })
+  await topics.publish([keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })])
+  const { port } = (projector.lines().find(({ msg }) => msg === 'admin port')?.address ?? {}) as { port?: number }
+  const environment = { KAFKA_BROKERS: topics.brokers, TOPIC: topics.events, ADMIN: `http://127.0.0.1:${port}` }
+  /** The number of records in each partition of the topic of events. */
+  const ends = async () =>
+    (await topics.admin.fetchTopicOffsets(topics.events))
+      .map(({ partition, high }) => [partition, Number(high)] as const)
+      .sort(([one], [other]) => one - other)
+  const run = await programCopy(t, `../docs/examples/publish/${folder}`)
+  return { topics, prefix, projector, environment, ends, run }
+}
+
 for (const { folder, programs } of publishers) {
-  test.skipIf(programs.includes(undefined))(
-    `the publisher in ${folder} publishes events of ${ORGANIZATIONS} organizations; none is parked`,
-    async t => {
-      const topics = await createTopics(t, { partitions: PARTITIONS })
-      const prefix = createPrefix(t)
-      const projector = await startProjector(t, { topics, prefix })
-      await topics.publish([keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })])
-      const { port } = (projector.lines().find(({ msg }) => msg === 'admin port')?.address ?? {}) as { port?: number }
-      const events = Array.from({ length: ORGANIZATIONS }, (_, n) => {
-        const data = dataOf(
-          repRecorded({ org_id: `org_${(n * 2_654_435_761).toString(36)}`, id: 'rep_1', name: 'Zoë 😀' }),
-        )
-        return JSON.stringify({ type: 'commission.rep.recorded.v1', data })
-      })
-      const environment = { KAFKA_BROKERS: topics.brokers, TOPIC: topics.events, ADMIN: `http://127.0.0.1:${port}` }
-      const printed = await runCopy(`../docs/examples/publish/${folder}`, environment, {}, `${events.join('\n')}\n`)
-      expect(printed.map(line => JSON.parse(line))).toEqual([
-        { state: 'published', topic: topics.events, partition: expect.any(Number), offset: expect.any(Number) },
-      ])
+  describe.skipIf(programs.includes(undefined))(`the publisher in ${folder}`, () => {
+    test(`publishes events of ${ORGANIZATIONS} organizations and prints the receipts of all; none is parked`, async t => {
+      const { prefix, projector, environment, ends, run } = await setUp(t, folder)
+      const events = Array.from({ length: ORGANIZATIONS }, (_, n) =>
+        lineOf(repRecorded({ org_id: `org_${(n * 2_654_435_761).toString(36)}`, id: 'rep_1', name: 'Zoë 😀' })),
+      )
+      const { code, lines, stderr } = await run(environment, `\n${events.join('\n')}\n  \n\n`)
+      expect(code, stderr).toBe(0)
+      expect(stderr).not.toMatch(STACK_TRACE)
+      const receipts = lines.map(line => JSON.parse(line)).sort((one, other) => one.partition - other.partition)
+      expect(receipts).toEqual(
+        (await ends()).map(([partition, count]) =>
+          expect.objectContaining({ partition, from: 0, to: count - 1, published: count, parked: 0, not_yet: 0 }),
+        ),
+      )
       await untilCaughtUp(projector)
       await call('POST', `/${prefix}-g1-*/_refresh`)
       const countIn = async (kind: string) => JSON.parse((await call('GET', `/${prefix}-g1-${kind}/_count`)).text).count
       expect([await countIn('parked'), await countIn('reps')]).toEqual([0, 2 * ORGANIZATIONS])
-    },
-  )
+    })
+
+    test('exits with 1 and prints the parked record if only the last event of several is bad', async t => {
+      const { environment, run, topics } = await setUp(t, folder)
+      const { TOPIC, ...others } = environment
+      const org_id = 'org_1'
+      const good = payoutRecorded({ org_id })
+      const bad = withData(payoutRecorded({ org_id, id: 'payout_2' }), { net_amount: '100.01' })
+      const events = [repRecorded({ org_id }), periodRecorded({ org_id }), good, bad]
+      const ended = await run({ ...others, KAFKA_EVENTS_TOPIC: TOPIC }, events.map(lineOf).join('\n'))
+      expect(ended.code, ended.stderr).toBe(1)
+      expect(ended.lines.map(line => JSON.parse(line))).toMatchObject([
+        {
+          ...{ topic: topics.events, from: 0, to: 3, published: 3, parked: 1, not_yet: 0 },
+          parked_records: [{ offset: 3, code: 'lines_do_not_sum' }],
+        },
+      ])
+      expect(ended.stderr).toMatch(/^partition \d: 3 published, 1 parked, 0 not yet published$/m)
+    })
+
+    test('sends nothing if the input is empty or a line is no event', async t => {
+      const { environment, ends, run } = await setUp(t, folder)
+      const event = lineOf(repRecorded({ org_id: 'org_1' }))
+      const inputs = {
+        '': /no events on standard input/,
+        '\n \n': /no events on standard input/,
+        [`${event}\n\n{"type": secret\n`]: /^line 3 is not /m,
+        [`${event}\n{"type":"secret","data":{}}\n`]: /^line 2 is not /m,
+      }
+      for (const [input, reason] of Object.entries(inputs)) {
+        const { code, lines, stderr } = await run(environment, input)
+        expect({ code, lines, stderr }).toEqual({ code: 1, lines: [], stderr: expect.stringMatching(reason) })
+        expect(stderr).not.toMatch(STACK_TRACE)
+        expect(stderr).not.toContain('secret')
+      }
+      expect((await ends()).map(([, count]) => count)).toEqual(Array(PARTITIONS).fill(0))
+    })
+
+    test('says that the events were sent if the receipt cannot be read', async t => {
+      const { environment, ends, run } = await setUp(t, folder)
+      const event = lineOf(repRecorded({ org_id: 'org_1' }))
+      for (const ADMIN of [`http://${NOWHERE}`, `${environment.ADMIN}/elsewhere`, 'nonsense']) {
+        const { code, lines, stderr } = await run({ ...environment, ADMIN }, event)
+        expect({ code, lines }, stderr).toEqual({ code: 1, lines: [] })
+        expect(stderr).toMatch(/^all events were sent, but the receipt could not be read: /m)
+        expect(stderr).not.toMatch(STACK_TRACE)
+      }
+      expect((await ends()).reduce((sum, [, count]) => sum + count, 0)).toBe(3)
+    })
+
+    test('ends with 1 if Kafka cannot be reached', async t => {
+      const run = await programCopy(t, `../docs/examples/publish/${folder}`)
+      const event = lineOf(repRecorded({ org_id: 'org_1' }))
+      const { code, lines, stderr } = await run({ KAFKA_BROKERS: NOWHERE }, event)
+      expect({ code, lines }, stderr).toEqual({ code: 1, lines: [] })
+      expect(stderr).toMatch(/^not all events were sent to 127\.0\.0\.1:1: ./m)
+      expect(stderr).not.toMatch(STACK_TRACE)
+    })
+  })
 }

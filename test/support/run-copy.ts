@@ -4,6 +4,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { Scope } from './scope.ts'
 
 /**
  * @param folder relative to `test/`, with a `run.sh`
@@ -18,16 +19,43 @@ export const runCopy = async (
   files: Readonly<Record<string, string>> = {},
   input = '',
 ): Promise<string[]> => {
-  const copy = await mkdtemp(join(tmpdir(), 'commission-program-'))
+  const copy = await copyFolder(folder)
   try {
-    await cp(join(import.meta.dirname, '..', folder), copy, { recursive: true })
     for (const [name, content] of Object.entries(files)) await writeFile(join(copy, name), content)
-    const env = { ...process.env, ...environment }
-    const running = promisify(execFile)('sh', ['run.sh'], { cwd: copy, env, maxBuffer: 64 * 1024 * 1024 })
-    running.child.stdin?.on('error', () => undefined).end(input)
-    const { stdout } = await running
+    const { stdout } = await start(copy, 'run.sh', environment, input)
     return stdout.trimEnd().split('\n')
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
+}
+
+/** `code` is the exit code; `lines` are those of standard output. */
+export type Ended = { readonly code: number; readonly lines: readonly string[]; readonly stderr: string }
+
+/**
+ * Copies the folder once, for several runs. Each run starts `run.sh` from another folder than its own.
+ *
+ * @param folder relative to `test/`, with a `run.sh`
+ */
+export const programCopy = async (scope: Scope, folder: string) => {
+  const copy = await copyFolder(folder)
+  scope.onTestFinished(() => rm(copy, { recursive: true, force: true }))
+  return async (environment: Readonly<Record<string, string>>, input: string): Promise<Ended> => {
+    const ended = await start(tmpdir(), join(copy, 'run.sh'), environment, input).catch(error => error)
+    const { code = 0, stdout, stderr } = ended as { code?: number; stdout: string; stderr: string }
+    return { code, lines: stdout.split('\n').filter(line => line !== ''), stderr }
+  }
+}
+
+const copyFolder = async (folder: string): Promise<string> => {
+  const copy = await mkdtemp(join(tmpdir(), 'commission-program-'))
+  await cp(join(import.meta.dirname, '..', folder), copy, { recursive: true })
+  return copy
+}
+
+const start = (cwd: string, script: string, environment: Readonly<Record<string, string>>, input: string) => {
+  const env = { ...process.env, ...environment }
+  const running = promisify(execFile)('sh', [script], { cwd, env, maxBuffer: 64 * 1024 * 1024 })
+  running.child.stdin?.on('error', () => undefined).end(input)
+  return running
 }

@@ -1,8 +1,10 @@
-// Publishes the events of standard input with franz-go, and prints the receipt of the last one.
+// Publishes the events of standard input with franz-go, and prints the receipts of all its records.
 package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,37 +13,45 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func check(err error) {
+func check(err error, saying string) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", saying, err)
 		os.Exit(1)
 	}
 }
 
 func main() {
-	topic := os.Getenv("TOPIC")
-	// Idempotence, all acknowledgements and the partitioner of Java's client are the defaults.
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(os.Getenv("KAFKA_BROKERS"), ",")...))
-	check(err)
+	topic := cmp.Or(os.Getenv("TOPIC"), os.Getenv("KAFKA_EVENTS_TOPIC"), "commission.events")
+	admin := cmp.Or(os.Getenv("ADMIN"), "http://127.0.0.1:9465")
 	var records []*kgo.Record
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
+	for number := 1; lines.Scan(); number++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
 		var event struct {
 			Type string
 			Data json.RawMessage
 		}
-		check(json.Unmarshal(lines.Bytes(), &event))
 		var named struct {
-			Org string `json:"org_id"`
+			Org *string `json:"org_id"`
 		}
-		check(json.Unmarshal(event.Data, &named))
+		err := json.Unmarshal(lines.Bytes(), &event)
+		if err == nil {
+			err = json.Unmarshal(event.Data, &named)
+		}
+		if err != nil || event.Type == "" || named.Org == nil {
+			fmt.Fprintf(os.Stderr, "line %d is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent\n", number)
+			os.Exit(1)
+		}
 		// The record key is the organization: all its events are in one partition, in order.
-		record := &kgo.Record{Topic: topic, Key: []byte(named.Org), Value: event.Data}
+		record := &kgo.Record{Topic: topic, Key: []byte(*named.Org), Value: event.Data}
 		for name, value := range map[string]string{
 			"ce_specversion": "1.0", "ce_id": rand.Text(), "ce_source": "/example", "ce_type": event.Type,
 		} {
@@ -49,12 +59,58 @@ func main() {
 		}
 		records = append(records, record)
 	}
-	check(lines.Err())
-	check(client.ProduceSync(context.Background(), records...).FirstErr())
-	last := records[len(records)-1]
-	answer, err := http.Get(fmt.Sprintf("%s/receipts/%s/%d/%d?wait=30", os.Getenv("ADMIN"), topic, last.Partition, last.Offset))
-	check(err)
-	receipt, err := io.ReadAll(answer.Body)
-	check(err)
-	fmt.Println(string(receipt))
+	check(lines.Err(), "nothing was sent")
+	if len(records) == 0 {
+		fmt.Fprintln(os.Stderr, "no events on standard input: nothing was sent")
+		os.Exit(1)
+	}
+
+	// Idempotence, all acknowledgements and the partitioner of Java's client are the defaults.
+	brokers := os.Getenv("KAFKA_BROKERS")
+	unsent := "not all events were sent to " + brokers
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.RecordDeliveryTimeout(30*time.Second))
+	check(err, unsent)
+	reachable, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	check(client.Ping(reachable), unsent)
+	check(client.ProduceSync(context.Background(), records...).FirstErr(), unsent)
+
+	type run struct{ first, last int64 }
+	runs := map[int32]run{}
+	for _, record := range records {
+		found, ok := runs[record.Partition]
+		if !ok {
+			found = run{record.Offset, record.Offset}
+		}
+		runs[record.Partition] = run{min(found.first, record.Offset), max(found.last, record.Offset)}
+	}
+	unread := "all events were sent, but the receipt could not be read"
+	reader := http.Client{Timeout: time.Minute}
+	exit := 0
+	for partition, run := range runs {
+		// A run has at most 10,000 offsets.
+		for from := run.first; from <= run.last; from += 10_000 {
+			to := min(run.last, from+9_999)
+			url := fmt.Sprintf("%s/receipts/%s/%d?from=%d&to=%d&wait=30", admin, topic, partition, from, to)
+			answer, err := reader.Get(url)
+			check(err, unread)
+			text, err := io.ReadAll(answer.Body)
+			check(err, unread)
+			if answer.StatusCode != http.StatusOK {
+				check(fmt.Errorf("%s: %s %s", url, answer.Status, text), unread)
+			}
+			var receipt struct {
+				Published, Parked int64
+				NotYet            int64 `json:"not_yet"`
+			}
+			check(json.Unmarshal(text, &receipt), unread+": "+url)
+			fmt.Println(string(text))
+			if receipt.Published != to-from+1 {
+				exit = 1
+				fmt.Fprintf(os.Stderr, "partition %d: %d published, %d parked, %d not yet published\n",
+					partition, receipt.Published, receipt.Parked, receipt.NotYet)
+			}
+		}
+	}
+	os.Exit(exit)
 }

@@ -1,2 +1,4 @@
 #!/bin/sh
+set -e
+cd "$(dirname "$0")"
 exec go run .

@@ -1,4 +1,5 @@
 #!/bin/sh
 set -e
-mvn --batch-mode --quiet compile dependency:build-classpath -Dmdep.outputFile=classpath.txt >&2
-exec java -cp "target/classes:$(cat classpath.txt)" example.Publish
+cd "$(dirname "$0")"
+mvn --batch-mode --quiet compile dependency:build-classpath -Dmdep.outputFile=target/classpath.txt >&2
+exec java -cp "target/classes:$(cat target/classpath.txt)" example.Publish

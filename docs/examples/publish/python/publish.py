@@ -1,38 +1,80 @@
-"""Publishes the events of standard input with confluent-kafka, and prints the receipt of the last one."""
+"""Publishes the events of standard input with confluent-kafka, and prints the receipts of all its records."""
 
 import json
 import os
 import sys
 import uuid
+from http.client import HTTPException
 from urllib.request import urlopen
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
-TOPIC, ADMIN = os.environ["TOPIC"], os.environ["ADMIN"]
-producer = Producer(
-    {
-        "bootstrap.servers": os.environ["KAFKA_BROKERS"],
-        "enable.idempotence": True,
-        # The default of librdkafka chooses other partitions than Java's client.
-        "partitioner": "murmur2_random",
-    }
-)
-last = None
+TOPIC = os.environ.get("TOPIC") or os.environ.get("KAFKA_EVENTS_TOPIC") or "commission.events"
+ADMIN = os.environ.get("ADMIN", "http://127.0.0.1:9465")
+
+events = []
+for number, line in enumerate(sys.stdin.buffer, 1):
+    if not line.strip():
+        continue
+    try:
+        event = json.loads(line)
+        headers = {"ce_specversion": "1.0", "ce_source": "/example", "ce_type": event["type"].encode()}
+        # The record key is the organization: all its events are in one partition, in order.
+        events.append((headers, event["data"]["org_id"].encode(), json.dumps(event["data"])))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sys.exit(f'line {number} is not {{"type": ..., "data": {{"org_id": ...}}}} in JSON: nothing was sent')
+if not events:
+    sys.exit("no events on standard input: nothing was sent")
+
+runs, failures = {}, []
 
 
 def delivered(error, message):
-    global last
     if error:
-        sys.exit(f"not published: {error}")
-    last = f"{message.partition()}/{message.offset()}"
+        failures.append(error.str())
+        return
+    first, _ = runs.get(message.partition(), (message.offset(), None))
+    runs[message.partition()] = (first, message.offset())
 
 
-for line in sys.stdin:
-    event = json.loads(line)
-    headers = {"ce_specversion": "1.0", "ce_id": str(uuid.uuid4()), "ce_source": "/example", "ce_type": event["type"]}
-    # The record key is the organization: all its events are in one partition, in order.
-    key, value = event["data"]["org_id"], json.dumps(event["data"])
-    producer.produce(TOPIC, key=key, value=value, headers=headers, on_delivery=delivered)
-    producer.poll(0)
-producer.flush()
-print(urlopen(f"{ADMIN}/receipts/{TOPIC}/{last}?wait=30").read().decode())
+settings = {
+    "bootstrap.servers": os.environ.get("KAFKA_BROKERS", ""),
+    "enable.idempotence": True,
+    # The default of librdkafka chooses other partitions than Java's client.
+    "partitioner": "murmur2_random",
+    "message.timeout.ms": 30_000,
+    # Otherwise it logs each failed connection. The program prints the first error itself.
+    "log_level": 2,
+}
+try:
+    producer = Producer(settings)
+    producer.list_topics(TOPIC, timeout=30)
+    for headers, key, value in events:
+        while len(producer) >= 10_000:
+            producer.poll(1)
+        headers["ce_id"] = str(uuid.uuid4())
+        producer.produce(TOPIC, key=key, value=value, headers=headers, on_delivery=delivered)
+    producer.flush()
+except KafkaException as error:
+    failures.append(error.args[0].str())
+if failures:
+    sys.exit(f"not all events were sent to {settings['bootstrap.servers']}: {failures[0]}")
+
+complete = True
+for partition, (first, last) in runs.items():
+    # A run has at most 10,000 offsets.
+    for start in range(first, last + 1, 10_000):
+        end = min(last, start + 9_999)
+        url = f"{ADMIN}/receipts/{TOPIC}/{partition}?from={start}&to={end}&wait=30"
+        try:
+            text = urlopen(url, timeout=60).read().decode()
+            receipt = json.loads(text)
+            published, parked, not_yet = (receipt[name] for name in ("published", "parked", "not_yet"))
+        except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
+            sys.exit(f"all events were sent, but the receipt could not be read: {url}: {error}")
+        print(text, flush=True)
+        if published != end - start + 1:
+            complete = False
+            counts = f"{published} published, {parked} parked, {not_yet} not yet published"
+            print(f"partition {partition}: {counts}", file=sys.stderr)
+sys.exit(0 if complete else 1)

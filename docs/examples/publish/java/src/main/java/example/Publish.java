@@ -1,45 +1,114 @@
 package example;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LongSummaryStatistics;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Publishes the events of standard input with kafka-clients, and prints the receipt of the last one. */
+/** Publishes the events of standard input with kafka-clients, and prints the receipts of all its records. */
 public class Publish {
+  static final Map<String, String> ENV = System.getenv();
+  static final String TOPIC = ENV.getOrDefault("TOPIC", ENV.getOrDefault("KAFKA_EVENTS_TOPIC", "commission.events"));
+  static final String BROKERS = ENV.getOrDefault("KAFKA_BROKERS", "");
+  static final String ADMIN = ENV.getOrDefault("ADMIN", "http://127.0.0.1:9465");
+  static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+
   public static void main(String[] arguments) throws Exception {
-    String topic = System.getenv("TOPIC");
-    // Idempotence, all acknowledgements and the expected partitioner are the defaults.
-    Map<String, Object> settings = Map.of("bootstrap.servers", System.getenv("KAFKA_BROKERS"));
-    ObjectMapper json = new ObjectMapper();
-    Future<RecordMetadata> last = null;
+    var records = new ArrayList<ProducerRecord<String, String>>();
     var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    try (var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
-      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-        JsonNode event = json.readTree(line);
-        // The record key is the organization: all its events are in one partition, in order.
-        var record = new ProducerRecord<>(topic, event.at("/data/org_id").asText(), event.get("data").toString());
-        Map.of("ce_specversion", "1.0", "ce_id", UUID.randomUUID().toString(), "ce_source", "/example")
-            .forEach((name, value) -> record.headers().add(name, value.getBytes(StandardCharsets.UTF_8)));
-        record.headers().add("ce_type", event.get("type").asText().getBytes(StandardCharsets.UTF_8));
-        last = producer.send(record);
-      }
-      producer.flush();
+    int number = 0;
+    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+      number++;
+      if (!line.isBlank()) records.add(recordOf(line, number));
     }
-    String place = topic + "/" + last.get().partition() + "/" + last.get().offset();
-    var request = HttpRequest.newBuilder(URI.create(System.getenv("ADMIN") + "/receipts/" + place + "?wait=30"));
-    System.out.println(HttpClient.newHttpClient().send(request.build(), BodyHandlers.ofString()).body());
+    if (records.isEmpty()) fail("no events on standard input: nothing was sent");
+
+    // The first and the last offset of each partition.
+    var runs = new TreeMap<Integer, LongSummaryStatistics>();
+    // Idempotence, all acknowledgements and the expected partitioner are the defaults.
+    Map<String, Object> settings =
+        Map.of("bootstrap.servers", BROKERS, "max.block.ms", 30_000);
+    try (var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
+      producer.partitionsFor(TOPIC);
+      var sent = new ArrayList<Future<RecordMetadata>>();
+      for (var record : records) sent.add(producer.send(record));
+      for (var future : sent) {
+        RecordMetadata place = future.get();
+        runs.computeIfAbsent(place.partition(), none -> new LongSummaryStatistics()).accept(place.offset());
+      }
+    } catch (KafkaException | ExecutionException error) {
+      fail("not all events were sent to " + BROKERS + ": " + error.getMessage());
+    }
+
+    boolean complete = true;
+    for (var run : runs.entrySet()) {
+      // A run has at most 10,000 offsets.
+      for (long from = run.getValue().getMin(); from <= run.getValue().getMax(); from += 10_000) {
+        long to = Math.min(run.getValue().getMax(), from + 9_999);
+        JsonNode receipt = receiptOf(run.getKey(), from, to);
+        System.out.println(receipt);
+        if (receipt.path("published").asLong() == to - from + 1) continue;
+        complete = false;
+        System.err.printf("partition %d: %s published, %s parked, %s not yet published%n",
+            run.getKey(), receipt.path("published"), receipt.path("parked"), receipt.path("not_yet"));
+      }
+    }
+    System.exit(complete ? 0 : 1);
+  }
+
+  static ProducerRecord<String, String> recordOf(String line, int number) {
+    JsonNode event = JSON.missingNode();
+    try {
+      event = JSON.readTree(line);
+    } catch (JsonProcessingException error) {
+      // The next condition tells it, without the content.
+    }
+    if (!event.path("type").isTextual() || !event.at("/data/org_id").isTextual())
+      fail("line " + number + " is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent");
+    // The record key is the organization: all its events are in one partition, in order.
+    var record = new ProducerRecord<>(TOPIC, event.at("/data/org_id").asText(), event.get("data").toString());
+    Map.of("ce_specversion", "1.0", "ce_id", UUID.randomUUID().toString(), "ce_source", "/example",
+            "ce_type", event.get("type").asText())
+        .forEach((name, value) -> record.headers().add(name, value.getBytes(StandardCharsets.UTF_8)));
+    return record;
+  }
+
+  static JsonNode receiptOf(int partition, long from, long to) throws InterruptedException {
+    String url = "%s/receipts/%s/%d?from=%d&to=%d&wait=30".formatted(ADMIN, TOPIC, partition, from, to);
+    try {
+      var request = HttpRequest.newBuilder(URI.create(url)).timeout(Duration.ofMinutes(1)).build();
+      var answer = HttpClient.newHttpClient().send(request, BodyHandlers.ofString());
+      if (answer.statusCode() == 200) return JSON.readTree(answer.body());
+      throw new IOException(answer.statusCode() + " " + answer.body());
+    } catch (IOException | IllegalArgumentException error) {
+      fail("all events were sent, but the receipt could not be read: " + url + ": " + error);
+      return null;
+    }
+  }
+
+  static void fail(String reason) {
+    System.err.println(reason);
+    System.exit(1);
   }
 }
