@@ -38,6 +38,7 @@ const setUp = async (t: TestContext, folder: string) => {
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })
   await topics.publish([keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })])
+  await untilCaughtUp(projector)
   const { port } = (projector.lines().find(({ msg }) => msg === 'admin port')?.address ?? {}) as { port?: number }
   const environment = { KAFKA_BROKERS: topics.brokers, TOPIC: topics.events, ADMIN: `http://127.0.0.1:${port}` }
   /** The number of records in each partition of the topic of events. */

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import type { Scope } from './scope.ts'
 
 /**
@@ -29,7 +29,7 @@ export const runCopy = async (
   }
 }
 
-/** `code` is the exit code; `lines` are those of standard output. */
+/** `code` is the exit code; `lines` are those of standard output; `stderr` has no colours (Maven prints some). */
 export type Ended = { readonly code: number; readonly lines: readonly string[]; readonly stderr: string }
 
 /**
@@ -43,7 +43,7 @@ export const programCopy = async (scope: Scope, folder: string) => {
   return async (environment: Readonly<Record<string, string>>, input: string): Promise<Ended> => {
     const ended = await start(tmpdir(), join(copy, 'run.sh'), environment, input).catch(error => error)
     const { code = 0, stdout, stderr } = ended as { code?: number; stdout: string; stderr: string }
-    return { code, lines: stdout.split('\n').filter(line => line !== ''), stderr }
+    return { code, lines: stdout.split('\n').filter(line => line !== ''), stderr: stripVTControlCharacters(stderr) }
   }
 }
 
