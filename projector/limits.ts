@@ -57,12 +57,15 @@ export const MGET_IDS = 1_000
 export const MGET_BYTES = 16 * MiB
 
 /**
- * Bytes of decided documents cached per partition, so that Elasticsearch need not be asked again: with six partitions
- * at most a tenth of the heap. Documents replaced soon are found here; more would take memory promised to others.
+ * Bytes of documents cached per partition, so that Elasticsearch need not be asked again: with six partitions less than
+ * a sixth of the heap. Documents replaced soon are found here; more would take memory promised to others.
  */
-export const CACHE_BYTES_PER_PARTITION = Math.min(8 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 60))
-/** Further bytes for reps, periods and the like: some thousands, read again only after as many payouts. */
-export const CACHE_HEAD_BYTES_PER_PARTITION = CACHE_BYTES_PER_PARTITION / 2
+const CACHE_BYTES_PER_PARTITION = Math.min(12 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 40))
+export const CACHE_PAYOUT_BYTES_PER_PARTITION = Math.floor((CACHE_BYTES_PER_PARTITION * 5) / 12)
+/** Chains: as many as payouts. */
+export const CACHE_CHAIN_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 4)
+/** Reps, periods and the like: some thousands, read again only after as many payouts. */
+export const CACHE_HEAD_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 3)
 
 /** Milliseconds before an Elasticsearch request is retried: everything continues within 30 s of its recovery. */
 export const ELASTICSEARCH_TIMEOUT_MS = 20_000

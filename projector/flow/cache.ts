@@ -4,17 +4,21 @@
  * dropped with the assignment.
  */
 
-import { CACHE_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../limits.ts'
+import {
+  CACHE_CHAIN_BYTES_PER_PARTITION,
+  CACHE_HEAD_BYTES_PER_PARTITION,
+  CACHE_PAYOUT_BYTES_PER_PARTITION,
+} from '../limits.ts'
 import type { AnyNewDocument, DocumentKey } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
 import { draftOf, type Rendered } from './serialize.ts'
 
 export class Cache {
-  /** Payouts and chains. */
-  readonly #lines = new RecentDocuments(CACHE_BYTES_PER_PARTITION)
+  /** Payouts and chains are lines outside of the heap: many, and rarely read. */
+  readonly #payouts = new RecentDocuments(CACHE_PAYOUT_BYTES_PER_PARTITION)
+  readonly #chains = new RecentDocuments(CACHE_CHAIN_BYTES_PER_PARTITION)
   /** Reps, periods, payroll files and keys: small, and read again after many payouts. */
   readonly #heads = new RecentDocuments(CACHE_HEAD_BYTES_PER_PARTITION)
-  readonly #slabs = new Slabs()
   /** Every key that exists. Only if the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
@@ -25,7 +29,7 @@ export class Cache {
   /** Returns the document; null if none exists; undefined if Elasticsearch must be asked. */
   get(key: DocumentKey): AnyNewDocument | null | undefined {
     if (this.#seen && !this.#seen.hasSeen(key)) return null
-    const kept = this.#recentOf(key).get(key, old => (old instanceof Line ? this.#slabs.copy(old) : old))
+    const kept = this.#recentOf(key).get(key)
     return kept && draftIn(kept)
   }
 
@@ -38,38 +42,47 @@ export class Cache {
     if (!recent.has(key)) recent.add(key, draft)
   }
 
-  /** Caches decided documents. @returns the callback for when all of them are acknowledged */
+  /**
+   * Caches decided documents. A payout that another one replaces is removed when it is acknowledged: hardly any event
+   * names it again. @returns the callback for when all of them are acknowledged
+   */
   addDecided(documents: readonly Rendered[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
-    const pending = [this.#lines, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
+    const pending = [this.#payouts, this.#chains, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
+    const replaced: { readonly key: DocumentKey; readonly kept: Kept }[] = []
     for (const { key, kind, draft, line } of documents) {
       if (kind === 'parked' || kind === 'statements') continue
       const recent = this.#recentOf(key)
       pending.find(one => one.recent === recent)?.keys.push(key)
-      recent.add(key, recent === this.#lines ? this.#slabs.add(line) : draft)
+      const kept = recent.add(key, recent === this.#heads ? draft : line)
+      if (isReplaced(draft)) replaced.push({ key, kept })
       this.#seen?.add(key)
     }
     return () => {
       for (const { recent, keys } of pending) recent.acknowledge(keys)
+      for (const { key, kept } of replaced) this.#payouts.remove(key, kept)
     }
   }
 
   #recentOf(key: DocumentKey): RecentDocuments {
-    return key.startsWith('payouts/') || key.startsWith('chains/') ? this.#lines : this.#heads
+    if (key.startsWith('payouts/')) return this.#payouts
+    return key.startsWith('chains/') ? this.#chains : this.#heads
   }
 }
 
+const isReplaced = (draft: AnyNewDocument): boolean => 'superseded_by_id' in draft && draft.superseded_by_id !== null
+
 /**
- * Documents up to a bound, in a young and an old half. At half the bound, the young half becomes the old one, and the
- * old one is dropped. Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
+ * Documents up to a bound, in a young and an old half. When the young half is full, it becomes the old one. The newest
+ * documents of the old one are copied to the new young half, up to a quarter of the bound; the others are dropped.
+ * Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
  */
 class RecentDocuments {
   readonly #bytesMax: number
-  #young = new Map<DocumentKey, Kept>()
-  #old = new Map<DocumentKey, Kept>()
-  #youngBytes = 0
-  #oldBytes = 0
-  /** Bytes of pending documents that were moved to the young half. */
+  readonly #slabs = new Slabs()
+  #young = new Half()
+  #old = new Half()
+  /** Bytes of pending documents that were moved to the young half: they may exceed the bound. */
   #pendingBytes = 0
   /** Keys decided and not yet acknowledged, by batch. */
   readonly #pending = new Set<readonly DocumentKey[]>()
@@ -79,22 +92,25 @@ class RecentDocuments {
   }
 
   has(key: DocumentKey): boolean {
-    return this.#young.has(key) || this.#old.has(key)
+    return this.#young.documents.has(key) || this.#old.documents.has(key)
   }
 
-  /** Returns a document. A document of the old half is renewed and moves to the young half. */
-  get(key: DocumentKey, renew: (old: Kept) => Kept): Kept | undefined {
-    const young = this.#young.get(key)
+  /** Returns a document. A document of the old half moves to the young half. */
+  get(key: DocumentKey): Kept | undefined {
+    const young = this.#young.documents.get(key)
     if (young !== undefined) return young
-    const old = this.#old.get(key)
-    if (old !== undefined) this.add(key, renew(old))
-    return old
+    const old = this.#old.documents.get(key)
+    return old && this.#addKept(key, this.#copy(old))
   }
 
-  add(key: DocumentKey, kept: Kept): void {
-    this.#young.set(key, kept)
-    this.#youngBytes += key.length + sizeOf(kept)
-    if (this.#youngBytes > this.#bytesMax / 2) this.#turnOver()
+  /** @param given a document, or its line, which is kept outside of the heap. @returns what is kept */
+  add(key: DocumentKey, given: AnyNewDocument | string): Kept {
+    return this.#addKept(key, typeof given === 'string' ? this.#slabs.add(given) : given)
+  }
+
+  /** Removes a document, unless it was added again or moved since. */
+  remove(key: DocumentKey, kept: Kept): void {
+    for (const half of [this.#young, this.#old]) if (half.documents.get(key) === kept) half.remove(key)
   }
 
   /** @returns the list for keys of documents that must stay until they are acknowledged */
@@ -108,26 +124,70 @@ class RecentDocuments {
     this.#pending.delete(keys)
     // Pending documents may have exceeded the bound. The first turn makes the young half old, the second drops it.
     for (let times = 0; times < 2; times++) {
-      if (this.#youngBytes + this.#pendingBytes + this.#oldBytes > this.#bytesMax) this.#turnOver()
+      if (this.#young.added + this.#old.added > this.#bytesMax) this.#turnOver()
     }
   }
 
-  /** Makes the young half the old one. Drops the old half; its pending documents become young again. */
+  #addKept(key: DocumentKey, kept: Kept): Kept {
+    this.#old.remove(key)
+    this.#young.add(key, kept)
+    if (this.#young.added - this.#pendingBytes > this.#bytesMax / 2) this.#turnOver()
+    return kept
+  }
+
+  /** Makes the young half the old one. The newest and the pending documents of the old half become young again. */
   #turnOver(): void {
-    const dropped = this.#old
+    const left = this.#old
     this.#old = this.#young
-    this.#oldBytes = this.#youngBytes + this.#pendingBytes
-    this.#young = new Map()
-    this.#youngBytes = 0
-    this.#pendingBytes = 0
-    for (const keys of this.#pending) {
-      for (const key of keys) {
-        const kept = this.#old.has(key) ? undefined : dropped.get(key)
-        if (kept === undefined || this.#young.has(key)) continue
-        this.#young.set(key, kept)
-        this.#pendingBytes += key.length + sizeOf(kept)
-      }
+    this.#young = new Half()
+    // Copies cost time. In a replay of new payouts, no document is removed or replaced, and hardly any is read again.
+    if (left.bytes < this.#bytesMax * 0.4) {
+      for (const [key, kept] of left.newest(this.#bytesMax / 4)) this.#young.add(key, this.#copy(kept))
     }
+    const carried = this.#young.added
+    for (const key of [...this.#pending].flat()) {
+      const kept = left.documents.get(key)
+      if (kept !== undefined && !this.#young.documents.has(key)) this.#young.add(key, kept)
+    }
+    this.#pendingBytes = this.#young.added - carried
+  }
+
+  /** A line in use must not keep the unused lines beside it in memory. */
+  #copy(kept: Kept): Kept {
+    return kept instanceof Line ? this.#slabs.copy(kept) : kept
+  }
+}
+
+class Half {
+  readonly documents = new Map<DocumentKey, Kept>()
+  /** Bytes of its documents. */
+  bytes = 0
+  /** Bytes of all that were added: the memory of a removed document is free only with its slab. */
+  added = 0
+
+  add(key: DocumentKey, kept: Kept): void {
+    this.remove(key)
+    this.documents.set(key, kept)
+    const bytes = key.length + sizeOf(kept)
+    this.bytes += bytes
+    this.added += bytes
+  }
+
+  remove(key: DocumentKey): void {
+    const kept = this.documents.get(key)
+    if (kept === undefined) return
+    this.documents.delete(key)
+    this.bytes -= key.length + sizeOf(kept)
+  }
+
+  /** Returns the documents added last, up to `bytesMax`, in the order in which they were added. */
+  newest(bytesMax: number): (readonly [DocumentKey, Kept])[] {
+    let over = this.bytes - bytesMax
+    return [...this.documents].filter(([key, kept]) => {
+      const isOver = over > 0
+      if (isOver) over -= key.length + sizeOf(kept)
+      return !isOver
+    })
   }
 }
 

@@ -161,8 +161,20 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the next batch does not see decisions that are not yet written',
     file: 'projector/flow/cache.ts',
-    find: '      recent.add(key, recent === this.#lines ? this.#slabs.add(line) : draft)\n',
-    replace: '',
+    find: '      const kept = recent.add(key, recent === this.#heads ? draft : line)\n',
+    replace: '      const kept = draft\n',
+  },
+  {
+    name: 'a replaced payout leaves the cache before its write is acknowledged',
+    file: 'projector/flow/cache.ts',
+    find: '      if (isReplaced(draft)) replaced.push({ key, kept })\n',
+    replace: '      if (isReplaced(draft)) this.#payouts.remove(key, kept)\n',
+  },
+  {
+    name: 'an acknowledgement removes a payout that was decided again since',
+    file: 'projector/flow/cache.ts',
+    find: '    for (const half of [this.#young, this.#old]) if (half.documents.get(key) === kept) half.remove(key)',
+    replace: '    for (const half of [this.#young, this.#old]) if (kept) half.remove(key)',
   },
   {
     name: 'the fast parser of payouts accepts two lines with the same id',

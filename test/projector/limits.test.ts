@@ -13,8 +13,9 @@ const {
   BULK_BYTES,
   BULK_DOCUMENTS,
   BULKS_IN_FLIGHT,
-  CACHE_BYTES_PER_PARTITION,
+  CACHE_CHAIN_BYTES_PER_PARTITION,
   CACHE_HEAD_BYTES_PER_PARTITION,
+  CACHE_PAYOUT_BYTES_PER_PARTITION,
   DECIDED_BYTES,
   DISCONNECT_TIMEOUT_MS,
   DRAIN_TIMEOUT_MS,
@@ -73,8 +74,8 @@ test('at least two bulk requests are in flight, each far below the limit of Elas
 })
 
 test('the cache has room for the longest chain, and for the largest payout that can be superseded', () => {
-  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(300 + 2 * CHAIN_LENGTH_MAX * 150)
-  expect(CACHE_BYTES_PER_PARTITION).toBeGreaterThan(300 + LINE_ITEMS_MAX * 300)
+  expect(CACHE_CHAIN_BYTES_PER_PARTITION).toBeGreaterThan(300 + 2 * CHAIN_LENGTH_MAX * 150)
+  expect(CACHE_PAYOUT_BYTES_PER_PARTITION).toBeGreaterThan(300 + LINE_ITEMS_MAX * 300)
   // Every event needs its rep and its period: thousands of them, with a few versions each.
   expect(CACHE_HEAD_BYTES_PER_PARTITION).toBeGreaterThan(5_000 * (300 + 3 * 150))
 })
