@@ -1,6 +1,7 @@
 /** The files of `contract/`: everything that a publisher or a client in another language needs of this project. */
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { receiptsOpenapi } from '../../projector/admin/describe-receipts.ts'
 import { decode } from '../../projector/event/decode.ts'
 import { asyncapi } from '../../schemas/reference/asyncapi.ts'
 import { openapi } from '../../schemas/reference/openapi.ts'
@@ -34,6 +35,7 @@ export const contractFiles = async (log: readonly GoldenRecord[]): Promise<Map<s
   return new Map([
     ['openapi.json', pretty(openapi)],
     ['asyncapi.json', pretty(asyncapi)],
+    ['receipts.json', pretty(receiptsOpenapi)],
     ...schemas.map(([type, schema]) => [`events/${type}.json`, pretty(schema)] as const),
     ['records.ndjson', `${records.map(record => JSON.stringify(record)).join('\n')}\n`],
   ])

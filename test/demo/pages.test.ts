@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parkCodes, refusals } from '../../schemas/errors.ts'
 import { eventSchemas } from '../../schemas/events.ts'
+import { eventExamples } from '../../schemas/reference/examples.ts'
 import { apiSettings, projectorSettings, topicSettings } from '../../schemas/settings.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -11,6 +12,11 @@ const publishing = read('docs/publishing.md')
 
 test('docs/publishing.md has every type of event', () => {
   for (const type of Object.values(eventSchemas).flatMap(Object.keys)) expect(publishing).toContain(`| \`${type}\` |`)
+})
+
+test('docs/publishing.md has the whole data of a calculated payout', () => {
+  const blocks = [...publishing.matchAll(/```json\n(\{\n.+?)```/gs)].map(([, json = '']) => JSON.parse(json))
+  expect(blocks).toEqual([eventExamples['commission.payout.calculated.v1']])
 })
 
 test('docs/errors.md has a heading for each code: refusals, then park codes in the order of the checks', () => {

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { asyncapiErrors } from '../support/asyncapi.ts'
+import { describedReceipt } from '../support/described-receipts.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import {
   expectRefused,
@@ -31,10 +32,16 @@ test('the port of receipts serves receipts and the AsyncAPI document, and no pag
   const [stored] = await topics.publish([repRecorded({ org_id: newId('org') })])
   await untilCaughtUp(projector)
   const at = `/receipts/${topics.events}/${stored?.partition}` as const
-  for (const path of [`${at}/${stored?.offset}?wait=30`, `${at}?from=0&to=5`, '/receipts/other/0/0'] as const) {
+  for (const path of [
+    `${at}/${stored?.offset}?wait=30`,
+    `${at}?from=0&to=5`,
+    `${at}?from=5&to=0`,
+    '/receipts/other/0/0',
+  ] as const) {
     const answer = await fetch(`${url}${path}`)
     const { status, text } = await projector.ask(path)
     expect([answer.status, await answer.text()]).toEqual([status, text])
+    expect(describedReceipt(path, status, JSON.parse(text))).toEqual([])
   }
   for (const page of ['/livez', '/readyz', '/metrics', '/status', '/']) {
     const answer = await fetch(`${url}${page}`)
