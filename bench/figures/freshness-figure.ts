@@ -1,5 +1,4 @@
 /** The figures of freshness: rows, picture and notes. */
-import { STEPS_PER_SECOND } from '../processes/bare-loop.ts'
 import { LINGER_MS } from '../processes/constant-rate.ts'
 import type { Bench, Figure, FigureRow, Picture } from '../rig/bench.ts'
 import type { RequestCounts } from '../rig/elasticsearch.ts'
@@ -43,7 +42,12 @@ export type Measured = ReadonlyMap<FreshnessRate, readonly FreshnessRound[]>
 
 export const timesOf = (probes: readonly Probe[]): number[] => probes.map(({ seen }) => seen)
 
-export type Bare = { readonly times: readonly number[]; readonly cpu: Cpu; readonly seconds: number }
+export type Bare = {
+  readonly times: readonly number[]
+  readonly stepsPerSecond: number
+  readonly cpu: Cpu
+  readonly seconds: number
+}
 
 /** The cost of processes and requests while nothing is published. */
 export type Idle = { readonly seconds: number; readonly cpu: Cpu; readonly controlWrites: number }
@@ -89,6 +93,7 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     { what: 'publish → visible, longest', unit: 'ms', ...timeOf(ours, 100) },
     { what: 'bare loop, bulk and refresh, p50', unit: 'ms', value: bareTime(50) },
     { what: 'bare loop, p99', unit: 'ms', value: bareTime(99) },
+    { what: 'bare loop, steps', unit: '/s', value: bare?.stepsPerSecond ?? Number.NaN },
     { what: 'plain pipe with a refresh a second, p50', unit: 'ms', ...timeOf(plain, 50) },
     { what: 'plain pipe, p99', unit: 'ms', ...timeOf(plain, 99) },
     { what: 'plain pipe, longest', unit: 'ms', ...timeOf(plain, 100) },
@@ -108,7 +113,7 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
   ]
 }
 
-const perSecondOf = (rounds: readonly FreshnessRound[], name: keyof RequestCounts): Spread =>
+export const perSecondOf = (rounds: readonly FreshnessRound[], name: keyof RequestCounts): Spread =>
   spreadOf(rounds.map(({ counts, seconds }) => (counts?.[name] ?? 0) / seconds))
 
 export const idleFigure = (bench: Bench, { seconds, cpu, controlWrites }: Idle): Figure => ({
@@ -149,8 +154,8 @@ const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
   const unsure = all.map(({ seen, notYet }) => seen - notYet)
   return [
     `Payouts of ${shape.lines} lines and ${shape.steps} steps over ${organizations} organizations, ${100 * recalculated} % of which replace another one, are sent to Kafka when they are due. One request has those due within ${LINGER_MS} ms. Every rate runs ${rounds} times ${secondsPerRound} s after a warm-up. The time runs from the request to Kafka until the answer with the record.`,
-    `The probes are ${every.join(', ')}, ${all.length} in all. Each is requested by id from its acknowledgement on. After an answer without it, the next request follows ${PROBE_PAUSE_MS} ms later, or after a tenth of its age: ${asked.toFixed(1)} requests each. Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; the rows have its CPU.`,
-    `The bare loop has the documents of such events, recorded once. It writes those of a step in one bulk request, then refreshes the lists; ${STEPS_PER_SECOND} steps a second, ${bareSeconds} s at every rate. It decides nothing, reads nothing and publishes no position. Its time runs from the bulk request to the end of the refresh.`,
+    `The probes are ${every.join(', ')}, ${all.length} in all. Each is requested by id from its acknowledgement on. After an answer without it, the next request follows ${PROBE_PAUSE_MS} ms later, or after a tenth of its age: ${asked.toFixed(1)} requests each. Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; the rows have its CPU. The compilers of the JVMs have a row of their own.`,
+    `The bare loop has the documents of such events, recorded once. It writes those of a step in one bulk request, then refreshes the lists; as many steps a second as the projector made refreshes, ${bareSeconds} s at every rate. It decides nothing, reads nothing and publishes no position. Its time runs from the bulk request to the end of the refresh.`,
     `The plain pipe is kafkajs and the official client's \`helpers.bulk\`. It writes one document an event into one index with the mappings of the payouts and \`refresh_interval: 1s\`, without refreshes of its own. It runs ${rounds} times ${plainSecondsPerRound} s at every rate, with the same publisher and probes. Projector and API have ended, so it has the machine to itself. A payout is visible when a search for its id, sent straight to Elasticsearch, finds it. A get by id would find it before the refresh.`,
   ]
 }

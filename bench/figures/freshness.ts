@@ -30,6 +30,7 @@ import {
   PROBE_PAUSE_MS,
   PROBE_PAUSE_SHARE,
   type Probe,
+  perSecondOf,
   timesOf,
 } from './freshness-figure.ts'
 
@@ -47,7 +48,7 @@ export const measureFreshness: Measure = async bench => {
   const free = freePairs(payouts, organizations, recalculated)
   const size: DatasetSize = { payouts: 0, organizations, recalculated, free, ...shape }
   const { measured: ours, idle } = await measureOurs(bench, size)
-  const bare = await measureBare(bench, size)
+  const bare = await measureBare(bench, size, ours)
   const plain = await measurePlain(bench, size)
   return [...figuresOf(bench, { ours, bare, plain }), idleFigure(bench, idle)]
 }
@@ -107,8 +108,12 @@ const measureIdle = async (
   return { seconds, cpu: used, controlWrites: (await counts()).controlWrites - before.controlWrites }
 }
 
-/** Runs the bare loop at every rate, each in fresh indices. */
-const measureBare = async (bench: Bench, size: DatasetSize): Promise<ReadonlyMap<FreshnessRate, Bare>> => {
+/** Runs the bare loop at every rate, each in fresh indices, with as many refreshes a second as the projector made. */
+const measureBare = async (
+  bench: Bench,
+  size: DatasetSize,
+  ours: Measured,
+): Promise<ReadonlyMap<FreshnessRate, Bare>> => {
   const { services, sizes, elasticsearch, signal } = bench
   const { rates, warmUpSeconds, bareSeconds } = sizes.freshness
   const measured = new Map<FreshnessRate, Bare>()
@@ -117,13 +122,16 @@ const measureBare = async (bench: Bench, size: DatasetSize): Promise<ReadonlyMap
   const documents = await recordBareDocuments(bench, size, events)
   for (const rate of rates) {
     const prefix = newPrefix()
+    const { eventsPerSecond } = rate
+    const stepsPerSecond = Math.max(1, Math.round(perSecondOf(ours.get(rate) ?? [], 'refreshes').value))
+    const pace = { eventsPerSecond, stepsPerSecond }
     try {
       await elasticsearch.createIndices(prefix)
-      const { next } = await runBareLoop(documents, bench, prefix, rate.eventsPerSecond, warmUpSeconds)
+      const { next } = await runBareLoop(documents, bench, prefix, pace, warmUpSeconds)
       const cpu = watchCpu({ Elasticsearch: services.elasticsearch?.pid })
       const began = performance.now()
-      const { times } = await runBareLoop(documents, bench, prefix, rate.eventsPerSecond, bareSeconds, next)
-      measured.set(rate, { times, cpu: cpu(), seconds: (performance.now() - began) / 1000 })
+      const { times } = await runBareLoop(documents, bench, prefix, pace, bareSeconds, next)
+      measured.set(rate, { times, stepsPerSecond, cpu: cpu(), seconds: (performance.now() - began) / 1000 })
     } finally {
       await elasticsearch.removeIndices(prefix)
     }

@@ -8,9 +8,6 @@ import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/stored/docum
 import type { BenchElasticsearch } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 
-/** Steps a second; fewer if there are fewer events. */
-export const STEPS_PER_SECOND = 20
-
 /** Documents of a projection: lines of bulk requests, in their order, and the number of events that they are of. */
 export type RecordedDocuments = {
   readonly prefix: string
@@ -18,26 +15,34 @@ export type RecordedDocuments = {
   readonly events: number
 }
 
-/** Positions are not documents of events: only requests to the lists are taken. */
+/**
+ * Positions are not documents of events: only requests to the lists are taken. Requests may have overtaken each other,
+ * so the lines are in the order of their versions: Elasticsearch refuses an earlier version after a later one.
+ */
 export const recordedDocuments = (recorded: readonly Recorded[], prefix: string, events: number): RecordedDocuments => {
   const lines: string[] = []
   for (const { body } of recorded) {
     const all = body.toString('utf8').split('\n')
     for (let at = 0; at + 1 < all.length; at += 2) lines.push(`${all[at]}\n${all[at + 1]}\n`)
   }
-  return { prefix, lines, events }
+  const versionOf = (line: string): number => Number(/"version":(\d+)/.exec(line)?.[1])
+  return { prefix, lines: lines.toSorted((a, b) => versionOf(a) - versionOf(b)), events }
 }
 
-/** @returns milliseconds of each step, bulk and refresh together */
+/**
+ * @param rate `stepsPerSecond`: fewer if there are fewer events
+ * @returns milliseconds of each step, bulk and refresh together
+ */
 export const runBareLoop = async (
   documents: RecordedDocuments,
   { elasticsearch, signal }: { readonly elasticsearch: BenchElasticsearch; readonly signal: AbortSignal },
   prefix: string,
-  eventsPerSecond: number,
+  rate: { readonly eventsPerSecond: number; readonly stepsPerSecond: number },
   seconds: number,
   from = 0,
 ): Promise<{ readonly times: readonly number[]; readonly next: number }> => {
-  const steps = Math.min(STEPS_PER_SECOND, eventsPerSecond)
+  const { eventsPerSecond } = rate
+  const steps = Math.min(rate.stepsPerSecond, eventsPerSecond)
   const perStep = (documents.lines.length / documents.events) * (eventsPerSecond / steps)
   const searched = listKinds.map(kind => indexOf(prefix, FIRST_GENERATION, kind)).join(',')
   const times: number[] = []

@@ -1,7 +1,7 @@
 /**
  * CPU and memory of processes, as Linux counts them. Undefined on other systems, and for processes that cannot be seen.
  */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Services } from '../../services/services.ts'
 
 /** CPU seconds by process, and those of all others as `everything else`. Processes that cannot be seen are missing. */
@@ -16,36 +16,61 @@ export const serverPids = ({ elasticsearch, kafka }: Services) => ({
   Kafka: kafka?.pid,
 })
 
-/** Starts to watch processes. @returns a function that returns the CPU used since, the bench itself as `bench` */
+/**
+ * Starts to watch processes. @returns a function that returns the CPU used since: the bench itself as `bench`, and the
+ * compilers of all JVMs apart. A JVM compiles for minutes after its start, whatever it serves.
+ */
 export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): (() => Cpu) => {
-  const watched = { ...pids, bench: process.pid }
-  const before = cpuOf(watched)
+  const watched = Object.entries({ ...pids, bench: process.pid })
+  const before = new Map(watched.map(([name, pid]) => [name, usageOf(pid)]))
   const machineBefore = machineCpuSeconds()
   return () => {
-    const after = cpuOf(watched)
     const machine = machineCpuSeconds()
-    const used = Object.entries(after).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)] as const)
-    const isAllSeen = used.length === Object.keys(watched).length
-    if (machine === undefined || machineBefore === undefined || !isAllSeen) return Object.fromEntries(used)
-    const ours = used.reduce((sum, [, seconds]) => sum + seconds, 0)
-    return { ...Object.fromEntries(used), [EVERYTHING_ELSE]: Math.max(0, machine - machineBefore - ours) }
+    const used: Record<string, number> = {}
+    let compilers = 0
+    for (const [name, pid] of watched) {
+      const [then, now] = [before.get(name), usageOf(pid)]
+      if (then === undefined || now === undefined) continue
+      const compiled = [...now.compilers].map(([thread, seconds]) => seconds - (then.compilers.get(thread) ?? 0))
+      const compiling = compiled.reduce((sum, seconds) => sum + seconds, 0)
+      used[name] = now.seconds - then.seconds - compiling
+      compilers += compiling
+    }
+    const isAllSeen = Object.keys(used).length === watched.length
+    if (machine === undefined || machineBefore === undefined || !isAllSeen) return used
+    const ours = Object.values(used).reduce((sum, seconds) => sum + seconds, compilers)
+    return { ...used, [COMPILERS]: compilers, [EVERYTHING_ELSE]: Math.max(0, machine - machineBefore - ours) }
   }
 }
 
+const COMPILERS = 'compilers of the JVMs'
 /** CPU of other processes of the machine. If it is high, times and rates are unreliable, and ratios even more. */
 export const EVERYTHING_ELSE = 'everything else'
 
-const cpuOf = (pids: Readonly<Record<string, number | undefined>>): Cpu =>
-  Object.fromEntries(
-    Object.entries(pids).flatMap(([name, pid]) => {
-      const seconds = cpuSeconds(pid)
-      return seconds === undefined ? [] : [[name, seconds]]
-    }),
-  )
+/** Seconds of all threads of a process since its start, and those of its compiler threads that still exist. */
+type Usage = { readonly seconds: number; readonly compilers: ReadonlyMap<string, number> }
 
-/** Of all its threads since its start. */
-const cpuSeconds = (pid: number | undefined): number | undefined => {
-  const stat = pid === undefined ? undefined : read(`${pid}/stat`)
+const usageOf = (pid: number | undefined): Usage | undefined => {
+  const seconds = cpuSeconds(`${pid}/stat`)
+  if (seconds === undefined) return undefined
+  const compilers = threadsOf(pid).flatMap((thread): [string, number][] => {
+    const name = read(`${pid}/task/${thread}/comm`)
+    const used = /^C[12] Compiler/.test(name ?? '') ? cpuSeconds(`${pid}/task/${thread}/stat`) : undefined
+    return used === undefined ? [] : [[thread, used]]
+  })
+  return { seconds, compilers: new Map(compilers) }
+}
+
+const threadsOf = (pid: number | undefined): string[] => {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
+}
+
+const cpuSeconds = (file: string): number | undefined => {
+  const stat = read(file)
   if (stat === undefined) return undefined
   // The name in parentheses may contain anything. After it, the 12th and 13th fields are user and system time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
