@@ -108,6 +108,7 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     { what: 'refreshes of payouts', unit: '/s', ...perSecondOf(ours, 'refreshes') },
     { what: 'writes of positions and times', unit: '/s', ...perSecondOf(ours, 'controlWrites') },
     { what: 'chains read back', unit: '/s', ...perSecondOf(ours, 'chainsRead') },
+    { what: 'of these, do not exist', unit: '/s', ...perSecondOf(ours, 'chainsMissing') },
     { what: 'answered with 503', unit: 'requests', value: refused },
     ...coresOf(ours),
   ]

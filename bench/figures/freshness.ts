@@ -250,6 +250,7 @@ const difference = (before: RequestCounts, after: RequestCounts): RequestCounts 
   controlWrites: after.controlWrites - before.controlWrites,
   refreshes: after.refreshes - before.refreshes,
   chainsRead: after.chainsRead - before.chainsRead,
+  chainsMissing: after.chainsMissing - before.chainsMissing,
 })
 
 /** Requests the record until it is visible. */

@@ -32,6 +32,8 @@ export type RequestCounts = {
   readonly refreshes: number
   /** Realtime reads of chains: only the projector reads them. */
   readonly chainsRead: number
+  /** Of these, the ones that do not exist: first payouts of a rep and period. */
+  readonly chainsMissing: number
 }
 
 /** All prefixes have the same length, so that one can replace another in recorded bytes. */
@@ -70,6 +72,7 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
         controlWrites: of(controlIndexOf(prefix))?.indexing.index_total ?? 0,
         refreshes: of(indexOf(prefix, FIRST_GENERATION, 'payouts'))?.refresh.total ?? 0,
         chainsRead: of(indexOf(prefix, FIRST_GENERATION, 'chains'))?.get.total ?? 0,
+        chainsMissing: of(indexOf(prefix, FIRST_GENERATION, 'chains'))?.get.missing_total ?? 0,
       }
     },
     createIndices: async prefix => {
@@ -97,7 +100,7 @@ type IndexStats = {
         readonly primaries: {
           readonly indexing: { readonly index_total: number }
           readonly refresh: { readonly total: number }
-          readonly get: { readonly total: number }
+          readonly get: { readonly total: number; readonly missing_total: number }
         }
       }
     >
