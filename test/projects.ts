@@ -26,7 +26,7 @@ export const projects = {
     command: 'npm run test:full',
     include: ['crash-points', 'stuck', 'projector-descriptors']
       .map(name => `test/flow/faults/${name}.test.ts`)
-      .concat('test/faults/rig.test.ts'),
+      .concat('test/faults/rig.test.ts', 'test/faults/brokers-restart.test.ts'),
     exclude: [],
   },
   /** Several projectors each, on services that all files share. */

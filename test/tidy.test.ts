@@ -224,7 +224,7 @@ describe('tests', () => {
       'nginxProgram === undefined',
       'programs.includes(undefined)',
       '(await findJdk(process.env)).jdk === undefined',
-      "way.from === 'jvm'",
+      'canRunSeveralNodes',
       "existsSync('/dev/full')",
     ]
     const conditions = tests.flatMap(({ path, spoken }) =>

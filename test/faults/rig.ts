@@ -14,11 +14,12 @@ import { startOwnServer } from '../support/own-services.ts'
 import { type Positions, watchPositions } from '../support/positions.ts'
 import { type Api, type Projector, startApi, startProjector } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
+import { startPublisher } from '../support/publisher.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics, place, type Topics, toMessage } from '../support/topics.ts'
+import { createTopics } from '../support/topics.ts'
 import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 import { deal, processTroubles, proxyTroubles, type Slot, serviceTroubles, type Trouble } from './troubles.ts'
 
@@ -160,7 +161,12 @@ const startRig = async (scope: Scope, seed: number, seconds: number) => {
   }
   const projectors = [await createSlot(startOne), await createSlot(startOne)]
   await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
-  const publisher = await startPublisher(scope, topics, createRandom(seed + 2), chapters)
+  const publisher = await startPublisher(
+    scope,
+    topics,
+    partsOf(createRandom(seed + 2), chapters),
+    (1_000 * SENT_TOGETHER) / SENT_A_SECOND,
+  )
   const api = await createSlot((): Promise<Api> => {
     const settings = { ELASTICSEARCH_URL: `http://${apiToElasticsearch.address}` }
     return startApi(scope, prefix, { settings, ready: false })
@@ -202,61 +208,9 @@ const createSlot = async <Running extends Projector | Api>(start: () => Promise<
   }
 }
 
-/** Publishes continuously. Records that Kafka did not acknowledge are sent again, and may be duplicates. */
-const startPublisher = async (
-  scope: Scope,
-  topics: Topics,
-  random: Random,
-  chapters: readonly (readonly string[])[],
-) => {
-  const ends = Array.from({ length: topics.partitions }, () => 0)
-  let acknowledged = performance.now()
-  // Without idempotence: after a failure the sequence numbers of client and broker would differ.
-  const producer = topics.kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 2 } })
-  await producer.connect()
-  scope.onTestFinished(() => producer.disconnect().catch(() => undefined))
-  const send = async (records: readonly Outgoing[]): Promise<void> => {
-    const placed = records.map(record => place(record, topics.partitions))
-    const topicMessages = (['events', 'api-keys'] as const).flatMap(stream => {
-      const messages = placed.filter(record => record.stream === stream)
-      return messages.length === 0 ? [] : [{ topic: topics.name(stream), messages: messages.map(toMessage) }]
-    })
-    for (const { topicName, partition, baseOffset } of await producer.sendBatch({ topicMessages, acks: -1 })) {
-      if (topicName !== topics.events) continue
-      const count = placed.filter(record => record.stream === 'events' && record.partition === partition).length
-      ends[partition] = Math.max(ends[partition] ?? 0, Number(baseOffset) + count)
-    }
-    acknowledged = performance.now()
-  }
-  let publishing = true
-  const publishAll = async (): Promise<void> => {
-    for (const organizations of chapters) {
-      const stream = createStream(random, organizations, topics.partitions)
-      for (let sent = 0; sent < RECORDS_OF_A_CHAPTER; sent += SENT_TOGETHER) {
-        if (!publishing) return
-        await sendAtLast(stream.take(SENT_TOGETHER))
-        await passed((1_000 * SENT_TOGETHER) / SENT_A_SECOND)
-      }
-    }
-  }
-  const sendAtLast = async (records: readonly Outgoing[]): Promise<void> => {
-    for (let sent = false; !sent; ) {
-      sent = await send(records).then(
-        () => true,
-        () => false,
-      )
-      if (!sent) await passed(200)
-    }
-  }
-  const done = publishAll()
-  return {
-    /** The next offset of each partition, by the acknowledgements of Kafka. */
-    ends: (): readonly number[] => [...ends],
-    /** For the report of a failure: when nothing is published, no position can move. */
-    soFar: (): string => `to ${ends}, the last ${((performance.now() - acknowledged) / 1_000).toFixed(1)} s ago`,
-    stop: async (): Promise<void> => {
-      publishing = false
-      await done
-    },
+function* partsOf(random: Random, chapters: readonly (readonly string[])[]): Generator<readonly Outgoing[]> {
+  for (const organizations of chapters) {
+    const stream = createStream(random, organizations, PARTITIONS)
+    for (let sent = 0; sent < RECORDS_OF_A_CHAPTER; sent += SENT_TOGETHER) yield stream.take(SENT_TOGETHER)
   }
 }

@@ -3,7 +3,6 @@
  * back. Only the first node may be master: of two master-eligible nodes, the loss of either stops the cluster.
  */
 import { beforeAll, expect, test } from 'vitest'
-import { findServiceSource } from '../../services/locate.ts'
 import { freePort } from '../../services/ports.ts'
 import type { Service } from '../../services/service.ts'
 import { foldAll } from '../support/agreement.ts'
@@ -14,6 +13,7 @@ import { untilCaughtUp } from '../support/processes.ts'
 import { type FaultProxy, startProxy } from '../support/proxy.ts'
 import { createRandom, type Random, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
+import { canRunSeveralNodes } from '../support/several-nodes.ts'
 import { indexNamed } from '../support/stored.ts'
 import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 
@@ -104,10 +104,7 @@ const searchable = async (node: Service, name: string, index: string) => {
   return hits.toSorted((a, b) => (a._id < b._id ? -1 : 1))
 }
 
-// In Docker two nodes would need their own network.
-const way = await findServiceSource({ ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined })
-if (way.from !== 'jvm') console.log('left out: two nodes of Elasticsearch (they run as Java processes only)')
-const testNodes = test.runIf(way.from === 'jvm')
+const testNodes = test.runIf(canRunSeveralNodes)
 
 testNodes(
   'a node that is killed during reads and writes loses nothing, and its shard copies are complete after its return',

@@ -41,6 +41,8 @@ type Options = {
   /** More nodes of the same Elasticsearch, reached without the proxy. */
   readonly others?: readonly string[]
   readonly settings?: Readonly<Record<string, string>>
+  /** Of the topics, as in `createTopics`. */
+  readonly configuration?: Readonly<Record<string, string>>
   readonly random: Random
 }
 
@@ -48,10 +50,10 @@ const PARTITIONS = 3
 
 /** Starts everything, and projects some records. */
 export const startInstallation = async (scope: Scope, options: Options): Promise<Installation> => {
-  const { kafka, elasticsearch, others = [], random } = options
+  const { kafka, elasticsearch, others = [], configuration = {}, random } = options
   const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
   const keys = new Map(organizations.map(org => [org, newKeyText()]))
-  const topics = await createTopics(scope, { partitions: PARTITIONS, kafka })
+  const topics = await createTopics(scope, { partitions: PARTITIONS, kafka, configuration })
   const prefix = createPrefix(scope, elasticsearch)
   const proxy = await startProxy(scope, new URL(elasticsearch).host)
   const settings = { ELASTICSEARCH_URL: [`http://${proxy.address}`, ...others].join(), ...options.settings }

@@ -2,8 +2,9 @@
  * A test's own Kafka and Elasticsearch, which it may kill, freeze, stop and restart. Pass their addresses to
  * `createTopics` and `createPrefix`.
  */
+import type { ClusterOptions, KafkaCluster } from '../../services/cluster/cluster.ts'
 import { type Service, type ServiceOptions, shortLived } from '../../services/service.ts'
-import { type StartOptions, startServer } from '../../services/services.ts'
+import { type StartOptions, startCluster, startServer } from '../../services/services.ts'
 import type { Scope } from './scope.ts'
 
 export type OwnServices = { readonly kafka: Service; readonly elasticsearch: Service }
@@ -26,13 +27,26 @@ export const startOwnServer = async (
 ): Promise<Service> => {
   const all: StartOptions = {
     say: () => undefined,
-    // Ignore servers from the environment: a test must not kill those.
-    environment: { ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined },
+    environment: ownEnvironment,
     [which]: { ...small[which], ...options },
   }
   const service = await startServer(which, all)
   scope.onTestFinished(() => service[Symbol.asyncDispose]())
   return service
 }
+
+/** Starts several brokers with small heaps, as Java processes. They are removed with their data when the scope ends. */
+export const startOwnCluster = async (scope: Scope, options: ClusterOptions): Promise<KafkaCluster> => {
+  const cluster = await startCluster(options, {
+    say: () => undefined,
+    environment: { ...ownEnvironment, COMMISSION_SERVICES: 'jvm' },
+    kafka: small.kafka,
+  })
+  scope.onTestFinished(() => cluster[Symbol.asyncDispose]())
+  return cluster
+}
+
+/** Without servers from the environment: a test must not kill those. */
+const ownEnvironment = { ...process.env, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined }
 
 const small = { kafka: { ...shortLived, heap: '256m' }, elasticsearch: { ...shortLived, heap: '512m' } }

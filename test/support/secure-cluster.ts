@@ -6,8 +6,7 @@ import { kafkaConfig } from '../../projector/client-options.ts'
 import { fillIn, type KafkaRight } from '../../schemas/access.ts'
 import { kafkaSettings, readSettings } from '../../schemas/settings.ts'
 import type { Service } from '../../services/service.ts'
-import { shortLived } from '../../services/service.ts'
-import { startCluster } from '../../services/services.ts'
+import { startOwnCluster } from './own-services.ts'
 import type { Scope } from './scope.ts'
 
 export const mechanisms = ['scram-sha-512', 'plain', 'oauthbearer', 'mutual TLS'] as const
@@ -28,20 +27,7 @@ type Values = Readonly<Record<string, string>>
 
 /** Starts three brokers. They are removed with their data when the scope ends. */
 export const startSecureCluster = async (scope: Scope, users: readonly string[]): Promise<SecureCluster> => {
-  const cluster = await startCluster(
-    { brokers: 3, secure: { users } },
-    {
-      say: () => undefined,
-      environment: {
-        ...process.env,
-        KAFKA_BROKERS: undefined,
-        ELASTICSEARCH_URL: undefined,
-        COMMISSION_SERVICES: 'jvm',
-      },
-      kafka: { ...shortLived, heap: '256m' },
-    },
-  )
-  scope.onTestFinished(() => cluster[Symbol.asyncDispose]())
+  const cluster = await startOwnCluster(scope, { brokers: 3, secure: { users } })
   const { security } = cluster
   if (security === undefined) throw new Error('the cluster has no security')
 

@@ -1,0 +1,118 @@
+/**
+ * Three brokers, three replicas of each partition, writes on at least two: one broker is killed under load. The last
+ * tests leave fewer replicas than a write needs, and a cluster without the broker.
+ */
+import kafkajs from 'kafkajs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Service } from '../../services/service.ts'
+import { periodRecorded } from '../support/events.ts'
+import { startOwnServer } from '../support/own-services.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually, fileScope } from '../support/scope.ts'
+import {
+  type Brokers,
+  expectIntactAfterLoad,
+  type Loaded,
+  startBrokers,
+  startUnderLoad,
+  untilMoving,
+} from '../support/several-brokers.ts'
+import { canRunSeveralNodes, START_SEVERAL_MS, seconds } from '../support/several-nodes.ts'
+import { readiness } from '../support/sickness.ts'
+import { place, type Topics, toMessage } from '../support/topics.ts'
+
+const seed = seedOfRun()
+const file = fileScope()
+let brokers: Brokers
+let elasticsearch: Service
+
+beforeAll(async () => {
+  if (!canRunSeveralNodes) return
+  console.log(`seed ${seed}`)
+  elasticsearch = await startOwnServer(file, 'elasticsearch')
+  brokers = await startBrokers(file)
+}, START_SEVERAL_MS)
+
+const lost = [
+  { who: 'the leader of a partition', choose: ({ topics }: Loaded) => brokers.leader(topics, 0) },
+  { who: 'the active controller', choose: () => brokers.controller() },
+  {
+    who: 'the coordinator of the projectors',
+    choose: ({ topics, prefix }: Loaded) => brokers.coordinator(topics, `${prefix}-g1`),
+  },
+]
+
+/** Sends one record once. Returns the code of Kafka's refusal. */
+const refusal = async ({ kafka, events }: Topics): Promise<string> => {
+  const producer = kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 0 } })
+  await producer.connect()
+  try {
+    const record = toMessage(place(periodRecorded({ org_id: 'org_refused' }), 1))
+    await producer.send({ topic: events, acks: -1, messages: [record] })
+    return 'accepted'
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    return cause instanceof kafkajs.KafkaJSProtocolError ? cause.type : String(cause)
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+describe.skipIf(!canRunSeveralNodes)('of three brokers', () => {
+  test.for(lost)('$who is killed and returns: all moves again, without it and with it', async ({ who, choose }, t) => {
+    const random = createRandom(seed)
+    const loaded = await startUnderLoad(t, brokers, { elasticsearch: elasticsearch.address, random })
+    const { topics } = loaded
+    await brokers.untilInSync(topics)
+    const node = await choose(loaded)
+    await node.kill()
+    const without = await untilMoving(loaded)
+    await node.restart()
+    const withIt = await untilMoving(loaded)
+    await brokers.untilInSync(topics)
+    console.log(`${who} killed: moving ${seconds(without)} after the kill, ${seconds(withIt)} after its return`)
+    await expectIntactAfterLoad(loaded)
+  })
+
+  test('one is lost, and writes need all three: publishers are refused, projectors and API live on', async t => {
+    const random = createRandom(seed + 1)
+    const loaded = await startUnderLoad(t, brokers, {
+      elasticsearch: elasticsearch.address,
+      random,
+      configuration: { 'min.insync.replicas': '3' },
+    })
+    const { topics, projectors, walkers } = loaded
+    await brokers.untilInSync(topics)
+    const node = await brokers.leader(topics, 0)
+    await node.kill()
+    await eventually(async () => expect(await refusal(topics)).toBe('NOT_ENOUGH_REPLICAS'))
+    const { pages } = walkers.soFar()
+    for (const projector of projectors) {
+      await eventually(async () => expect(await readiness(projector)).toEqual({ ready: true, reasons: {} }))
+    }
+    await eventually(() => expect(walkers.soFar().pages).toBeGreaterThan(pages + 10))
+    expect(await refusal(topics)).toBe('NOT_ENOUGH_REPLICAS')
+    await node.restart()
+    console.log(`too few replicas: moving ${seconds(await untilMoving(loaded))} after the return of the third`)
+    await expectIntactAfterLoad(loaded)
+  })
+
+  // The last test: the others need all three.
+  test('one is lost for good: all moves again, and a new projector starts', async t => {
+    const random = createRandom(seed + 2)
+    const loaded = await startUnderLoad(t, brokers, { elasticsearch: elasticsearch.address, random, projectors: 1 })
+    const { topics } = loaded
+    await brokers.untilInSync(topics)
+    // The address that clients use first.
+    await brokers.nodes[0]?.kill()
+    const moving = await untilMoving(loaded)
+    const later = await loaded.startAnother()
+    await brokers.untilInSync(topics, 2)
+    const began = performance.now()
+    await eventually(async () => expect(await readiness(later)).toEqual({ ready: true, reasons: {} }))
+    const ready = performance.now() - began
+    await untilMoving(loaded)
+    console.log(`lost for good: moving ${seconds(moving)} after the kill, another projector ready in ${seconds(ready)}`)
+    await expectIntactAfterLoad({ ...loaded, projectors: [...loaded.projectors, later] })
+  })
+})
