@@ -141,6 +141,7 @@ const start = async (): Promise<void> => {
   }
   const admin = createAdminServer({
     readiness,
+    isStopping: () => stopping,
     now: Date.now,
     metrics: () => metrics.registry.metrics(),
     metricsType: metrics.registry.contentType,

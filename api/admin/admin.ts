@@ -1,6 +1,7 @@
 /**
  * The admin port, never the public one: `/` (status page), `/livez` (this process runs), `/readyz` (the API can answer;
- * else the reasons), `/metrics`, and `/reference` (the OpenAPI document as a page).
+ * else the reasons), `/readyz/process` (this process accepts requests, whatever Elasticsearch does), `/metrics`, and
+ * `/reference` (the OpenAPI document as a page).
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
@@ -11,6 +12,8 @@ import { statusPage } from './status-page.ts'
 type Parts = {
   /** Whether the API can answer now, and the positions of the live generation. */
   readonly readiness: () => Promise<Readiness>
+  /** Whether a stop has begun. */
+  readonly isStopping: () => boolean
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly metrics: () => Promise<string>
@@ -18,15 +21,15 @@ type Parts = {
 }
 
 /** Creates the server of the admin port. It does not listen yet. */
-export const createAdminServer = ({ readiness, now, metrics, metricsType }: Parts): Server => {
+export const createAdminServer = ({ readiness, isStopping, now, metrics, metricsType }: Parts): Server => {
   const pages: Readonly<Record<string, () => Promise<ReferencePage & { readonly status?: number }>>> = {
     '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),
     '/livez': async () => json({ live: true }),
     '/readyz': async () => {
-      const { notReady } = await readiness()
-      const ready = notReady.length === 0
-      return { ...json({ ready, reasons: notReady }), status: ready ? OK : NOT_READY }
+      return readyOr((await readiness()).notReady)
     },
+    // For load balancers: with `/readyz` they would drop every process at once when Elasticsearch is away.
+    '/readyz/process': async () => readyOr(isStopping() ? ['stopping'] : []),
     '/metrics': async () => ({ type: metricsType, body: await metrics() }),
     ...referencePages,
   }
@@ -38,6 +41,11 @@ export const createAdminServer = ({ readiness, now, metrics, metricsType }: Part
       .then(answer => send(res, answer.status ?? OK, answer))
       .catch(() => res.destroy())
   })
+}
+
+const readyOr = (reasons: readonly string[]): ReferencePage & { readonly status: number } => {
+  const ready = reasons.length === 0
+  return { ...json({ ready, reasons }), status: ready ? OK : NOT_READY }
 }
 
 const json = (value: unknown): ReferencePage => ({

@@ -1,8 +1,9 @@
 /**
- * `npm run contract` writes the files of `contract/` and `deploy/access/`, docs/errors.md and docs/access.md. Run it
- * after a change of a schema, of the rules or of the table of rights. With `--records` it makes the records anew: those
- * of the golden log, and one for each way in which data can be invalid. With `--release` it stores the present
- * documents as those of the last release, for the test of compatibility.
+ * `npm run contract` writes the files of `contract/` and `deploy/access/`, docs/errors.md, docs/access.md and the
+ * schema of the chart's values. Run it after a change of a schema, of the rules, of the settings or of the rights.
+ * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
+ * invalid. With `--release` it stores the present documents as those of the last release, for the test of
+ * compatibility.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,6 +11,7 @@ import { type GoldenRecord, goldenRecordOf, isSmall, LOG, linesIn, PARTITIONS } 
 import { makeBad } from '../support/bad-event.ts'
 import { refused } from '../support/bad-events.ts'
 import { ACCESS_FILES, ACCESS_PAGE, accessFiles, accessPage } from './access-files.ts'
+import { VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
 import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
@@ -37,3 +39,4 @@ await writeAll(CONTRACT, await contractFiles(log))
 await writeAll(ACCESS_FILES, accessFiles())
 await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
+await writeFile(VALUES_SCHEMA, valuesSchema())

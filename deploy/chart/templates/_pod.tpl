@@ -1,0 +1,243 @@
+{{- /* Names, labels and the pod that all workloads share. */ -}}
+
+{{- define "commission.name" -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{- /* Arguments: root, component. Pods have no further labels: a label of the chart's version would restart all pods. */ -}}
+{{- define "commission.labels" -}}
+app.kubernetes.io/name: commission
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "commission.metadata" -}}
+name: {{ include "commission.name" .root }}-{{ .component }}
+labels:
+  {{- include "commission.labels" . | nindent 2 }}
+  app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+  app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+  helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end }}
+
+{{- define "commission.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{- /*
+The specification of a pod. Arguments: root, component, process (its values), command, and if it has them: kafka,
+elasticsearch (whether it talks to them), own (settings that the chart sets), ports, probes, preStopSeconds, account (the
+component whose service account it uses).
+*/ -}}
+{{- define "commission.pod" -}}
+{{- $settings := dict }}
+{{- $files := dict }}
+{{- range $uses, $values := dict "kafka" .root.Values.kafka "elasticsearch" .root.Values.elasticsearch }}
+{{- if index $ $uses }}
+{{- $settings = merge (dict) $values.settings $settings }}
+{{- $files = merge (dict) $values.files $files }}
+{{- end }}
+{{- end }}
+{{- $settings = merge (dict) (.own | default dict) .process.settings $settings }}
+{{- $files = merge (dict) .process.files $files }}
+serviceAccountName: {{ include "commission.name" .root }}-{{ .account | default .component }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  # The files of secrets belong to this group.
+  fsGroup: 1000
+  seccompProfile: { type: RuntimeDefault }
+{{- with .process.scheduling }}
+{{ toYaml . }}
+{{- end }}
+# A stop takes at most 10 seconds, the drain of the API included.
+terminationGracePeriodSeconds: {{ add (.preStopSeconds | default 0) 15 }}
+containers:
+  - name: {{ .component }}
+    image: {{ include "commission.image" .root }}
+    imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+    command: {{ toJson .command }}
+    env:
+      {{- range $name, $value := $settings }}
+      - name: {{ $name }}
+        value: {{ $value | quote }}
+      {{- end }}
+      {{- range $name, $source := $files }}
+      - name: {{ $name }}
+        value: /etc/commission/{{ $name }}
+      {{- end }}
+    {{- with .ports }}
+    ports:
+      {{- range $name, $port := . }}
+      - name: {{ $name }}
+        containerPort: {{ $port }}
+      {{- end }}
+    {{- end }}
+    {{- with .probes }}
+    # The first time a process must be able to do its work: a new release that cannot never replaces the old one.
+    startupProbe:
+      httpGet: { path: {{ .startup }}, port: admin }
+      periodSeconds: 5
+      timeoutSeconds: 5
+      # An hour: an outage at the start is waited for, as later.
+      failureThreshold: 720
+    # Afterwards readiness is about this process alone: a pod that waits for Elasticsearch still gives clear refusals.
+    readinessProbe:
+      httpGet: { path: {{ .readiness }}, port: admin }
+      periodSeconds: 2
+      timeoutSeconds: 2
+      failureThreshold: 2
+    livenessProbe:
+      httpGet: { path: {{ .liveness }}, port: admin }
+      periodSeconds: 10
+      timeoutSeconds: 5
+      failureThreshold: 6
+    {{- end }}
+    {{- with .preStopSeconds }}
+    lifecycle:
+      preStop:
+        sleep: { seconds: {{ . }} }
+    {{- end }}
+    resources:
+      {{- toYaml .process.resources | nindent 6 }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: { drop: [ALL] }
+    {{- if or $files .process.volumeMounts }}
+    volumeMounts:
+      {{- if $files }}
+      - name: files
+        mountPath: /etc/commission
+        readOnly: true
+      {{- end }}
+      {{- with .process.volumeMounts }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    {{- end }}
+  {{- with .process.sidecars }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- if or $files .process.volumes }}
+volumes:
+  {{- if $files }}
+  - name: files
+    projected:
+      # Read by the group; Kubernetes writes a changed Secret into it.
+      defaultMode: 0440
+      sources:
+        {{- range $name, $source := $files }}
+        {{- if $source.audience }}
+        - serviceAccountToken:
+            audience: {{ $source.audience | quote }}
+            expirationSeconds: {{ $source.expirationSeconds | default 3600 | int }}
+            path: {{ $name }}
+        {{- else }}
+        - {{ if $source.secret }}secret{{ else }}configMap{{ end }}:
+            name: {{ $source.secret | default $source.configMap }}
+            items:
+              - key: {{ $source.key | quote }}
+                path: {{ $name }}
+        {{- end }}
+        {{- end }}
+  {{- end }}
+  {{- with .process.volumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The template of a pod, with its labels. Arguments as above, and pod: the specification. */ -}}
+{{- define "commission.template" -}}
+metadata:
+  labels:
+    {{- include "commission.labels" . | nindent 4 }}
+  {{- with .process.podAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- include "commission.pod" . | nindent 2 }}
+{{- end }}
+
+{{- /* Pods of one component are on different nodes and zones, if there are several. */ -}}
+{{- define "commission.spread" -}}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "commission.labels" $ | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- end }}
+
+{{- define "commission.disruption" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "commission.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: 1
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "commission.labels" . | nindent 6 }}
+{{- end }}
+
+{{- /* Every process has a service account of its own: an identity for Kafka, or for a cloud provider. */ -}}
+{{- define "commission.account" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- include "commission.metadata" . | nindent 2 }}
+  {{- $annotations := merge (dict) (.hooks | default dict) .process.serviceAccount.annotations }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end }}
+
+{{- /* Arguments: root, component, and ports: for each open port its peers, or everybody. */ -}}
+{{- define "commission.policy" -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  {{- include "commission.metadata" . | nindent 2 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "commission.labels" . | nindent 6 }}
+  policyTypes: [Ingress{{ if .root.Values.networkPolicy.egress }}, Egress{{ end }}]
+  {{- $rules := list }}
+  {{- range .ports }}
+  {{- $ports := list (dict "protocol" "TCP" "port" .port) }}
+  {{- /* Without `from`, a rule allows everybody. So a port without peers has no rule. */ -}}
+  {{- if .peers }}
+  {{- $rules = append $rules (dict "from" .peers "ports" $ports) }}
+  {{- else if .everybody }}
+  {{- $rules = append $rules (dict "ports" $ports) }}
+  {{- end }}
+  {{- end }}
+  ingress: {{ $rules | toJson }}
+  {{- with .root.Values.networkPolicy.egress }}
+  egress:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
