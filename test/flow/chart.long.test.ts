@@ -42,6 +42,16 @@ const kinds = [
 
 type Definition = { properties?: object; type?: string; format?: string; additionalProperties?: unknown }
 
+/** Only these: kubeconform takes seconds for all of them. */
+const reachableFrom = (root: string, definitions: Readonly<Record<string, Definition>>): Record<string, Definition> => {
+  const reachable = new Set([root])
+  for (const name of reachable) {
+    const references = JSON.stringify(definitions[name]).matchAll(/"#\/definitions\/([^"]+)"/g)
+    for (const [, referred = ''] of references) reachable.add(referred)
+  }
+  return Object.fromEntries([...reachable].flatMap(name => (definitions[name] ? [[name, definitions[name]]] : [])))
+}
+
 /** Writes a schema for each kind that refuses unknown fields. Returns the folder. */
 const writeSchemas = async (version: string, sum: string): Promise<string> => {
   const module = JSON.parse(await run('mod', 'download', '-json', `k8s.io/kubernetes@${version}`))
@@ -54,7 +64,8 @@ const writeSchemas = async (version: string, sum: string): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'commission-kubernetes-'))
   scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
   for (const kind of kinds) {
-    const schema = { $ref: `#/definitions/io.k8s.api.${kind}`, definitions }
+    const root = `io.k8s.api.${kind}`
+    const schema = { $ref: `#/definitions/${root}`, definitions: reachableFrom(root, definitions) }
     await writeFile(join(folder, `${kind.split('.').at(-1)?.toLowerCase()}.json`), JSON.stringify(schema))
   }
   return folder
