@@ -218,6 +218,7 @@ describe('tests', () => {
   test('are left out only where a machine lacks a program or a device', () => {
     const reasons = [
       'redisProgram === undefined',
+      'goProgram === undefined',
       'browserProgram === undefined',
       'pythonProgram === undefined',
       'npmProgram === undefined',

@@ -34,7 +34,11 @@ const needed = [
     tests: 'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client and the Python client',
   },
   { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
-  { program: goProgram, name: 'golang-go', tests: 'the client of oapi-codegen and the publisher in Go' },
+  {
+    program: goProgram,
+    name: 'golang-go',
+    tests: 'the client of oapi-codegen, the publisher in Go and the Helm chart',
+  },
   {
     program: javaProgram && mavenProgram,
     name: 'maven',

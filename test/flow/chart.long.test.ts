@@ -1,0 +1,120 @@
+/** The Helm chart of deploy/chart/: Helm accepts it, and Kubernetes' own schemas accept all that it renders. */
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { CHART } from '../contract/chart-files.ts'
+import { goProgram } from '../support/programs.ts'
+import { fileScope } from '../support/scope.ts'
+
+const scope = fileScope()
+const BUILD_TIMEOUT_MS = 600_000
+
+/** Runs a program with Go in the folder of its module. */
+const run = async (...args: readonly string[]): Promise<string> => {
+  const cwd = join(import.meta.dirname, '../deploy/programs')
+  const { stdout } = await promisify(execFile)(goProgram ?? 'go', args, { cwd, maxBuffer: 64 * 1024 * 1024 })
+  return stdout
+}
+/** The first call compiles it, for some minutes. Go keeps it for the next one. */
+const helm = (...args: readonly string[]): Promise<string> => run('tool', 'helm', ...args)
+
+const examples = readdirSync(join(CHART, 'examples'))
+const values = (example: string): string[] => ['-f', join(CHART, 'examples', example)]
+/** The oldest version that the chart accepts. */
+const render = (...args: readonly string[]): Promise<string> =>
+  helm('template', 'commission', CHART, '--kube-version', '1.30.0', ...args)
+
+/** The schemas of these versions of Kubernetes, with the sums of their modules. */
+const versions = [['v1.36.0', 'h1:JKaAkgSzI4+ZvNWrNJg56jAkUaOiqgBaJstmi6ycyoU=']] as const
+const kinds = [
+  'apps.v1.Deployment',
+  'autoscaling.v2.HorizontalPodAutoscaler',
+  'batch.v1.Job',
+  'core.v1.Service',
+  'core.v1.ServiceAccount',
+  'networking.v1.NetworkPolicy',
+  'policy.v1.PodDisruptionBudget',
+]
+
+type Definition = { properties?: object; type?: string; format?: string; additionalProperties?: unknown }
+
+/** Only these: kubeconform takes seconds for all of them. */
+const reachableFrom = (root: string, definitions: Readonly<Record<string, Definition>>): Record<string, Definition> => {
+  const reachable = new Set([root])
+  for (const name of reachable) {
+    const references = JSON.stringify(definitions[name]).matchAll(/"#\/definitions\/([^"]+)"/g)
+    for (const [, referred = ''] of references) reachable.add(referred)
+  }
+  return Object.fromEntries([...reachable].flatMap(name => (definitions[name] ? [[name, definitions[name]]] : [])))
+}
+
+/** Writes a schema for each kind that refuses unknown fields. Returns the folder. */
+const writeSchemas = async (version: string, sum: string): Promise<string> => {
+  const module = JSON.parse(await run('mod', 'download', '-json', `k8s.io/kubernetes@${version}`))
+  expect(module.Sum).toBe(sum)
+  const { definitions } = JSON.parse(await readFile(join(module.Dir, 'api/openapi-spec/swagger.json'), 'utf8'))
+  for (const definition of Object.values<Definition>(definitions)) {
+    if (definition.properties !== undefined) definition.additionalProperties = false
+    if (definition.format === 'int-or-string') Object.assign(definition, { type: ['string', 'integer'] })
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'commission-kubernetes-'))
+  scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  for (const kind of kinds) {
+    const root = `io.k8s.api.${kind}`
+    const schema = { $ref: `#/definitions/${root}`, definitions: reachableFrom(root, definitions) }
+    await writeFile(join(folder, `${kind.split('.').at(-1)?.toLowerCase()}.json`), JSON.stringify(schema))
+  }
+  return folder
+}
+
+describe.skipIf(goProgram === undefined)('the chart', () => {
+  test.for(examples)('Helm accepts it with the values of %s', { timeout: BUILD_TIMEOUT_MS }, async example => {
+    expect(await helm('lint', '--strict', CHART, ...values(example))).toContain('1 chart(s) linted, 0 chart(s) failed')
+  })
+
+  test.for(versions)(
+    'all that it renders is valid in Kubernetes %s',
+    { timeout: BUILD_TIMEOUT_MS },
+    async ([version, sum]) => {
+      const folder = await writeSchemas(version, sum)
+      const location = join(folder, '{{ .ResourceKind }}.json')
+      for (const example of examples) {
+        const file = join(folder, example)
+        await writeFile(file, await render(...values(example)))
+        const checked = JSON.parse(
+          await run(
+            'tool',
+            'kubeconform',
+            '-strict',
+            '-summary',
+            '-output',
+            'json',
+            '-schema-location',
+            location,
+            file,
+          ),
+        )
+        expect(checked.summary, example).toEqual({ valid: expect.any(Number), invalid: 0, errors: 0, skipped: 0 })
+        expect(checked.summary.valid, example).toBeGreaterThan(4)
+      }
+    },
+  )
+
+  test('an unknown setting, and a password as a value, are refused', { timeout: BUILD_TIMEOUT_MS }, async () => {
+    for (const setting of ['FRESHNES_MS', 'KAFKA_SASL_PASSWORD', 'PROJECTOR_ADMIN_HOST']) {
+      const refused = render(...values('plain.yaml'), '--set-string', `projector.settings.${setting}=x`)
+      await expect(refused).rejects.toThrow(`additional properties '${setting}' not allowed`)
+    }
+  })
+
+  test('without peers nobody may connect to an admin port', { timeout: BUILD_TIMEOUT_MS }, async () => {
+    const api = await render(...values('scram.yaml'), '-s', 'templates/api.yaml')
+    expect(/^ {2}ingress: (.*)$/m.exec(api)?.[1]).toBe('[{"ports":[{"port":"http","protocol":"TCP"}]}]')
+    const projector = await render(...values('scram.yaml'), '-s', 'templates/projector.yaml')
+    expect(/^ {2}ingress: (.*)$/m.exec(projector)?.[1]).toBe('[]')
+  })
+})
