@@ -15,7 +15,8 @@ import { AnswerReader } from './elasticsearch/bulk-responses.ts'
 import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
 import { passOnRefusedRights } from './kafka/patch-refusals.ts'
-import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
+import { closeAfterTimeout } from './kafka/patch-timeouts.ts'
+import { ELASTICSEARCH_TIMEOUT_MS, KAFKA_TIMEOUT_MS } from './limits.ts'
 
 /** A connection authenticates again this long before its session ends: with the token that the file has by then. */
 const REAUTHENTICATE_BEFORE_MS = 10_000
@@ -33,6 +34,7 @@ export const kafkaConfig = (
   clearBufferOnReconnect()
   checkOnlyPendingRequests()
   passOnRefusedRights()
+  closeAfterTimeout()
   const sasl = saslOptions(settings, readFile)
   return {
     clientId,
@@ -40,7 +42,7 @@ export const kafkaConfig = (
     // The client's log lines quote addresses and errors in many forms. We log what matters, once.
     logLevel: kafkajs.logLevel.NOTHING,
     connectionTimeout: 3_000,
-    requestTimeout: 30_000,
+    requestTimeout: KAFKA_TIMEOUT_MS,
     retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },
     reauthenticationThreshold: REAUTHENTICATE_BEFORE_MS,
     ...(settings.KAFKA_SSL === 'true' && { ssl: sslOptions(settings, readFile) }),

@@ -17,6 +17,11 @@ export const FETCH_REST_BYTES = 64 * 1024
 /** Milliseconds without a heartbeat after which the group gives our partitions to others. */
 export const SESSION_TIMEOUT_MS = 10_000
 export const HEARTBEAT_INTERVAL_MS = 3_000
+/**
+ * Milliseconds without an answer after which a broker counts as lost. Longer than the group waits for a silent member:
+ * until then it may leave the answer open. Short, so that everything continues within 30 s on the other brokers.
+ */
+export const KAFKA_TIMEOUT_MS = 12_000
 /** Milliseconds that members have to rejoin in a rebalance, of which they learn by heartbeat. */
 export const REBALANCE_TIMEOUT_MS = 15_000
 

@@ -7,6 +7,7 @@ import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
 import { hostileMutants } from './hostile-mutants.ts'
+import { kafkaMutants } from './kafka-mutants.ts'
 import { limitMutants } from './limit-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
@@ -269,6 +270,7 @@ export const mutants: readonly Mutant[] = [
   },
 
   ...sourceMutants,
+  ...kafkaMutants,
   ...apiMutants,
   ...answerMutants,
   ...controlMutants,

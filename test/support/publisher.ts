@@ -1,4 +1,6 @@
 /** A publisher that sends again every record that Kafka did not acknowledge, as publishers must. */
+import kafkajs from 'kafkajs'
+import { closeAfterTimeout } from '../../projector/kafka/patch-timeouts.ts'
 import type { Outgoing } from './events.ts'
 import type { Scope } from './scope.ts'
 import { place, type Topics, toMessage } from './topics.ts'
@@ -13,6 +15,7 @@ export type Publisher = {
   readonly stop: () => Promise<void>
 }
 
+const REQUEST_MS = 5_000
 /** Pause before records are sent again. */
 const AGAIN_MS = 200
 
@@ -32,7 +35,15 @@ export const startPublisher = async (
   let acknowledged = performance.now()
   let failure = ''
   // Without idempotence: after a failure the sequence numbers of client and broker would differ.
-  const producer = topics.kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 2 } })
+  // The default of 30 s for each request would hide how soon the projector continues after a broker is lost.
+  const kafka = new kafkajs.Kafka({
+    brokers: topics.brokers.split(','),
+    logLevel: kafkajs.logLevel.NOTHING,
+    requestTimeout: REQUEST_MS,
+    retry: { initialRetryTime: 50, maxRetryTime: 500 },
+  })
+  closeAfterTimeout()
+  const producer = kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 2 } })
   await producer.connect()
   scope.onTestFinished(() => producer.disconnect().catch(() => undefined))
   const send = async (records: readonly Outgoing[]): Promise<void> => {

@@ -1,0 +1,120 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in the patches of the Kafka client, in rights and in secrets in files: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+export const kafkaMutants: readonly Mutant[] = [
+  {
+    name: 'a right that every broker refuses is not reported',
+    file: 'projector/kafka/patch-refusals.ts',
+    find: '    if (answer === null && refused.length > 0) throw refused[0]\n',
+    replace: '',
+  },
+  {
+    name: 'one broker that refuses a right outweighs another one that answers',
+    file: 'projector/kafka/patch-refusals.ts',
+    find: 'answer === null && refused',
+    replace: 'refused',
+  },
+  {
+    name: 'a request that waits for another one on its connection is never sent',
+    file: 'projector/kafka/patch-queue.ts',
+    find: 'if (this.pending.length > 0) scheduleCheckPendingRequests',
+    replace: 'if (this.pending.length > 1) scheduleCheckPendingRequests',
+  },
+  {
+    name: 'the queue of a connection at rest is looked at all the time',
+    file: 'projector/kafka/patch-queue.ts',
+    find: 'if (this.pending.length > 0) scheduleCheckPendingRequests',
+    replace: 'scheduleCheckPendingRequests',
+  },
+  {
+    name: 'connections to a broker that no longer answers stay open',
+    file: 'projector/kafka/patch-timeouts.ts',
+    find: '        void connection.disconnect()\n',
+    replace: '',
+  },
+  {
+    name: 'requests to a broker that no longer answers wait on',
+    file: 'projector/kafka/patch-timeouts.ts',
+    find: '        connection.rejectRequests(closed)\n',
+    replace: '',
+  },
+  {
+    name: 'a broker that no longer answers does not count as lost',
+    file: 'projector/kafka/patch-timeouts.ts',
+    find: '      throw closed\n',
+    replace: '      throw error\n',
+  },
+  {
+    name: 'a silent broker may take the time of a long request for its first answer',
+    file: 'projector/kafka/patch-timeouts.ts',
+    find: 'request.requestTimeout = requestTimeout',
+    replace: 'request.requestTimeout ||= requestTimeout',
+  },
+  {
+    name: 'a write does not wait for the refresh under way',
+    file: 'projector/flow/refresh.ts',
+    find: '    if (!behind) underWay = refreshing\n',
+    replace: '',
+  },
+  {
+    name: 'a write waits for a refresh of partitions that are far behind',
+    file: 'projector/flow/refresh.ts',
+    find: '    if (!behind) underWay = refreshing\n',
+    replace: '    underWay = refreshing\n',
+  },
+  {
+    name: 'a write waits for a refresh without a limit',
+    file: 'projector/flow/refresh.ts',
+    find: 'await Promise.race([underWay.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])',
+    replace: 'await underWay.catch(() => undefined)',
+  },
+  {
+    name: 'a write waits for a refresh that failed',
+    file: 'projector/flow/refresh.ts',
+    find: '      underWay = undefined\n',
+    replace: '      behind ||= false\n',
+  },
+  {
+    name: 'the API may open parked records',
+    file: 'schemas/access.ts',
+    find: "const answered: readonly Kind[] = [...listKinds, 'statements']",
+    replace: 'const answered: readonly Kind[] = kinds',
+  },
+  {
+    name: 'a role opens the indices of an installation with a longer prefix',
+    file: 'schemas/access.ts',
+    find: '`/${prefix}-[a-z][a-z0-9]*-(${wanted',
+    replace: '`/${prefix}-[a-z0-9-]*-(${wanted',
+  },
+  {
+    name: 'the projector may write the topic of events',
+    file: 'schemas/access.ts',
+    find: 'const readsTopic = {\n',
+    replace: "const readsTopic = {\n  Write: 'writes',\n",
+  },
+  {
+    name: 'a secret keeps the end of the line of its file',
+    file: 'schemas/settings.ts',
+    find: 'readFile(path).toString().trimEnd()',
+    replace: 'readFile(path).toString()',
+  },
+  {
+    name: 'a secret in both forms is accepted',
+    file: 'schemas/settings.ts',
+    find: "      problems.push({ name, expected: `no value, because ${setting} is set`, got: 'a value' })\n",
+    replace: '',
+  },
+  {
+    name: 'an empty secret file is accepted',
+    file: 'schemas/settings.ts',
+    find: "    else if (content === '') problems.push({ name, expected: 'a file that is not empty', got: JSON.stringify(path) })\n",
+    replace: '',
+  },
+  {
+    name: 'a setting that is no secret is read from a file',
+    file: 'schemas/settings.ts',
+    find: '    if (!secret || !path) continue\n',
+    replace: '    if (!path) continue\n',
+  },
+]
