@@ -1,4 +1,5 @@
 /** The functions and types of the API that commands use. Commands import api/ only through this file. */
+export { pingRedis } from '../api/access/ping-redis.ts'
 export { referenceFiles } from '../api/admin/reference.ts'
 export { textOfChange } from '../api/answer/answer-changes.ts'
 export { textOfListed, textOfStatement } from '../api/answer/record-json.ts'

@@ -4,6 +4,8 @@ import { DRAIN_TIMEOUT_MS, FOLLOW_MS, STREAMS_STOP_TIMEOUT_MS } from './projecto
 
 const MiB = 1024 * 1024
 
+/** Milliseconds that one check of `doctor` may take. A frozen server answers none. */
+export const CHECK_TIMEOUT_MS = 10_000
 /** Records that `list` shows by default. */
 export const LIST_DEFAULT = 50
 /** Keys of one organization that `list` shows. */

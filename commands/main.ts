@@ -3,6 +3,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
+import { type AccessIdentity, type IdentityName, identities } from '../schemas/access.ts'
 import { partitionOf } from '../schemas/partition.ts'
 import {
   elasticsearchSettings,
@@ -13,7 +14,10 @@ import {
 } from '../schemas/settings.ts'
 import { explain } from './analysis/explain.ts'
 import { replay } from './analysis/replay.ts'
+import { pingRedis } from './api.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
+import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
+import { settingsOf, valuesIn } from './doctor/settings.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
 import { follow } from './export/follow.ts'
 import { runningProcesses } from './export/lock.ts'
@@ -40,6 +44,7 @@ import {
   elasticsearchConfig,
   endAtUnhandledErrors,
   kafkaConfig,
+  openAuthorizedOperations,
   registerCodecs,
   STOP_TIMEOUT_MS,
 } from './projector.ts'
@@ -159,6 +164,32 @@ const main = async (args: readonly string[]): Promise<number> => {
     },
     signal: stoppedBySignal(),
   })
+  const patientOf = (name: IdentityName): Patient => {
+    const settings: Readonly<Record<string, unknown>> = readSettings(settingsOf(name), process.env, readFileSync)
+    const { kafka: rights, elasticsearch }: AccessIdentity = identities[name]
+    const read = <Settings extends Parameters<typeof readSettings>[0]>(names: Settings) =>
+      readSettings(names, process.env, readFileSync)
+    const { REDIS_URL: redis } = settings
+    const patient = {
+      values: valuesIn(settings),
+      settings,
+      ...(elasticsearch && { send: createElasticsearch(clientOf(read(elasticsearchSettings))).send }),
+      ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
+    }
+    if (rights.length === 0) return patient
+    const config = kafkaConfig(read(kafkaSettings), 'commission-doctor', readFileSync)
+    const kafka = new kafkajs.Kafka(config)
+    return { ...patient, kafka: { admin: kafka.admin(), open: () => openAuthorizedOperations(config, kafka.logger()) } }
+  }
+  const examining = (): DoctorContext => ({
+    out,
+    say,
+    patientOf,
+    hasKafka: Boolean(process.env.KAFKA_BROKERS),
+    readFile: readFileSync,
+    now: Date.now,
+    signal: stoppedBySignal(),
+  })
   // Awaited here: without `await` the clients would be closed while the command runs.
   return await runProgram(
     args,
@@ -188,6 +219,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       follow: async options => follow(options, { ...exporting(), out }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
+      doctor: async options => doctor(options, examining()),
       checkRules: async options => checkRules(options, validating()),
     },
     { out, error: text => void process.stderr.write(text) },

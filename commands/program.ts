@@ -24,7 +24,7 @@ import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys
 import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
-import { addFollow, addReference, addRules, addValidate, type StreamActions } from './stream-commands.ts'
+import { addDoctor, addFollow, addReference, addRules, addValidate, type StreamActions } from './stream-commands.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
@@ -68,6 +68,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
   addProjection(program, actions, run)
   addValidate(program, actions, run)
   addFollow(program, actions, run)
+  addDoctor(program, actions, run)
   addReference(program, actions, run)
   try {
     await program.parseAsync(args, { from: 'user' })

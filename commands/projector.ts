@@ -38,13 +38,31 @@ export {
 } from '../projector/generations/generations.ts'
 export { readIndexIds } from '../projector/generations/indices.ts'
 export { prepareControl, prepareGeneration, readGeneration } from '../projector/generations/prepare.ts'
-export { withRight } from '../projector/kafka/access-refusal.ts'
+export { accessRefusal, withRight } from '../projector/kafka/access-refusal.ts'
+export {
+  type AuthorizedOperations,
+  type Operations,
+  openAuthorizedOperations,
+} from '../projector/kafka/authorized-operations.ts'
 export { registerCodecs } from '../projector/kafka/codecs.ts'
 export { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
 export { encodeHeaders } from '../projector/kafka/patch-headers.ts'
-export { assertSameSource, describeSource, type Ends, fetchEnds, type Identity } from '../projector/kafka/source.ts'
+export {
+  assertSameSource,
+  checkTopicConfiguration,
+  describeSource,
+  type Ends,
+  fetchEnds,
+  type Identity,
+} from '../projector/kafka/source.ts'
 export { toRawRecord } from '../projector/kafka/stored-record.ts'
-export { DRAIN_TIMEOUT_MS, FOLLOW_MS, STOP_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS } from '../projector/limits.ts'
+export {
+  CLOCKS_APART_MS,
+  DRAIN_TIMEOUT_MS,
+  FOLLOW_MS,
+  STOP_TIMEOUT_MS,
+  STREAMS_STOP_TIMEOUT_MS,
+} from '../projector/limits.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
 export type { Decision, Rules, SequencedEvent } from '../projector/rules/decision.ts'
 export {

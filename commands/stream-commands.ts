@@ -1,7 +1,9 @@
-/** `npm run validate`, `follow`, `reference` and `projection -- rules check`: options and help. */
-import { type Command, Option } from 'commander'
+/** `npm run validate`, `follow`, `doctor`, `reference` and `projection -- rules check`: options and help. */
+import { Argument, type Command, Option } from 'commander'
+import { type IdentityName, identities } from '../schemas/access.ts'
 import type { RunAction } from './analysis-commands.ts'
 import { numberOption, parseId } from './arguments.ts'
+import type { DoctorOptions } from './doctor/doctor.ts'
 import type { FollowOptions } from './export/follow.ts'
 import type { ReferenceOptions } from './export/reference.ts'
 import type { ExitCode } from './failures.ts'
@@ -11,6 +13,7 @@ import type { ValidateOptions } from './validate/validate.ts'
 export type StreamActions = {
   readonly validate: (options: ValidateOptions) => Promise<ExitCode>
   readonly follow: (options: FollowOptions) => Promise<ExitCode>
+  readonly doctor: (options: DoctorOptions) => Promise<ExitCode>
   readonly checkRules: (options: CheckRulesOptions) => Promise<ExitCode>
   readonly reference: (options: ReferenceOptions) => Promise<ExitCode>
 }
@@ -46,6 +49,31 @@ export const addFollow = (program: Command, actions: StreamActions, run: RunActi
     .action(run(({ org, startingAfter, once = false }: FollowFlags) => actions.follow({ org, startingAfter, once })))
     .addHelpText('after', followHelp)
 }
+
+export const addDoctor = (program: Command, actions: StreamActions, run: RunAction): void => {
+  program
+    .command('doctor')
+    .description(
+      'Checks with the settings in force whether a process can do its work, and says how to mend what is wrong.',
+    )
+    .addArgument(
+      new Argument(
+        '[identities...]',
+        'of docs/access.md (default: projector, if KAFKA_BROKERS is set, and api)',
+      ).choices(Object.keys(identities)),
+    )
+    .option('--json', 'one JSON document')
+    .action(
+      run((names: IdentityName[], { json = false }: { json?: boolean }) => actions.doctor({ identities: names, json })),
+    )
+    .addHelpText('after', doctorHelp)
+}
+
+const doctorHelp = `
+Reads the settings of each identity from the environment, credentials too: run it with the settings of the process that it is about.
+It tries each right of docs/access.md without a trace, and checks topics, the cluster, clocks, certificates and Redis. It changes nothing.
+A line begins with ok, warning, failed or "not tried".
+Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong.`
 
 export const addReference = (program: Command, actions: StreamActions, run: RunAction): void => {
   program

@@ -224,3 +224,21 @@ export const fillIn = (name: string, values: Readonly<Record<string, string>>): 
     if (value === undefined) throw new Error(`no value for ${setting} in ${name}`)
     return value
   })
+
+/** The rights by resource: one ACL command or entry each. Rights that are not always needed are apart. */
+export const byResource = (rights: readonly KafkaRight[]): KafkaRight[][] => [
+  ...Map.groupBy(rights, ({ resource: { type, name }, only }) => `${type} ${name} ${only}`).values(),
+]
+
+const aclFlags = { Topic: '--topic', Group: '--group', TransactionalId: '--transactional-id', Cluster: '--cluster' }
+
+/** Returns the command of `deploy/access/kafka-acls.sh` that allows these rights on one resource. */
+export const aclCommand = (name: string, rights: readonly KafkaRight[]): string => {
+  const [first] = rights
+  if (first === undefined) throw new Error('no rights')
+  const { type, name: resource, pattern } = first.resource
+  const flag = type === 'Cluster' ? aclFlags.Cluster : `${aclFlags[type]} "${resource}"`
+  const prefixed = pattern === 'prefixed' ? ['--resource-pattern-type prefixed'] : []
+  const operations = rights.map(({ operation }) => `--operation ${operation}`)
+  return [`allow commission-${name}`, flag, ...prefixed, ...operations].join(' ')
+}

@@ -76,7 +76,9 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       const answer = error instanceof errors.ResponseError ? error.body : undefined
       if (isTransient(status, answer)) throw new Unavailable(status)
       if (returnedStatuses.has(status)) return { status, body: answer }
-      if (status === 401 || status === 403) throw new StopError('access_refused', `Elasticsearch answers ${status}`)
+      if (status === 401 || status === 403) {
+        throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })
+      }
       throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
     }
   },

@@ -37,6 +37,7 @@ const said = async (...args: string[]) => {
       dropSandbox: action('dropSandbox'),
       validate: action('validate'),
       checkRules: action('checkRules'),
+      doctor: action('doctor'),
       follow: action('follow'),
       reference: action('reference'),
     },

@@ -1,6 +1,13 @@
 /** docs/access.md and the files of deploy/access/, from the table in `schemas/access.ts`. */
 import { join } from 'node:path'
-import { type AccessIdentity, identities, type KafkaResource, type KafkaRight } from '../../schemas/access.ts'
+import {
+  type AccessIdentity,
+  aclCommand,
+  byResource,
+  identities,
+  type KafkaResource,
+  type KafkaRight,
+} from '../../schemas/access.ts'
 
 export const ACCESS_PAGE = join(import.meta.dirname, '../../docs/access.md')
 export const ACCESS_FILES = join(import.meta.dirname, '../../deploy/access')
@@ -27,13 +34,6 @@ const roleOf = ({ cluster, indices }: NonNullable<AccessIdentity['elasticsearch'
 
 const writtenBy = 'Written by `npm run contract` from schemas/access.ts'
 
-/** The rights by resource: one command or entry each. Rights that are not always needed are apart. */
-const byResource = (rights: readonly KafkaRight[]): KafkaRight[][] => [
-  ...Map.groupBy(rights, ({ resource: { type, name }, only }) => `${type} ${name} ${only}`).values(),
-]
-
-const flags = { Topic: '--topic', Group: '--group', TransactionalId: '--transactional-id', Cluster: '--cluster' }
-
 const kafkaAcls = (): string =>
   [
     '#!/bin/sh',
@@ -53,17 +53,15 @@ const kafkaAcls = (): string =>
     ...ofKafka.flatMap(([name, { programs, kafka }]) => [
       '',
       `# ${name}: ${programs.replaceAll('`', '')}`,
-      ...byResource(kafka).flatMap(([first, ...others]) => (first ? [aclLine(name, first, others)] : [])),
+      ...byResource(kafka).flatMap(([first, ...others]) =>
+        first ? [aclLine(name, [first, ...others], first.only)] : [],
+      ),
     ]),
     '',
   ].join('\n')
 
-const aclLine = (name: string, first: KafkaRight, others: readonly KafkaRight[]): string => {
-  const { resource, only } = first
-  const operations = [first, ...others].map(({ operation }) => `--operation ${operation}`)
-  const pattern = resource.pattern === 'prefixed' ? ['--resource-pattern-type prefixed'] : []
-  const named = resource.type === 'Cluster' ? flags.Cluster : `${flags[resource.type]} "${resource.name}"`
-  const line = [`allow commission-${name}`, named, ...pattern, ...operations].join(' ')
+const aclLine = (name: string, rights: readonly KafkaRight[], only: string | undefined): string => {
+  const line = aclCommand(name, rights)
   return only === undefined ? line : `${isCommand(name) ? '' : '# '}${line}  # ${only.replaceAll('`', '')}`
 }
 
@@ -120,6 +118,12 @@ export const accessPage = (): string =>
       '| [elasticsearch-roles/](../deploy/access/elasticsearch-roles) | a role for each identity: `envsubst < api.json \\| curl -X PUT "$ELASTICSEARCH_URL/_security/role/commission-api" --json @-`. An API key takes the same object as role descriptor |',
     ].join('\n'),
     '`envsubst` replaces only variables that are exported: export also those that have a default.',
+    '## Doctor',
+    '`npm run doctor -- projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
+      'It checks what the topics promise, the Elasticsearch cluster, clocks, certificates and Redis, too. It changes nothing, and can run beside the processes. ' +
+      'Without a name it takes `projector`, if `KAFKA_BROKERS` is set, and `api`. Every identity has credentials of its own: run it once with the settings of each.',
+    '`--json` prints one document. Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong. ' +
+      'Not tried: rights on transactions, and without the security of Elasticsearch the right to delete indices ([0071](decisions/0071-a-doctor-leaves-no-trace.md)).',
     '## Kafka',
     'Every process has an identity of its own: a publisher of events must not be able to publish API keys, and the projector writes nothing. ' +
       'Nobody needs a right on the cluster. Read, Write and Delete include Describe. No right is needed for the topic of offsets.',

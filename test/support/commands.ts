@@ -92,6 +92,7 @@ const notHere = {
   dropSandbox: elsewhere,
   validate: elsewhere,
   checkRules: elsewhere,
+  doctor: elsewhere,
   follow: elsewhere,
   reference: elsewhere,
 }

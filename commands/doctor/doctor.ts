@@ -1,0 +1,200 @@
+/**
+ * `npm run doctor`: connects with the settings in force, and checks for each identity whether it can do its work.
+ * Promises: changes nothing in Kafka, Elasticsearch and Redis; each check ends in time; no secret is printed.
+ * Can go wrong: a setting → exit code 2. Everything else is a finding.
+ */
+import type { Admin } from 'kafkajs'
+import { type AccessIdentity, type IdentityName, identities } from '../../schemas/access.ts'
+import { SettingsError } from '../../schemas/settings.ts'
+import { type ExitCode, exitCodes } from '../failures.ts'
+import { CHECK_TIMEOUT_MS } from '../limits.ts'
+import {
+  type AuthorizedOperations,
+  assertSameSource,
+  describeSource,
+  RULES_VERSION,
+  readGeneration,
+  readGenerations,
+  type Send,
+  StopError,
+} from '../projector.ts'
+import { type Attempt, createAttempt } from './attempts.ts'
+import { checkHealth, checkNodes, checkVersion } from './elasticsearch-cluster.ts'
+import { tryElasticsearchRights } from './elasticsearch-rights.ts'
+import { checkFiles } from './files.ts'
+import {
+  exitCodeOf,
+  type Finding,
+  failed,
+  type IdentityFinding,
+  lineOf,
+  notTried,
+  ok,
+  reportOf,
+  summaryOf,
+  warning,
+} from './finding.ts'
+import { tryKafkaRights } from './kafka-rights.ts'
+import { checkKafkaClock, checkTopic } from './topics.ts'
+
+export type DoctorOptions = {
+  /** Empty: those that the settings fit. */
+  readonly identities: readonly IdentityName[]
+  readonly json: boolean
+}
+
+/** The settings of one identity, and its clients. */
+export type Patient = {
+  readonly values: Readonly<Record<string, string>>
+  /** All settings, secrets too: never printed. */
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly kafka?: {
+    readonly admin: Admin
+    readonly open: () => Promise<AuthorizedOperations>
+  }
+  readonly send?: Send
+  /** Undefined: no Redis in the settings, or none for this identity. */
+  readonly pingRedis?: () => Promise<boolean>
+}
+
+export type DoctorContext = {
+  readonly out: (text: string) => void
+  readonly say: (line: string) => void
+  /** @throws SettingsError */
+  readonly patientOf: (name: IdentityName) => Patient
+  /** Whether the environment has the addresses of Kafka. */
+  readonly hasKafka: boolean
+  readonly readFile: (path: string) => Buffer
+  readonly now: () => number
+  readonly signal: AbortSignal
+}
+
+export const doctor = async (options: DoctorOptions, context: DoctorContext): Promise<ExitCode> => {
+  const names = options.identities.length > 0 ? options.identities : usual(context.hasKafka)
+  const findings: IdentityFinding[] = []
+  const patients: [name: IdentityName, patient: Patient][] = []
+  try {
+    for (const name of new Set(names)) patients.push([name, context.patientOf(name)])
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    context.say(error.message)
+    return exitCodes.usage
+  }
+  for (const [identity, patient] of patients) {
+    const attempt = createAttempt(context.signal, finding => {
+      findings.push({ identity, ...finding })
+      if (!options.json) context.out(`${lineOf({ identity, ...finding })}\n`)
+    })
+    await examine(identity, patient, attempt, context)
+  }
+  context.out(`${options.json ? reportOf(findings) : summaryOf(findings)}\n`)
+  return exitCodeOf(findings)
+}
+
+const usual = (hasKafka: boolean): IdentityName[] => (hasKafka ? ['projector', 'api'] : ['api'])
+
+const examine = async (
+  name: IdentityName,
+  patient: Patient,
+  attempt: Attempt,
+  { readFile, now, signal }: DoctorContext,
+): Promise<void> => {
+  const { kafka, send, values, pingRedis } = patient
+  await attempt('settings', async () => [
+    ok('settings', 'complete, and all files can be read'),
+    ...checkFiles(patient.settings, readFile, now()),
+  ])
+  if (kafka) await examineKafka(name, values, kafka, attempt, now)
+  if (send) await examineElasticsearch(name, values, send, attempt, now, signal)
+  if (kafka && send) {
+    await attempt('projection', signal => checkProjection(kafka.admin, send, values, signal))
+  }
+  if (pingRedis) await attempt('Redis', async () => [(await pingRedis()) ? ok('Redis', 'answers') : noRedis])
+}
+
+const noRedis = warning('Redis', 'does not answer, or refuses the credentials: each process counts alone', 'REDIS_URL')
+
+const examineKafka = async (
+  name: IdentityName,
+  values: Patient['values'],
+  { admin, open }: NonNullable<Patient['kafka']>,
+  attempt: Attempt,
+  now: () => number,
+): Promise<void> => {
+  let operations: AuthorizedOperations | undefined
+  await attempt('Kafka', async () => {
+    await admin.connect()
+    operations = await open()
+    const { brokers } = await admin.describeCluster()
+    return [ok('Kafka', `${brokers.length} broker${brokers.length === 1 ? '' : 's'}, and the credentials are accepted`)]
+  })
+  const opened = operations
+  if (opened === undefined) {
+    await attempt('Kafka: rights', async () => [notTried('Kafka: rights and topics', 'Kafka must answer first')])
+    return
+  }
+  await attempt('Kafka: rights', () => tryKafkaRights(name, values, { ...opened, admin }))
+  const mayReadTopics = new Set(
+    identities[name].kafka.flatMap(({ operation, resource }) =>
+      operation === 'DescribeConfigs' ? [resource.name] : [],
+    ),
+  )
+  for (const setting of ['KAFKA_EVENTS_TOPIC', 'KAFKA_API_KEYS_TOPIC']) {
+    const topic = values[setting]
+    if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
+    const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
+    const found = await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions }))
+    if (found.some(({ outcome }) => outcome === 'ok'))
+      await attempt(`clock of Kafka, by the records of ${topic}`, () => checkKafkaClock(admin, topic, now()))
+  }
+}
+
+const examineElasticsearch = async (
+  name: IdentityName,
+  values: Patient['values'],
+  send: Send,
+  attempt: Attempt,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { elasticsearch: role }: AccessIdentity = identities[name]
+  if (role === undefined) return
+  const rights = await attempt('Elasticsearch: rights', late => tryElasticsearchRights(name, role, values, send, late))
+  if (rights.some(({ check, outcome }) => check === 'Elasticsearch: rights' && outcome === 'failed')) return
+  if (!role.cluster.some(({ privilege }) => privilege === 'monitor')) {
+    const why = 'this identity may not read the state of the cluster, as intended; see those of the projector'
+    await attempt('Elasticsearch: cluster', async () => [notTried('Elasticsearch: cluster', why)])
+    return
+  }
+  const steps = { send, now, signal: AbortSignal.any([signal, AbortSignal.timeout(3 * CHECK_TIMEOUT_MS)]) }
+  await attempt('Elasticsearch: version', () => checkVersion(steps))
+  await attempt('Elasticsearch: health', () => checkHealth(steps))
+  await attempt('Elasticsearch: nodes', () => checkNodes(steps))
+}
+
+/** The live generation is of this topic and of this version of the rules, as the projector demands at its start. */
+const checkProjection = async (
+  admin: Admin,
+  send: Send,
+  values: Patient['values'],
+  signal: AbortSignal,
+): Promise<Finding[]> => {
+  const check = 'projection'
+  const prefix = values.ELASTICSEARCH_INDEX_PREFIX ?? ''
+  const steps = { prefix, request: <Body>(asked: Parameters<Send>[0]) => send<Body>(asked, signal) }
+  try {
+    const generations = await readGenerations(steps)
+    const identity = generations && (await readGeneration(generations.live, steps))
+    if (identity === undefined) return [ok(check, 'nothing is projected yet')]
+    const topic = values.KAFKA_EVENTS_TOPIC ?? identity.topic
+    assertSameSource(identity, await describeSource(admin, topic))
+    const { generation, rules_version } = identity
+    if (rules_version === RULES_VERSION) return [ok(check, `generation ${generation} is of topic ${topic}`)]
+    const detail = `generation ${generation} has version ${rules_version} of the rules, this program ${RULES_VERSION}`
+    return [warning(check, detail, 'npm run projection -- rebuild')]
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    if (error.code === 'index_missing' && error.where.status === 404) return [ok(check, 'nothing is projected yet')]
+    return [failed(check, error.message, 'docs/operating.md has each stop code')]
+  }
+}

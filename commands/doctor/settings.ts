@@ -1,0 +1,18 @@
+/** The settings that an identity reads. */
+import { type AccessIdentity, type IdentityName, identities } from '../../schemas/access.ts'
+import { apiSettings, elasticsearchSettings, kafkaSettings, projectorSettings } from '../../schemas/settings.ts'
+
+export const settingsOf = (name: IdentityName) => {
+  if (name === 'api') return apiSettings
+  if (name === 'projector' || name === 'projection') return projectorSettings
+  const { kafka, elasticsearch }: AccessIdentity = identities[name]
+  return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings) }
+}
+
+/** Returns those that names of the table of rights have. */
+export const valuesIn = (settings: Readonly<Record<string, unknown>>): Record<string, string> =>
+  Object.fromEntries(
+    ['KAFKA_EVENTS_TOPIC', 'KAFKA_API_KEYS_TOPIC', 'KAFKA_GROUP_ID', 'ELASTICSEARCH_INDEX_PREFIX'].flatMap(name =>
+      typeof settings[name] === 'string' ? [[name, settings[name]]] : [],
+    ),
+  )

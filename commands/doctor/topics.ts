@@ -1,0 +1,72 @@
+/** Checks of the topics: whether they exist, keep every record, and survive the loss of a broker. */
+import type { Admin } from 'kafkajs'
+import { checkTopicConfiguration, describeSource, fetchEnds } from '../projector.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
+
+export type TopicOptions = {
+  readonly admin: Admin
+  readonly topic: string
+  /** The number of partitions that it must have; undefined: any. */
+  readonly partitions: number | undefined
+}
+
+/** @throws StopError as the projector at its start: the topic is missing, or could lose records */
+export const checkTopic = async ({ admin, topic, partitions: expected }: TopicOptions): Promise<Finding[]> => {
+  const check = `topic ${topic}`
+  const { partitions } = await describeSource(admin, topic)
+  const findings: Finding[] = []
+  if (expected !== undefined && partitions !== expected) {
+    findings.push(failed(check, `expected ${expected} partition, got ${partitions}`, 'create it with: npm run topics'))
+  }
+  const warnings = await checkTopicConfiguration(admin, topic)
+  await fetchEnds(admin, topic)
+  findings.push(ok(check, `keeps every record, in ${partitions} partition${partitions === 1 ? '' : 's'}`))
+  findings.push(...warnings.map(text => warning(check, text)))
+  findings.push(...(await checkCopies(admin, topic)))
+  return findings
+}
+
+const onlyTruth = 'the log is the only truth, and this is one copy of it'
+
+const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
+  const check = `copies of topic ${topic}`
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: TOPIC, name: topic, configNames: ['min.insync.replicas', 'unclean.leader.election.enable'] }],
+  })
+  const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
+  const partitions = topics[0]?.partitions ?? []
+  const copies = Math.min(...partitions.map(({ replicas }) => replicas.length))
+  const inSync = Number(values.get('min.insync.replicas'))
+  const behind = partitions.filter(({ replicas, isr }) => isr.length < replicas.length).length
+  const alter = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config`
+  const findings: Finding[] = []
+  if (copies < 2) findings.push(warning(check, `replication factor 1: ${onlyTruth}`, 'kafka-reassign-partitions.sh'))
+  if (inSync < 2) {
+    const detail = `min.insync.replicas is ${inSync}: Kafka acknowledges a record that has one copy`
+    findings.push(warning(check, detail, `${alter} min.insync.replicas=2, with a replication factor of 3`))
+  }
+  if (values.get('unclean.leader.election.enable') === 'true') {
+    const detail = 'unclean.leader.election.enable is true: acknowledged records can be lost'
+    findings.push(failed(check, detail, `${alter} unclean.leader.election.enable=false`))
+  }
+  if (behind > 0) findings.push(warning(check, `${behind} partitions have a replica that is not in sync`))
+  const detail = `replication factor ${copies}, min.insync.replicas ${inSync}, no unclean leader election`
+  return findings.length > 0 ? findings : [ok(check, detail)]
+}
+
+const TOPIC = 2
+/** Milliseconds: records that are newer than this machine's clock by more show that a broker's clock is ahead. */
+const AHEAD_MS = 5_000
+
+/** Kafka does not tell its clock. The times of records, which brokers set, show only one that is ahead. */
+export const checkKafkaClock = async (admin: Admin, topic: string, now: number): Promise<Finding[]> => {
+  const check = `clock of Kafka, by the records of ${topic}`
+  const later = await admin.fetchTopicOffsetsByTimestamp(topic, now + AHEAD_MS)
+  const ends = new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, Number(high)]))
+  const ahead = later.filter(({ partition, offset }) => Number(offset) < (ends.get(partition) ?? 0))
+  if (ahead.length === 0) return [ok(check, `no record is more than ${AHEAD_MS} ms after the clock of this machine`)]
+  const detail = `records are more than ${AHEAD_MS} ms after the clock of this machine`
+  return [warning(check, detail, 'synchronize the clocks of the brokers and of this machine')]
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { checkClock, checkDisk } from '../../../commands/doctor/elasticsearch-cluster.ts'
+
+const GiB = 1024 ** 3
+const watermark = 'cluster.routing.allocation.disk.watermark'
+const defaults = {
+  [`${watermark}.low`]: '85%',
+  [`${watermark}.high`]: '90%',
+  [`${watermark}.flood_stage`]: '95%',
+}
+const node = (freeGiB: number, totalGiB = 100, timestamp = 1_000) => ({
+  name: 'n',
+  roles: ['data', 'master'],
+  timestamp,
+  fs: { total: { total_in_bytes: totalGiB * GiB, available_in_bytes: freeGiB * GiB } },
+})
+const outcomes = (...given: Parameters<typeof checkDisk>) => checkDisk(...given).map(({ outcome }) => outcome)
+
+describe('a disk', () => {
+  test.for([
+    [16, 'ok'],
+    [14, 'warning'],
+    [6, 'warning'],
+    [4, 'failed'],
+  ] as const)('with %i GiB of 100 free is %s', ([free, outcome]) => {
+    expect(outcomes(node(free), defaults)).toEqual([outcome])
+  })
+
+  test('of many TiB has room as long as its headroom is free', () => {
+    const headroom = { [`${watermark}.low.max_headroom`]: '200gb' }
+    expect(outcomes(node(300, 10_000), { [`${watermark}.low`]: '85%', ...headroom })).toEqual(['ok'])
+    expect(outcomes(node(199, 10_000), { [`${watermark}.low`]: '85%', ...headroom })).toEqual(['warning'])
+  })
+
+  test('has a watermark in bytes, or as a ratio', () => {
+    expect(outcomes(node(9), { [`${watermark}.flood_stage`]: '10gb' })).toEqual(['failed'])
+    expect(outcomes(node(4), { [`${watermark}.flood_stage`]: '0.95' })).toEqual(['failed'])
+    expect(outcomes(node(6), { [`${watermark}.flood_stage`]: '0.95' })).toEqual(['ok'])
+  })
+})
+
+test.for([
+  [10_000, 9_990, 10_010, 'ok'],
+  [16_000, 9_990, 10_010, 'warning'],
+  [4_000, 9_990, 10_010, 'warning'],
+  // The answer took so long that the clocks may agree.
+  [16_000, 9_000, 19_000, 'ok'],
+] as const)('a clock that says %i between %i and %i is %s', ([timestamp, begun, ended, outcome]) => {
+  expect(checkClock(node(1, 1, timestamp), begun, ended).outcome).toBe(outcome)
+})

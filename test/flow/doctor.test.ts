@@ -1,0 +1,47 @@
+/** `npm run doctor` on plain services: before the first start and on a running installation. It leaves nothing. */
+import { expect, test } from 'vitest'
+import { commandSettings, runCommand } from '../support/commands.ts'
+import { newId, repRecorded } from '../support/events.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { createPrefix, indicesOf } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+
+type Document = {
+  readonly result: string
+  readonly checks: readonly { readonly check: string; readonly outcome: string; readonly detail: string }[]
+}
+const documentIn = (out: Buffer): Document => JSON.parse(out.toString())
+
+test('before the first start it fails for missing topics only, and leaves nothing', async t => {
+  const prefix = createPrefix(t)
+  const topics = await createTopics(t)
+  const names = { KAFKA_EVENTS_TOPIC: `${topics.events}-missing`, KAFKA_API_KEYS_TOPIC: `${topics.apiKeys}-missing` }
+  const settings = { ...commandSettings(topics, prefix), ...names }
+  const ran = await runCommand(['doctor', '--json'], settings)
+  expect(ran, ran.said).toMatchObject({ code: 1 })
+  const failed = documentIn(ran.out).checks.filter(({ outcome }) => outcome === 'failed')
+  expect(failed.map(({ check }) => check)).toEqual(Object.values(names).map(name => `topic ${name}`))
+  expect(failed[0]?.detail).toContain('npm run topics')
+  expect(await indicesOf(prefix)).toEqual([])
+})
+
+test('of a running installation it finds no fault, warns of one copy, and says so in lines', async t => {
+  const prefix = createPrefix(t)
+  const topics = await createTopics(t)
+  const projector = await startProjector(t, { topics, prefix })
+  await topics.publish([repRecorded({ org_id: newId('org') })])
+  await untilCaughtUp(projector)
+  const indices = await indicesOf(prefix)
+  const ran = await runCommand(['doctor'], commandSettings(topics, prefix))
+  expect(ran, `${ran.out}${ran.said}`).toMatchObject({ code: 0 })
+  const lines = ran.out.toString().split('\n')
+  expect(lines).toContainEqual(expect.stringMatching(/^ok {9}projector {2}projection; generation g1 is of topic/))
+  expect(lines).toContainEqual(expect.stringMatching(/^warning .*replication factor 1: the log is the only truth/))
+  expect(lines.at(-2)).toMatch(/^0 failed, \d+ warning, \d+ not tried, \d+ ok$/)
+  expect(await indicesOf(prefix)).toEqual(indices)
+})
+
+test('a wrong setting ends it with exit code 2, and names the setting', async () => {
+  const ran = await runCommand(['doctor', 'projector'], { KAFKA_BROKERS: 'x' })
+  expect(ran).toMatchObject({ code: 2, said: expect.stringContaining('KAFKA_BROKERS: expected host:port') })
+})
