@@ -223,6 +223,7 @@ describe('tests', () => {
       'pythonProgram === undefined',
       'npmProgram === undefined',
       'nginxProgram === undefined',
+      'promtoolProgram === undefined',
       'programs.includes(undefined)',
       '(await findJdk(process.env)).jdk === undefined',
       'canRunSeveralNodes',

@@ -142,9 +142,15 @@ export const createProjectorMetrics = (
     registers,
   })
 
-  return {
-    registry,
-    of: (stream: Stream, generation: string) => ({
+  /** A counter that begins above 0 has no increase: Prometheus would not see the first parked record. */
+  const startAtZero = (stream: Stream, generation: string): void => {
+    for (const outcome of ['applied', 'duplicate', 'parked']) records.inc({ generation, stream, outcome }, 0)
+    for (const outcome of ['written', 'stale', 'retried']) documents.inc({ generation, stream, outcome }, 0)
+  }
+
+  const of = (stream: Stream, generation: string) => {
+    startAtZero(stream, generation)
+    return {
       countProjected: (counts: ProjectedBatch['counts'], codes: readonly ParkCode[]) => {
         for (const [outcome, count] of Object.entries(counts))
           if (count > 0) records.inc({ generation, stream, outcome }, count)
@@ -158,8 +164,9 @@ export const createProjectorMetrics = (
         clocks.set({ clock: 'records', topic, partition }, -milliseconds / 1000),
       observePublished: (seconds: number) => latency.observe({ generation, stream }, seconds),
       observeAge: (seconds: number) => age.observe({ generation }, seconds),
-    }),
+    }
   }
+  return { registry, of }
 }
 
 export type StreamMetrics = ReturnType<ReturnType<typeof createProjectorMetrics>['of']>

@@ -109,7 +109,7 @@ export const accessPage = (): string =>
   `${[
     '# Access',
     'The rights of each process in Kafka and in Elasticsearch. `npm run contract` writes this page and `deploy/access/` from `schemas/access.ts`. ' +
-      `\`\${NAME}\` is the value of that [setting](operating.md#settings).`,
+      `\`\${NAME}\` is the value of that [setting](settings.md).`,
     [
       '| files | use |',
       '|---|---|',

@@ -24,6 +24,7 @@ export const goProgram = find('go')
 export const javaProgram = find('java')
 export const mavenProgram = find('mvn')
 export const nginxProgram = find('nginx')
+export const promtoolProgram = find('promtool')
 export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
 
 const needed = [
@@ -45,6 +46,7 @@ const needed = [
     tests: 'the client of openapi-generator and the publisher in Java',
   },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
+  { program: promtoolProgram, name: 'prometheus', tests: 'the rules of deploy/monitoring' },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port and of diff in a browser' },
 ]
 

@@ -1,0 +1,95 @@
+/** The rules of Prometheus in deploy/monitoring/: tried with promtool, and compared with the metrics and runbooks. */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { createApiMetrics } from '../../api/admin/metrics.ts'
+import { createProjectorMetrics } from '../../projector/stream/metrics.ts'
+import { promtoolProgram } from '../support/programs.ts'
+
+const root = join(import.meta.dirname, '../..')
+const folder = join(root, 'deploy/monitoring')
+const rules = readFileSync(join(folder, 'rules.yml'), 'utf8')
+const cases = readFileSync(join(folder, 'rules.test.yml'), 'utf8')
+const alerts = rules.split('      - alert: ').slice(1)
+const nameOf = (alert: string): string => alert.split('\n')[0] ?? ''
+
+describe.skipIf(promtoolProgram === undefined)('promtool', () => {
+  const promtool = (...words: string[]) => promisify(execFile)(promtoolProgram ?? '', words, { cwd: folder })
+
+  test('accepts the rules', async () => {
+    expect((await promtool('check', 'rules', 'rules.yml')).stdout).toContain('SUCCESS')
+  })
+
+  test('fires each alert in its fault, and none at rest', { timeout: 120_000 }, async () => {
+    expect((await promtool('test', 'rules', 'rules.test.yml')).stdout).toContain('SUCCESS')
+  })
+
+  test('notices an alert that never fires', async scope => {
+    const copy = await mkdtemp(join(tmpdir(), 'commission-rules-'))
+    scope.onTestFinished(() => rm(copy, { recursive: true, force: true }))
+    await cp(folder, copy, { recursive: true })
+    const [head = '', ...each] = cases.split('  - name: ')
+    const one = each.filter(text => text.startsWith('one parked record\n'))
+    expect(one).toHaveLength(1)
+    await writeFile(join(copy, 'rules.test.yml'), [head, ...one].join('  - name: '))
+    await writeFile(join(copy, 'rules.yml'), rules.replace('{outcome="parked"}', '{outcome="nothing"}'))
+    const tried = promtool('test', 'rules', join(copy, 'rules.test.yml'))
+    await expect(tried).rejects.toHaveProperty('stderr', expect.stringContaining('CommissionRecordsParked'))
+  })
+})
+
+test('each alert has a case in which it fires', () => {
+  expect(alerts.length).toBeGreaterThan(15)
+  expect(alerts.map(nameOf).filter(name => !cases.includes(`alertname="${name}"`))).toEqual([])
+})
+
+test('each alert has a severity, a summary and a paragraph in docs/runbooks.md', () => {
+  for (const alert of alerts) {
+    expect(alert).toMatch(/^ {10}severity: (?:page|ticket)$/m)
+    expect(alert).toMatch(/^ {10}summary: "[A-Z{].+"$/m)
+    expect(alert).toContain(`          runbook: docs/runbooks.md#${nameOf(alert).toLowerCase()}\n`)
+  }
+  const page = readFileSync(join(root, 'docs/runbooks.md'), 'utf8')
+  const paragraphs = [...page.matchAll(/^### (\w+)\n\n((?:.+\n)+)/gm)]
+  expect(paragraphs.map(([, name]) => name).sort()).toEqual(alerts.map(nameOf).sort())
+  for (const [, name, text] of paragraphs)
+    for (const word of ['**Meaning**', '**Look**', 'ction**', '**Calm**']) expect(text, name).toContain(word)
+})
+
+test('the rules name only metrics and labels that the processes have', async () => {
+  const api = createApiMetrics()
+  api.watchUsage(() => ({}) as never)
+  api.watchAnswers(() => 0)
+  api.watchPositions(async () => undefined)
+  const projector = createProjectorMetrics(() => [])
+  const all = [api, projector].flatMap(({ registry }) => registry.getMetricsAsArray())
+  const names = new Set(all.flatMap(({ name }) => [name, `${name}_count`]))
+  const known = new Set([
+    'job',
+    'instance',
+    ...all.flatMap(metric => (metric as { labelNames?: string[] }).labelNames ?? []),
+  ])
+  const used = [...rules.matchAll(/\b(?:commission|api|process)_[a-z_]+/g)].map(([name]) => name)
+  expect(used.length).toBeGreaterThan(15)
+  expect(used.filter(name => !names.has(name))).toEqual([])
+  const labels = [
+    ...[...rules.matchAll(/[{,](\w+)=~?"/g)].map(([, label]) => label),
+    ...[...rules.matchAll(/\b(?:by|on|without|group_left) \(([\w, ]+)\)/g)].flatMap(([, list = '']) =>
+      list.split(', '),
+    ),
+  ]
+  expect(labels.length).toBeGreaterThan(15)
+  expect(labels.filter(label => !known.has(label ?? ''))).toEqual([])
+})
+
+test('a counter of outcomes begins at 0, so that its first record is an increase', async () => {
+  const { registry, of } = createProjectorMetrics(() => [])
+  of('events', 'g1')
+  expect(await registry.metrics()).toContain(
+    'commission_records_total{generation="g1",stream="events",outcome="parked"} 0\n',
+  )
+})
