@@ -5,6 +5,7 @@
  * Can go wrong: the broker is older than 2.3 and does not tell → undefined. Kafka tells nothing about a resource that
  *   the user may not describe → no operation.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { KafkaConfig, Logger } from 'kafkajs'
 import type { KafkaOperation } from '../../schemas/access.ts'
 import { accessRefusal } from './access-refusal.ts'
@@ -71,16 +72,24 @@ export const openAuthorizedOperations = async (config: KafkaConfig, logger: Logg
   return {
     topic: async name => ask(await cluster.brokerPool.findConnectedBroker(), aboutTopic(name)),
     group: async name => {
-      try {
-        return await ask(await cluster.findGroupCoordinator({ groupId: name }), aboutGroup(name))
-      } catch (error) {
-        if (accessRefusal(error) !== undefined) return new Set()
-        throw error
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await ask(await cluster.findGroupCoordinator({ groupId: name }), aboutGroup(name))
+        } catch (error) {
+          if (accessRefusal(error) !== undefined) return new Set()
+          // A coordinator that is new, or has moved, loads its groups first.
+          if (attempt === ATTEMPTS) throw error
+        }
+        await sleep(RETRY_MS)
       }
     },
     disconnect: () => cluster.disconnect(),
   }
 }
+
+/** Attempts to ask a coordinator, and milliseconds between two of them. */
+const ATTEMPTS = 20
+const RETRY_MS = 250
 
 /** The codes of the protocol. An answer has a bit for each of them. */
 const codes = { Read: 3, Write: 4, Create: 5, Delete: 6, Describe: 8, DescribeConfigs: 10 } as const satisfies Record<
@@ -90,6 +99,8 @@ const codes = { Read: 3, Write: 4, Create: 5, Delete: 6, Describe: 8, DescribeCo
 const known = Object.entries(codes) as [KafkaOperation, number][]
 /** An answer without operations: the smallest integer. The user may not describe the resource, or it does not exist. */
 const UNKNOWN = -(2 ** 31)
+
+type KafkaErrors = { readonly createErrorFromCode: (code: number) => Error }
 
 type Question = {
   readonly apiName: string
@@ -155,7 +166,8 @@ const aboutGroup = (name: string): Question => ({
   read: decoder => {
     decoder.readInt32()
     const [operations = UNKNOWN] = decoder.readArray(group => {
-      group.readInt16()
+      const code = group.readInt16()
+      if (code !== 0) throw loadKafkajs<KafkaErrors>('protocol/error').createErrorFromCode(code)
       for (let text = 0; text < 4; text++) group.readString()
       group.readArray(member => {
         for (let text = 0; text < 3; text++) member.readString()

@@ -106,6 +106,24 @@ export const commandMutants: readonly Mutant[] = [
     replace: 'run(identity.name, table, 1)',
   },
   {
+    name: 'doctor does not see a right that Kafka refuses',
+    file: 'commands/doctor/kafka-rights.ts',
+    find: '  if (!isTopic || DESCRIBING.some(one => allowed.has(one))) return false\n',
+    replace: '  if (!isTopic || DESCRIBING.some(one => allowed.has(one))) return true\n',
+  },
+  {
+    name: 'doctor ends with exit code 0 although a check failed',
+    file: 'commands/doctor/finding.ts',
+    find: "countOf(findings, 'failed') > 0 ? exitCodes.failed : exitCodes.done",
+    replace: 'exitCodes.done',
+  },
+  {
+    name: 'doctor takes a full disk for an empty one',
+    file: 'commands/doctor/elasticsearch-cluster.ts',
+    find: 'kept !== undefined && free < kept',
+    replace: 'kept !== undefined && total - free < kept',
+  },
+  {
     name: 'a rules module may make lines that do not add up',
     file: 'commands/validate/rule-problems.ts',
     find: 'isSum(lines, net_amount)',

@@ -1,0 +1,110 @@
+/**
+ * `npm run doctor` on secured brokers and behind a guard of Elasticsearch: with the rights of the table it finds no
+ * fault, and it names each right that is missing.
+ */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type AccessIdentity, type IdentityName, identities, type KafkaRight } from '../../schemas/access.ts'
+import { findJdk } from '../../services/jvm.ts'
+import { runCommand } from '../support/commands.ts'
+import { startGuard } from '../support/elasticsearch-guard.ts'
+import { fileScope } from '../support/scope.ts'
+import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
+import { createPrefix, elasticsearchOf, indicesOf } from '../support/stored.ts'
+
+const START_MS = 300_000
+const file = fileScope()
+const topics = { KAFKA_EVENTS_TOPIC: 'examined.events', KAFKA_API_KEYS_TOPIC: 'examined.api-keys' }
+const names = ['projector', 'topics', 'keys', 'parked', 'projection', 'events-publisher', 'keys-publisher'] as const
+const rightsOf = (name: IdentityName): readonly KafkaRight[] =>
+  (identities[name] as AccessIdentity).kafka.filter(({ resource }) => resource.type !== 'TransactionalId')
+
+const lacking = (['projector', 'topics', 'projection', 'keys'] as const).flatMap(name =>
+  rightsOf(name).map((right, index) => ({ name, right, user: `${name}-without-${index}`, what: describeRight(right) })),
+)
+function describeRight({ operation, resource }: KafkaRight): string {
+  return `${operation} on ${resource.type} ${resource.name}`
+}
+let cluster: SecureCluster
+
+beforeAll(async () => {
+  if ((await findJdk(process.env)).jdk === undefined) return
+  cluster = await startSecureCluster(file, [...names, ...lacking.map(({ user }) => user)])
+  await cluster.admin.createTopics({
+    topics: Object.values(topics).map((topic, index) => ({
+      topic,
+      numPartitions: 2 - index,
+      configEntries: Object.entries({
+        'retention.ms': '-1',
+        'max.message.bytes': '9437184',
+        'message.timestamp.type': 'LogAppendTime',
+      }).map(([name, value]) => ({ name, value })),
+    })),
+  })
+  for (const name of names) await cluster.allow(name, rightsOf(name), valuesOf())
+  for (const { user, name, right } of lacking) {
+    const others = rightsOf(name).filter(one => one !== right)
+    if (others.length > 0) await cluster.allow(user, others, valuesOf())
+  }
+}, START_MS)
+
+const valuesOf = () => ({ ...topics, KAFKA_GROUP_ID: 'examined' })
+const settingsOf = (user: string, prefix: string, url = elasticsearchOf(prefix)) => ({
+  ...cluster.settings(user, 'scram-sha-512'),
+  ...valuesOf(),
+  ELASTICSEARCH_URL: url,
+  ELASTICSEARCH_INDEX_PREFIX: prefix,
+})
+type Check = { readonly check: string; readonly outcome: string; readonly mend?: string }
+const examine = async (name: IdentityName, settings: Readonly<Record<string, string>>) => {
+  const ran = await runCommand(['doctor', name, '--json'], settings)
+  expect(ran.out.length, ran.said).toBeGreaterThan(0)
+  const { checks }: { checks: readonly Check[] } = JSON.parse(ran.out.toString())
+  return { code: ran.code, failed: checks.filter(({ outcome }) => outcome === 'failed'), checks }
+}
+const guardOf = (t: Parameters<typeof startGuard>[0], name: IdentityName, prefix: string, without?: string) => {
+  const { elasticsearch }: AccessIdentity = identities[name]
+  const { cluster: onCluster, indices } = elasticsearch ?? { cluster: [], indices: [] }
+  const role = {
+    cluster: onCluster.filter(({ privilege }) => privilege !== without),
+    indices: indices.map(one => ({ ...one, privileges: one.privileges.filter(privilege => privilege !== without) })),
+  }
+  return startGuard(t, elasticsearchOf(prefix), role, { ELASTICSEARCH_INDEX_PREFIX: prefix })
+}
+
+describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured services', () => {
+  test.for(names)('%s with its rights has no fault', async (name, t) => {
+    const prefix = createPrefix(t)
+    const { url } = await guardOf(t, name, prefix)
+    const { code, failed } = await examine(name, settingsOf(name, prefix, url))
+    expect({ code, failed }).toEqual({ code: 0, failed: [] })
+    expect(await indicesOf(prefix)).toEqual([])
+  })
+
+  test.for(lacking)('$name without $what says so', async ({ name, right, user }, t) => {
+    const prefix = createPrefix(t)
+    const { url } = await guardOf(t, name, prefix)
+    const { code, failed } = await examine(name, settingsOf(user, prefix, url))
+    expect(code).toBe(1)
+    const found = failed.filter(({ check }) => check.startsWith(`Kafka: ${right.operation} on `))
+    expect(found).toHaveLength(1)
+    expect(found[0]?.mend).toContain(`allow commission-${name} --${right.resource.type.toLowerCase()} "`)
+    expect(failed.filter(({ check }) => check.startsWith('Kafka: '))).toEqual(found)
+  })
+
+  test.for([
+    'monitor',
+    'manage_index_templates',
+    'create_index',
+    'view_index_metadata',
+    'read',
+    'index',
+    'maintenance',
+  ])('a projector without the privilege %s says so', async (privilege, t) => {
+    const prefix = createPrefix(t)
+    const { url } = await guardOf(t, 'projector', prefix, privilege)
+    const { code, failed } = await examine('projector', settingsOf('projector', prefix, url))
+    expect(code).toBe(1)
+    const rights = failed.filter(({ mend }) => mend?.includes('elasticsearch-roles/projector.json'))
+    expect(rights.map(({ check }) => check)).toEqual([`Elasticsearch: ${privilege}`])
+  })
+})
