@@ -70,12 +70,6 @@ export const kafkaMutants: readonly Mutant[] = [
     replace: 'await underWay.catch(() => undefined)',
   },
   {
-    name: 'a write waits for a refresh that failed',
-    file: 'projector/flow/refresh.ts',
-    find: '      underWay = undefined\n',
-    replace: '      behind ||= false\n',
-  },
-  {
     name: 'the API may open parked records',
     file: 'schemas/access.ts',
     find: "const answered: readonly Kind[] = [...listKinds, 'statements']",
@@ -110,11 +104,5 @@ export const kafkaMutants: readonly Mutant[] = [
     file: 'schemas/settings.ts',
     find: "    else if (content === '') problems.push({ name, expected: 'a file that is not empty', got: JSON.stringify(path) })\n",
     replace: '',
-  },
-  {
-    name: 'a setting that is no secret is read from a file',
-    file: 'schemas/settings.ts',
-    find: '    if (!secret || !path) continue\n',
-    replace: '    if (!path) continue\n',
   },
 ]
