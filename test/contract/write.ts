@@ -1,8 +1,9 @@
 /**
- * `npm run contract` writes the files of `contract/` and `deploy/access/`, docs/errors.md and docs/access.md. Run it
- * after a change of a schema, of the rules or of the table of rights. With `--records` it makes the records anew: those
- * of the golden log, and one for each way in which data can be invalid. With `--release` it stores the present
- * documents as those of the last release, for the test of compatibility.
+ * `npm run contract` writes the files of `contract/`, `deploy/access/` and `deploy/monitoring/dashboards/`,
+ * docs/errors.md and docs/access.md. Run it after a change of a schema, of the rules, of the table of rights or of a
+ * panel. With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
+ * invalid. With `--release` it stores the present documents as those of the last release, for the test of
+ * compatibility.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,6 +13,7 @@ import { refused } from '../support/bad-events.ts'
 import { ACCESS_FILES, ACCESS_PAGE, accessFiles, accessPage } from './access-files.ts'
 import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
+import { DASHBOARDS, dashboardFiles } from './dashboards.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 
 const newLog = (): GoldenRecord[] => {
@@ -35,5 +37,6 @@ const writeAll = async (folder: string, files: ReadonlyMap<string, string>): Pro
 }
 await writeAll(CONTRACT, await contractFiles(log))
 await writeAll(ACCESS_FILES, accessFiles())
+await writeAll(DASHBOARDS, dashboardFiles())
 await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
