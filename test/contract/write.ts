@@ -1,6 +1,7 @@
 /**
- * `npm run contract` writes the files of `contract/` and `deploy/access/`, docs/errors.md, docs/access.md and the
- * schema of the chart's values. Run it after a change of a schema, of the rules, of the settings or of the rights.
+ * `npm run contract` writes the files of `contract/`, `deploy/access/` and `deploy/monitoring/dashboards/`,
+ * docs/errors.md, docs/access.md and the schema of the chart's values. Run it after a change of a schema, of the rules,
+ * of the settings, of the table of rights or of a panel.
  * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
  * invalid. With `--release` it stores the present documents as those of the last release, for the test of
  * compatibility.
@@ -14,6 +15,7 @@ import { ACCESS_FILES, ACCESS_PAGE, accessFiles, accessPage } from './access-fil
 import { VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
 import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
+import { DASHBOARDS, dashboardFiles } from './dashboards.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 
 const newLog = (): GoldenRecord[] => {
@@ -37,6 +39,7 @@ const writeAll = async (folder: string, files: ReadonlyMap<string, string>): Pro
 }
 await writeAll(CONTRACT, await contractFiles(log))
 await writeAll(ACCESS_FILES, accessFiles())
+await writeAll(DASHBOARDS, dashboardFiles())
 await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
 await writeFile(VALUES_SCHEMA, valuesSchema())

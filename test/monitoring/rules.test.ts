@@ -1,6 +1,6 @@
 /** The rules of Prometheus in deploy/monitoring/: tried with promtool, and compared with the metrics and runbooks. */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createApiMetrics } from '../../api/admin/metrics.ts'
 import { createProjectorMetrics } from '../../projector/stream/metrics.ts'
+import { DASHBOARDS, dashboardFiles, dashboards } from '../contract/dashboards.ts'
 import { promtoolProgram } from '../support/programs.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -15,6 +16,8 @@ const folder = join(root, 'deploy/monitoring')
 const rules = readFileSync(join(folder, 'rules.yml'), 'utf8')
 const cases = readFileSync(join(folder, 'rules.test.yml'), 'utf8')
 const alerts = rules.split('      - alert: ').slice(1)
+const panels = Object.values(dashboards).flatMap(one => one.panels.map(({ expr }) => expr))
+const expressions = [rules, ...panels].join('\n')
 const nameOf = (alert: string): string => alert.split('\n')[0] ?? ''
 
 describe.skipIf(promtoolProgram === undefined)('promtool', () => {
@@ -26,6 +29,19 @@ describe.skipIf(promtoolProgram === undefined)('promtool', () => {
 
   test('fires each alert in its fault, and none at rest', { timeout: 120_000 }, async () => {
     expect((await promtool('test', 'rules', 'rules.test.yml')).stdout).toContain('SUCCESS')
+  })
+
+  test('accepts the expressions of the dashboards', async scope => {
+    const copy = await mkdtemp(join(tmpdir(), 'commission-panels-'))
+    scope.onTestFinished(() => rm(copy, { recursive: true, force: true }))
+    const records = panels.map((expr, at) => ({
+      record: `panel_${at}`,
+      expr: expr.replaceAll('$__rate_interval', '1m'),
+    }))
+    // JSON is YAML.
+    await writeFile(join(copy, 'panels.yml'), JSON.stringify({ groups: [{ name: 'panels', rules: records }] }))
+    const { stdout } = await promtool('check', 'rules', join(copy, 'panels.yml'))
+    expect(stdout).toContain(`${panels.length} rules found`)
   })
 
   test('notices an alert that never fires', async scope => {
@@ -40,6 +56,12 @@ describe.skipIf(promtoolProgram === undefined)('promtool', () => {
     const tried = promtool('test', 'rules', join(copy, 'rules.test.yml'))
     await expect(tried).rejects.toHaveProperty('stderr', expect.stringContaining('CommissionRecordsParked'))
   })
+})
+
+test('the files of the dashboards are those of the panels; else run `npm run contract`', () => {
+  expect(readdirSync(DASHBOARDS).sort()).toEqual([...dashboardFiles().keys()].sort())
+  for (const [name, content] of dashboardFiles())
+    expect(readFileSync(join(DASHBOARDS, name), 'utf8') === content, name).toBe(true)
 })
 
 test('each alert has a case in which it fires', () => {
@@ -60,25 +82,27 @@ test('each alert has a severity, a summary and a paragraph in docs/runbooks.md',
     for (const word of ['**Meaning**', '**Look**', 'ction**', '**Calm**']) expect(text, name).toContain(word)
 })
 
-test('the rules name only metrics and labels that the processes have', async () => {
+test('the rules and the dashboards name only metrics and labels that the processes have', async () => {
   const api = createApiMetrics()
   api.watchUsage(() => ({}) as never)
   api.watchAnswers(() => 0)
   api.watchPositions(async () => undefined)
   const projector = createProjectorMetrics(() => [])
   const all = [api, projector].flatMap(({ registry }) => registry.getMetricsAsArray())
-  const names = new Set(all.flatMap(({ name }) => [name, `${name}_count`]))
+  const names = new Set(all.flatMap(({ name }) => [name, `${name}_count`, `${name}_bucket`]))
   const known = new Set([
     'job',
     'instance',
+    'alertstate',
+    'le',
     ...all.flatMap(metric => (metric as { labelNames?: string[] }).labelNames ?? []),
   ])
-  const used = [...rules.matchAll(/\b(?:commission|api|process)_[a-z_]+/g)].map(([name]) => name)
+  const used = [...expressions.matchAll(/\b(?:commission|api|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name)
   expect(used.length).toBeGreaterThan(15)
   expect(used.filter(name => !names.has(name))).toEqual([])
   const labels = [
-    ...[...rules.matchAll(/[{,](\w+)=~?"/g)].map(([, label]) => label),
-    ...[...rules.matchAll(/\b(?:by|on|without|group_left) \(([\w, ]+)\)/g)].flatMap(([, list = '']) =>
+    ...[...expressions.matchAll(/[{,](\w+)=~?"/g)].map(([, label]) => label),
+    ...[...expressions.matchAll(/\b(?:by|on|without|group_left) \(([\w, ]+)\)/g)].flatMap(([, list = '']) =>
       list.split(', '),
     ),
   ]
