@@ -77,7 +77,8 @@ export const prepare = async (
   await retry(() => admin.connect())
   const described = async (topic: string) => {
     const source = await retry(() => describeSource(admin, topic))
-    for (const warning of await retry(() => checkTopicConfiguration(admin, topic))) log.warn({ topic }, warning)
+    const warnings = await retry(() => checkTopicConfiguration(admin, topic, settings.KAFKA_MAX_MESSAGE_BYTES))
+    for (const warning of warnings) log.warn({ topic }, warning)
     return { source, ends: await retry(() => fetchEnds(admin, topic)) }
   }
   const events = await described(settings.KAFKA_EVENTS_TOPIC)

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
-import { TOPIC_MESSAGE_BYTES_MAX } from '../schemas/limits.ts'
 import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../schemas/settings.ts'
 import { kafkaConfig } from './client-options.ts'
 import { nameOf, StopError } from './failures.ts'
@@ -23,14 +22,18 @@ const main = async (): Promise<void> => {
     const there = new Set(await admin.listTopics())
     for (const { topic, numPartitions } of wanted) {
       if (there.has(topic)) {
-        process.stdout.write(`${await describeExisting(topic, numPartitions, admin)}\n`)
+        process.stdout.write(
+          `${await describeExisting(topic, numPartitions, settings.KAFKA_MAX_MESSAGE_BYTES, admin)}\n`,
+        )
         continue
       }
       const replicationFactor = settings.KAFKA_REPLICATION_FACTOR ?? -1
       const created = admin.createTopics({
         // The client's own wait fails when the broker it asks does not know the topic yet.
         waitForLeaders: false,
-        topics: [{ topic, numPartitions, replicationFactor, configEntries }],
+        topics: [
+          { topic, numPartitions, replicationFactor, configEntries: entriesOf(settings.KAFKA_MAX_MESSAGE_BYTES) },
+        ],
       })
       await withRight('Create', `topic ${topic}`, created)
       await waitForTopic(topic, admin)
@@ -42,8 +45,13 @@ const main = async (): Promise<void> => {
 }
 
 /** Leaves an existing topic unchanged. @throws StopError if the projector would refuse it */
-const describeExisting = async (topic: string, wanted: number, admin: kafkajs.Admin): Promise<string> => {
-  const warnings = await checkTopicConfiguration(admin, topic)
+const describeExisting = async (
+  topic: string,
+  wanted: number,
+  messageBytes: number,
+  admin: kafkajs.Admin,
+): Promise<string> => {
+  const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
   const got = topics[0]?.partitions.length
   if (got !== wanted) warnings.unshift(`it has ${got} partitions, not ${wanted}; that cannot be changed`)
@@ -67,13 +75,14 @@ const waitForTopic = async (topic: string, admin: kafkajs.Admin): Promise<void> 
   throw new StopError('topic_missing', `${topic} was created and has no leaders`)
 }
 
-const configEntries = Object.entries({
-  'cleanup.policy': 'delete',
-  'retention.ms': '-1',
-  'retention.bytes': '-1',
-  'message.timestamp.type': 'LogAppendTime',
-  'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
-}).map(([name, value]) => ({ name, value }))
+const entriesOf = (messageBytes: number) =>
+  Object.entries({
+    'cleanup.policy': 'delete',
+    'retention.ms': '-1',
+    'retention.bytes': '-1',
+    'message.timestamp.type': 'LogAppendTime',
+    'max.message.bytes': String(messageBytes),
+  }).map(([name, value]) => ({ name, value }))
 
 endAtUnhandledErrors(process, ({ error, at }) => {
   process.stderr.write(`a defect: ${[error, ...at].join('\n  ')}\n`)

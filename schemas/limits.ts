@@ -3,8 +3,14 @@
 /** Bytes of a record's value that a publisher may send, as the contract says. */
 export const RECORD_VALUE_BYTES_MAX = 8 * 1024 * 1024
 
-/** Bytes of a record as Kafka counts them: value, key, headers and framing. Set on both topics. */
+/**
+ * Bytes of a record as Kafka counts them: value, key, headers and framing. `KAFKA_MAX_MESSAGE_BYTES` is set on both
+ * topics: this, or less where a provider accepts less.
+ */
 export const TOPIC_MESSAGE_BYTES_MAX = 9 * 1024 * 1024
+export const TOPIC_MESSAGE_BYTES_MIN = 64 * 1024
+/** Bytes of a value that fit into a record of this size. A ninth is left for key, headers and framing. */
+export const valueBytesOf = (messageBytes: number): number => Math.floor((messageBytes * 8) / 9)
 
 /** Levels of nesting of an event's data; the data object is level 1. */
 export const DATA_DEPTH_MAX = 32

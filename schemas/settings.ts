@@ -2,6 +2,7 @@
  * Every setting of both processes: its name in the environment, its valid values and its default. One message lists
  * every wrong or missing setting, and stops the start.
  */
+import { TOPIC_MESSAGE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MIN } from './limits.ts'
 
 type Reader<Value> = {
   /** The valid values in words, for the message. */
@@ -85,6 +86,10 @@ export const kafkaSettings = {
   KAFKA_SASL_PASSWORD: secret(optional(anything)),
   // A file only: a token ends, and the file has the next one by then.
   KAFKA_SASL_TOKEN_FILE: optional(anything),
+  KAFKA_MAX_MESSAGE_BYTES: withDefault(
+    integer(TOPIC_MESSAGE_BYTES_MIN, TOPIC_MESSAGE_BYTES_MAX),
+    TOPIC_MESSAGE_BYTES_MAX,
+  ),
 }
 
 export const elasticsearchSettings = {

@@ -143,7 +143,8 @@ const examineKafka = async (
     const topic = values[setting]
     if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
     const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
-    const found = await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions }))
+    const messageBytes = Number(values.KAFKA_MAX_MESSAGE_BYTES)
+    const found = await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions, messageBytes }))
     if (found.some(({ outcome }) => outcome === 'ok'))
       await attempt(`clock of Kafka, by the records of ${topic}`, () => checkKafkaClock(admin, topic, now()))
   }

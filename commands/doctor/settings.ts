@@ -9,10 +9,14 @@ export const settingsOf = (name: IdentityName) => {
   return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings) }
 }
 
-/** Returns those that names of the table of rights have. */
+/** Returns those that the checks use, as texts. None is secret. */
 export const valuesIn = (settings: Readonly<Record<string, unknown>>): Record<string, string> =>
   Object.fromEntries(
-    ['KAFKA_EVENTS_TOPIC', 'KAFKA_API_KEYS_TOPIC', 'KAFKA_GROUP_ID', 'ELASTICSEARCH_INDEX_PREFIX'].flatMap(name =>
-      typeof settings[name] === 'string' ? [[name, settings[name]]] : [],
-    ),
+    [
+      'KAFKA_EVENTS_TOPIC',
+      'KAFKA_API_KEYS_TOPIC',
+      'KAFKA_GROUP_ID',
+      'KAFKA_MAX_MESSAGE_BYTES',
+      'ELASTICSEARCH_INDEX_PREFIX',
+    ].flatMap(name => (settings[name] === undefined ? [] : [[name, String(settings[name])]])),
   )

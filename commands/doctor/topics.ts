@@ -8,17 +8,20 @@ export type TopicOptions = {
   readonly topic: string
   /** The number of partitions that it must have; undefined: any. */
   readonly partitions: number | undefined
+  /** `KAFKA_MAX_MESSAGE_BYTES`. */
+  readonly messageBytes: number
 }
 
 /** @throws StopError as the projector at its start: the topic is missing, or could lose records */
-export const checkTopic = async ({ admin, topic, partitions: expected }: TopicOptions): Promise<Finding[]> => {
+export const checkTopic = async (options: TopicOptions): Promise<Finding[]> => {
+  const { admin, topic, partitions: expected, messageBytes } = options
   const check = `topic ${topic}`
   const { partitions } = await describeSource(admin, topic)
   const findings: Finding[] = []
   if (expected !== undefined && partitions !== expected) {
     findings.push(failed(check, `expected ${expected} partition, got ${partitions}`, 'create it with: npm run topics'))
   }
-  const warnings = await checkTopicConfiguration(admin, topic)
+  const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
   await fetchEnds(admin, topic)
   findings.push(ok(check, `keeps every record, in ${partitions} partition${partitions === 1 ? '' : 's'}`))
   findings.push(...warnings.map(text => warning(check, text)))

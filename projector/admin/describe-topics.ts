@@ -5,7 +5,10 @@ import type { ReceiptSteps } from './answer-receipt.ts'
 
 /** Returns the document; undefined until both topics are known. Names no user and no secret. */
 export const describeTopics = (
-  settings: Pick<Read<typeof kafkaSettings>, 'KAFKA_BROKERS' | 'KAFKA_SSL' | 'KAFKA_SASL_MECHANISM'>,
+  settings: Pick<
+    Read<typeof kafkaSettings>,
+    'KAFKA_BROKERS' | 'KAFKA_SSL' | 'KAFKA_SASL_MECHANISM' | 'KAFKA_MAX_MESSAGE_BYTES'
+  >,
   sources: ReturnType<ReceiptSteps['sources']>,
 ) => {
   const [events, apiKeys] = (['events', 'api-keys'] as const).map(stream =>
@@ -20,5 +23,6 @@ export const describeTopics = (
     brokers: settings.KAFKA_BROKERS,
     tls: settings.KAFKA_SSL === 'true',
     saslMechanism: settings.KAFKA_SASL_MECHANISM,
+    messageBytes: settings.KAFKA_MAX_MESSAGE_BYTES,
   })
 }

@@ -78,8 +78,16 @@ export const assertNotTruncated = (topic: string, partition: number, position: n
   })
 }
 
-/** @throws StopError `topic_unsuitable` if a setting would lose records. @returns warnings about weaker guarantees */
-export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string): Promise<string[]> => {
+/**
+ * @param messageBytes `KAFKA_MAX_MESSAGE_BYTES`, which the topic must accept
+ * @returns warnings about weaker guarantees
+ * @throws StopError `topic_unsuitable` if a setting would lose records
+ */
+export const checkTopicConfiguration = async (
+  admin: SourceAdmin,
+  topic: string,
+  messageBytes: number = TOPIC_MESSAGE_BYTES_MAX,
+): Promise<string[]> => {
   const asked = { includeSynonyms: false, resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }] }
   const { resources } = await withRight('DescribeConfigs', `topic ${topic}`, admin.describeConfigs(asked))
   const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
@@ -95,8 +103,11 @@ export const checkTopicConfiguration = async (admin: SourceAdmin, topic: string)
       'message.timestamp.type is not LogAppendTime: reads as of a time depend on the clocks of the publishers',
     )
   }
-  if (Number(values.get('max.message.bytes')) < TOPIC_MESSAGE_BYTES_MAX) {
-    warnings.push(`max.message.bytes is below ${TOPIC_MESSAGE_BYTES_MAX}: the largest records cannot be published`)
+  const accepted = values.get('max.message.bytes')
+  if (Number(accepted) < messageBytes) {
+    warnings.push(
+      `max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES (${messageBytes}) or more, got ${accepted}: larger records cannot be published`,
+    )
   }
   return warnings
 }

@@ -4,7 +4,7 @@
  */
 import { parkCodes } from '../errors.ts'
 import { type EventType, eventSchemas, type Stream, schemaOfType } from '../events.ts'
-import { RECORD_VALUE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MAX } from '../limits.ts'
+import { TOPIC_MESSAGE_BYTES_MAX, valueBytesOf } from '../limits.ts'
 import { keysOf } from '../objects.ts'
 import { idPattern } from '../values.ts'
 import { eventExamples } from './examples.ts'
@@ -77,8 +77,9 @@ export type Installation = {
   readonly brokers: readonly string[]
   readonly tls: boolean
   readonly saslMechanism: keyof typeof securitySchemes | undefined
+  /** Of a record, as Kafka counts them. */
+  readonly messageBytes: number
 }
-type Topics = Installation['topics']
 
 const defaults: Installation = {
   topics: {
@@ -88,11 +89,12 @@ const defaults: Installation = {
   brokers: [],
   tls: false,
   saslMechanism: undefined,
+  messageBytes: TOPIC_MESSAGE_BYTES_MAX,
 }
 
 const channelName = { events: 'events', 'api-keys': 'apiKeys' } as const satisfies Record<Stream, string>
 
-const channelOf = (stream: Stream, topics: Topics): Json => ({
+const channelOf = (stream: Stream, { topics, messageBytes }: Installation): Json => ({
   address: topics[stream].address,
   title: topics[stream].address,
   summary: summariesOfTopics[stream],
@@ -109,7 +111,7 @@ const channelOf = (stream: Stream, topics: Topics): Json => ({
         'cleanup.policy': ['delete'],
         'retention.ms': -1,
         'retention.bytes': -1,
-        'max.message.bytes': TOPIC_MESSAGE_BYTES_MAX,
+        'max.message.bytes': messageBytes,
       },
       bindingVersion: '0.5.0',
     },
@@ -143,7 +145,7 @@ export const asyncapiOf = (installation: Installation) => ({
     title: 'Commission events',
     version: '1.0.0',
     description: [
-      `The events that may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have up to ${RECORD_VALUE_BYTES_MAX} bytes.`,
+      `The events that may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have up to ${valueBytesOf(installation.messageBytes)} bytes.`,
       'Every field is required; an absent value is an explicit null. Amounts are decimal strings, and the API returns the characters that were published.',
       `A record that breaks a rule is parked: it is kept whole with its reason, and has no effect. The reasons, of which the first that applies counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event instead. The same event again has no effect.`,
       'The projector says what happened to a record, at its admin port and at its address of receipts: `GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason, or not yet. `GET /receipts/{topic}/{partition}?from=0&to=99&wait=10` counts the outcomes of all records between two offsets.',
@@ -151,7 +153,7 @@ export const asyncapiOf = (installation: Installation) => ({
   },
   ...(installation.brokers.length > 0 && { servers: serversOf(installation) }),
   defaultContentType: 'application/json',
-  channels: Object.fromEntries(streams.map(stream => [channelName[stream], channelOf(stream, installation.topics)])),
+  channels: Object.fromEntries(streams.map(stream => [channelName[stream], channelOf(stream, installation)])),
   operations: Object.fromEntries(
     streams.map(stream => [
       `receive${stream === 'events' ? 'Events' : 'ApiKeys'}`,

@@ -100,6 +100,21 @@ describe('topics', () => {
     expect(warningsOf(projector)).toEqual([])
   })
 
+  test('npm run topics creates topics with KAFKA_MAX_MESSAGE_BYTES; a projector that expects larger records warns', async t => {
+    const topics = await createTopics(t)
+    const fresh = { ...topics, events: `${topics.events}.small`, partitions: 6 }
+    t.onTestFinished(() => topics.admin.deleteTopics({ topics: [fresh.events] }))
+    const prefix = createPrefix(t)
+    const settings = { ...projectorSettings({ topics: fresh, prefix }), KAFKA_MAX_MESSAGE_BYTES: '1048576' }
+    const command = startProcess(t, 'projector/topics.ts', settings)
+    expect(await command.exited, command.log()).toEqual({ code: 0, signal: null })
+    const projector = await startProjector(t, { topics: fresh, prefix })
+    await untilCaughtUp(projector)
+    expect(warningsOf(projector).map(({ msg }) => msg)).toEqual([
+      'max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES (9437184) or more, got 1048576: larger records cannot be published',
+    ])
+  })
+
   test('npm run topics reports differences of an existing topic, and refuses one that would lose records', async t => {
     const two = await createTopics(t, { partitions: 2 })
     const settings = { ...projectorSettings({ topics: two, prefix: createPrefix(t) }), KAFKA_EVENTS_PARTITIONS: '3' }

@@ -24,6 +24,13 @@ test('the document has the topics and the brokers with their protocol, and no cr
   expect(JSON.stringify(document)).not.toMatch(/somebody|hunter|es:9200/)
 })
 
+test('the document has the size of a record that Kafka accepts, and of a value in it', () => {
+  const document = describeTopics({ ...settings, KAFKA_MAX_MESSAGE_BYTES: 1_048_576 }, [apiKeys, events])
+  const kafka = { topicConfiguration: { 'max.message.bytes': 1_048_576 } }
+  expect(document).toMatchObject({ channels: { events: { bindings: { kafka } }, apiKeys: { bindings: { kafka } } } })
+  expect(document?.info.description).toContain('A value may have up to 932067 bytes.')
+})
+
 test('there is no document until both topics are known', () => {
   expect([describeTopics(settings, []), describeTopics(settings, [events])]).toEqual([undefined, undefined])
 })

@@ -146,6 +146,20 @@ describe('the configuration of a topic', () => {
   })
 })
 
+describe('the largest record of a topic', () => {
+  const small = cluster({ configuration: { ...suitable, 'max.message.bytes': '1048588' } })
+
+  test('may be as small as KAFKA_MAX_MESSAGE_BYTES', async () => {
+    expect(await checkTopicConfiguration(small, topic, 1_048_588)).toEqual([])
+  })
+
+  test('that is smaller gives a warning with both numbers', async () => {
+    expect(await checkTopicConfiguration(small, topic, 1_048_589)).toEqual([
+      'max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES (1048589) or more, got 1048588: larger records cannot be published',
+    ])
+  })
+})
+
 describe('the hash of a record', () => {
   const parts = { timestamp: 5, key: 'org_1', value: 'data', headers: [['a', 'b']] } as const
   const original = recordHash(record(parts))

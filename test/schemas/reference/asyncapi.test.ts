@@ -32,6 +32,7 @@ describe('the AsyncAPI document', () => {
       brokers: ['one:9092', 'two:9092'],
       tls,
       saslMechanism,
+      messageBytes: 9_437_184,
     })
     expect(asyncapiErrors(document)).toEqual([])
     expect(document).toMatchObject({
