@@ -1,6 +1,7 @@
 /**
- * `npm run contract` writes the files of `contract/` and `deploy/access/`, docs/errors.md, docs/access.md and the
- * schema of the chart's values. Run it after a change of a schema, of the rules, of the settings or of the rights.
+ * `npm run contract` writes the files of `contract/` and `deploy/access/`, docs/errors.md, docs/access.md, docs/logs.md
+ * and the schema of the chart's values. Run it after a change of a schema, of the rules, of the settings, of the rights
+ * or of a log line.
  * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
  * invalid. With `--release` it stores the present documents as those of the last release, for the test of
  * compatibility.
@@ -15,6 +16,7 @@ import { VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
 import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
+import { LOGS_PAGE, logsPage, productLines } from './logs-page.ts'
 
 const newLog = (): GoldenRecord[] => {
   const golden: GoldenRecord[] = linesIn(LOG).map(line => JSON.parse(line))
@@ -39,4 +41,5 @@ await writeAll(CONTRACT, await contractFiles(log))
 await writeAll(ACCESS_FILES, accessFiles())
 await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
+await writeFile(LOGS_PAGE, logsPage(productLines()))
 await writeFile(VALUES_SCHEMA, valuesSchema())
