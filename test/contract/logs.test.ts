@@ -25,6 +25,11 @@ test(
   TIME_MAX,
 )
 
+test.for(['projector', 'api'])('each line of the %s names its process', program => {
+  const main = readFileSync(join(import.meta.dirname, '../..', program, 'main.ts'), 'utf8')
+  expect(main).toContain(`base: { process: '${program}' }`)
+})
+
 const declarations = `
   type Write = (details: object, message: string) => void
   declare const log: { info: Write & ((message: string) => void); warn: Write; error: Write; fatal: Write }
