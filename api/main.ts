@@ -57,7 +57,7 @@ const start = async (): Promise<void> => {
     minLength: LOG_BUFFER_BYTES,
     periodicFlush: LOG_FLUSH_INTERVAL,
   })
-  const log = createLog(pino({ level: settings.LOG_LEVEL, base: null }, stream))
+  const log = createLog(pino({ level: settings.LOG_LEVEL, base: { process: 'api' } }, stream))
   bounded.watch(stream, dropped => log.say('warn', 'log lines were dropped: nobody read them', { dropped }))
   const metrics = createApiMetrics()
   handleUnhandledErrors(process, {

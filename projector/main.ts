@@ -26,8 +26,8 @@ const main = async (): Promise<number> => {
   const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } }, stream)
   bounded.watch(stream, dropped => log.warn({ dropped }, 'log lines were dropped: nobody read them'))
   endLog = () => bounded.end(stream)
-  endAtUnhandledErrors(process, ({ error, at }) => {
-    log.fatal({ code: 'defect', error, frames: at }, 'stopped by an error that nobody listened for')
+  endAtUnhandledErrors(process, location => {
+    log.fatal({ code: 'defect', ...location }, 'stopped by an error that nobody listened for')
     endLog()
   })
   const stopping = new AbortController()
@@ -68,7 +68,7 @@ const main = async (): Promise<number> => {
   } catch (error) {
     if (error instanceof StopError) log.fatal({ code: error.code, ...error.where }, error.message)
     // The message of another library's error can quote its input. Its location cannot.
-    else log.fatal({ code: 'defect', error: nameOf(error), frames: errorLocation(error).at }, 'stopped by a defect')
+    else log.fatal({ code: 'defect', ...errorLocation(error) }, 'stopped by a defect')
     return 1
   }
 }

@@ -93,7 +93,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   })
   const admin = kafka.admin()
   health.prepare('start', 'preparing')
-  const serve = async (name: string, starting: Promise<Server>): Promise<void> => {
+  const serve = async (name: 'admin port' | 'receipts port', starting: Promise<Server>): Promise<void> => {
     const server = await starting
     stack.defer(() => {
       server.closeAllConnections()

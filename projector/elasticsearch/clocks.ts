@@ -47,8 +47,10 @@ export type ClockSteps = {
 
 export const logClockChange =
   (log: Readonly<Record<'info' | 'warn', (details: object, message: string) => void>>): ClockSteps['onChange'] =>
-  (code, state) =>
-    log[code === 'clocks_agree' ? 'info' : 'warn']({ code, ...state }, clockMessages[code])
+  (code, state) => {
+    if (code === 'clocks_agree') log.info({ code, ...state }, clockMessages[code])
+    else log.warn({ code, ...state }, clockMessages[code])
+  }
 
 export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Clocks => {
   /** Elasticsearch's clock minus the monotonic clock; null if Elasticsearch does not tell its clock. */

@@ -1,7 +1,7 @@
 /**
  * `npm run contract` writes the files of `contract/`, `deploy/access/` and `deploy/monitoring/dashboards/`,
- * docs/errors.md, docs/access.md and the schema of the chart's values. Run it after a change of a schema, of the rules,
- * of the settings, of the table of rights or of a panel.
+ * docs/errors.md, docs/access.md, docs/logs.md and the schema of the chart's values. Run it after a change of a schema,
+ * of the rules, of the settings, of the rights, of a panel or of a log line.
  * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
  * invalid. With `--release` it stores the present documents as those of the last release, for the test of
  * compatibility.
@@ -17,6 +17,7 @@ import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
 import { DASHBOARDS, dashboardFiles } from './dashboards.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
+import { LOGS_PAGE, logsPage, productLines } from './logs-page.ts'
 
 const newLog = (): GoldenRecord[] => {
   const golden: GoldenRecord[] = linesIn(LOG).map(line => JSON.parse(line))
@@ -42,4 +43,5 @@ await writeAll(ACCESS_FILES, accessFiles())
 await writeAll(DASHBOARDS, dashboardFiles())
 await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
+await writeFile(LOGS_PAGE, logsPage(productLines()))
 await writeFile(VALUES_SCHEMA, valuesSchema())
