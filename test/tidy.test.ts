@@ -224,6 +224,7 @@ describe('tests', () => {
       'npmProgram === undefined',
       'nginxProgram === undefined',
       'promtoolProgram === undefined',
+      'prometheusProgram === undefined',
       'programs.includes(undefined)',
       '(await findJdk(process.env)).jdk === undefined',
       'canRunSeveralNodes',

@@ -11,7 +11,7 @@ type Metrics = {
   readonly registry: Registry
   readonly request: ObserveRequest
   readonly elasticsearch: Observe
-  readonly countRateLimited: (by: 'key' | 'under_way' | 'address') => void
+  readonly countRateLimited: (by: (typeof LIMITED_BY)[number]) => void
   /** Whether Redis counts requests. `countLocalRate` is called for each request that this process counts meanwhile. */
   readonly setRateShared: (shared: boolean) => void
   readonly countLocalRate: () => void
@@ -28,6 +28,8 @@ type Metrics = {
   readonly watchPositions: (read: () => Promise<LivePositions | undefined>) => void
 }
 
+const LIMITED_BY = ['key', 'under_way', 'address'] as const
+const REFUSED_BY: readonly Limit[] = ['process', 'organization', 'key']
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /** Creates a registry with all metrics of the API, and the functions that count. Times are in milliseconds. */
@@ -113,6 +115,9 @@ export const createApiMetrics = (): Metrics => {
     labelNames: ['by'],
     registers,
   })
+  // A counter that begins above 0 has no increase: Prometheus would not see the first refusal.
+  for (const by of LIMITED_BY) rateLimited.inc({ by }, 0)
+  for (const by of REFUSED_BY) answersRefused.inc({ by }, 0)
   const deliveryTimeouts = new Counter({
     name: 'api_answers_cut_off_total',
     help: 'Answers whose connection was closed because the client read too slowly.',

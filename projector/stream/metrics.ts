@@ -1,7 +1,7 @@
 /** The projector's Prometheus metrics. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { ParkCode } from '../../schemas/errors.ts'
+import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import type { ClockState } from '../elasticsearch/clocks.ts'
 import type { ProjectedBatch } from '../flow/project.ts'
@@ -145,6 +145,7 @@ export const createProjectorMetrics = (
   /** A counter that begins above 0 has no increase: Prometheus would not see the first parked record. */
   const startAtZero = (stream: Stream, generation: string): void => {
     for (const outcome of ['applied', 'duplicate', 'parked']) records.inc({ generation, stream, outcome }, 0)
+    for (const code of parkCodes) parked.inc({ generation, stream, code }, 0)
     for (const outcome of ['written', 'stale', 'retried']) documents.inc({ generation, stream, outcome }, 0)
   }
 

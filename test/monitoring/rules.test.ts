@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createApiMetrics } from '../../api/admin/metrics.ts'
 import { createProjectorMetrics } from '../../projector/stream/metrics.ts'
+import { parkCodes } from '../../schemas/errors.ts'
 import { DASHBOARDS, dashboardFiles, dashboards } from '../contract/dashboards.ts'
 import { promtoolProgram } from '../support/programs.ts'
 
@@ -110,10 +111,15 @@ test('the rules and the dashboards name only metrics and labels that the process
   expect(labels.filter(label => !known.has(label ?? ''))).toEqual([])
 })
 
-test('a counter of outcomes begins at 0, so that its first record is an increase', async () => {
+test('counters begin at 0, so that the first record and the first refusal are an increase', async () => {
   const { registry, of } = createProjectorMetrics(() => [])
   of('events', 'g1')
-  expect(await registry.metrics()).toContain(
-    'commission_records_total{generation="g1",stream="events",outcome="parked"} 0\n',
-  )
+  const projector = await registry.metrics()
+  expect(projector).toContain('commission_records_total{generation="g1",stream="events",outcome="parked"} 0\n')
+  for (const code of parkCodes)
+    expect(projector).toContain(`commission_parked_total{generation="g1",stream="events",code="${code}"} 0\n`)
+  const api = await createApiMetrics().registry.metrics()
+  for (const by of ['key', 'under_way', 'address']) expect(api).toContain(`api_rate_limited_total{by="${by}"} 0\n`)
+  for (const by of ['process', 'organization', 'key'])
+    expect(api).toContain(`api_answers_refused_total{by="${by}"} 0\n`)
 })

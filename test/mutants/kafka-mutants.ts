@@ -100,9 +100,21 @@ export const kafkaMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'any setting may be in a file',
+    file: 'schemas/settings.ts',
+    find: 'if (!secret || !path) continue',
+    replace: 'if (!path) continue',
+  },
+  {
     name: 'an empty secret file is accepted',
     file: 'schemas/settings.ts',
     find: "    else if (content === '') problems.push({ name, expected: 'a file that is not empty', got: JSON.stringify(path) })\n",
+    replace: '',
+  },
+  {
+    name: 'the first parked record with a code is no increase of its counter',
+    file: 'projector/stream/metrics.ts',
+    find: '    for (const code of parkCodes) parked.inc({ generation, stream, code }, 0)\n',
     replace: '',
   },
 ]

@@ -235,6 +235,21 @@ describe('credentials', () => {
     expect(readSettings(names, environment, readFile)).toMatchObject({ [name]: files[path]?.trimEnd() })
   })
 
+  test('a setting that is not secret is never read from a file', () => {
+    const names = { ...projectorSettings, ...apiSettings, ...topicSettings }
+    const open = Object.entries(names).filter(([, setting]) => !('secret' in setting))
+    const asked = open.map(([name]) => `${name}_FILE`)
+    expect(asked.length).toBeGreaterThan(30)
+    const environment = { ...enough, ...Object.fromEntries(asked.map(name => [name, '/secret'])) }
+    const opened: string[] = []
+    const read = (path: string): Buffer => {
+      opened.push(path)
+      return readFile(path)
+    }
+    expect(readSettings(names, environment, read)).toEqual(readSettings(names, enough))
+    expect(opened).toEqual([])
+  })
+
   test.each([
     [
       'both forms',

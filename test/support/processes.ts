@@ -118,6 +118,7 @@ export type ProjectorOptions = {
 }
 
 export type Projector = RunningProcess & {
+  readonly adminUrl: string
   readonly ask: (
     path: '/livez' | '/readyz' | '/metrics' | '/status' | '/asyncapi.json' | `/receipts/${string}`,
   ) => Promise<{ status: number; text: string }>
@@ -138,8 +139,9 @@ export const withAdminPort = async (child: RunningProcess): Promise<Projector> =
     expect(address, child.log()).toHaveProperty('port')
     return (address as { port: number }).port
   })
+  const adminUrl = `http://127.0.0.1:${port}`
   const ask: Projector['ask'] = async path => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    const answer = await fetch(`${adminUrl}${path}`)
     return { status: answer.status, text: await answer.text() }
   }
   const status = async (): Promise<PartitionStatus[]> => {
@@ -147,7 +149,7 @@ export const withAdminPort = async (child: RunningProcess): Promise<Projector> =
     expect(status, text).toBe(200)
     return JSON.parse(text).partitions
   }
-  return { ...child, ask, status }
+  return { ...child, adminUrl, ask, status }
 }
 
 export const projectorSettings = ({ topics, prefix, groupId, settings }: ProjectorOptions): Record<string, string> => ({

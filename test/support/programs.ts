@@ -25,6 +25,7 @@ export const javaProgram = find('java')
 export const mavenProgram = find('mvn')
 export const nginxProgram = find('nginx')
 export const promtoolProgram = find('promtool')
+export const prometheusProgram = find('prometheus')
 export const browserProgram = find('chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome')
 
 const needed = [
@@ -46,7 +47,11 @@ const needed = [
     tests: 'the client of openapi-generator and the publisher in Java',
   },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
-  { program: promtoolProgram, name: 'prometheus', tests: 'the rules of deploy/monitoring' },
+  {
+    program: promtoolProgram && prometheusProgram,
+    name: 'prometheus',
+    tests: 'the rules and dashboards of deploy/monitoring',
+  },
   { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port and of diff in a browser' },
 ]
 

@@ -1,0 +1,98 @@
+/** deploy/monitoring/ in a real Prometheus that scrapes a real projector and a real API. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { DASHBOARDS } from '../contract/dashboards.ts'
+import { createClient } from '../support/client.ts'
+import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { prometheusProgram } from '../support/programs.ts'
+import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+import { createPrefix } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+
+type Dashboard = { readonly panels: { readonly title: string; readonly targets: { readonly expr: string }[] }[] }
+
+const panels = readdirSync(DASHBOARDS).flatMap(file =>
+  (JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8')) as Dashboard).panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }) => ({
+      name: `${file}: ${title}`,
+      // Grafana sets it to four scrapes or more.
+      expression: expr.replaceAll('$__rate_interval', '1m'),
+    })),
+  ),
+)
+/** The evaluations without an alert that are a quiet time: one a second. */
+const QUIET_EVALUATIONS = 30
+const SOON = { within: 60_000, every: 500 }
+
+const setUp = async (scope: Scope) => {
+  const topics = await createTopics(scope, { partitions: 1 })
+  const prefix = createPrefix(scope)
+  const projector = await startProjector(scope, { topics, prefix })
+  const api = await startApi(scope, prefix)
+  const [org, key] = [newId('org'), newKeyText()]
+  await topics.publish([keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })])
+  await untilCaughtUp(projector)
+  const client = createClient([api], key)
+  /** Two events, and two requests: one of them is refused. */
+  const use = async () => {
+    const period = newId('period')
+    await topics.publish([
+      periodRecorded({ org_id: org, id: period }),
+      payoutCalculated({ org_id: org, id: newId('payout'), period_id: period }),
+    ])
+    const answers = [await client.ask('/payouts'), await client.ask('/payouts/payout_0')]
+    expect(answers.map(({ status }) => status)).toEqual([200, 404])
+  }
+  await use()
+  const prometheus = await startPrometheus(scope, {
+    projector: new URL(projector.adminUrl).host,
+    api: new URL(api.adminUrl).host,
+  })
+  // Before the first scrape of a process, its absence is pending.
+  await eventually(async () => {
+    expect(await prometheus.query('up == 1')).toHaveLength(2)
+    expect(await prometheus.alerts()).toEqual([])
+  }, SOON)
+  return { projector, prometheus, use }
+}
+
+/** Panels without a series, or whose values are all NaN. */
+const emptyPanels = async ({ query }: Prometheus): Promise<string[]> => {
+  const empty: string[] = []
+  for (const { name, expression } of panels) {
+    const series = await query(expression)
+    if (!series.some(({ value }) => Number.isFinite(value))) empty.push(name)
+  }
+  return empty
+}
+
+describe.skipIf(prometheusProgram === undefined)('a real Prometheus', () => {
+  test('has a value for each panel and no alert at rest; a killed projector is an alert', async scope => {
+    const { projector, prometheus, use } = await setUp(scope)
+    const began = performance.now()
+    expect(panels.length).toBeGreaterThan(30)
+    await eventually(async () => {
+      await use()
+      expect(await emptyPanels(prometheus)).toEqual([])
+    }, SOON)
+
+    await eventually(async () => {
+      await use()
+      const [evaluations] = await prometheus.query('count_over_time(commission:stale:bool[5m])')
+      expect(evaluations?.value).toBeGreaterThanOrEqual(QUIET_EVALUATIONS)
+    }, SOON)
+    expect(await prometheus.ruleErrors()).toEqual([])
+    // ALERTS has a sample of each pending or firing alert at each evaluation.
+    const seconds = Math.floor((performance.now() - began) / 1000)
+    const seen = await prometheus.query(`count by (alertname, alertstate) (count_over_time(ALERTS[${seconds}s]))`)
+    expect(seen.map(({ metric }) => metric)).toEqual([])
+
+    await projector.kill()
+    await eventually(async () => {
+      expect(await prometheus.alerts()).toContainEqual({ name: 'CommissionProjectorAbsent', state: 'pending' })
+    }, SOON)
+  })
+})
