@@ -1,32 +1,17 @@
 /** The Helm chart of deploy/chart/: Helm accepts it, and Kubernetes' own schemas accept all that it renders. */
-import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { CHART } from '../contract/chart-files.ts'
+import { BUILD_TIMEOUT_MS, exampleValues, helm, renderChart, runGo } from '../support/helm.ts'
 import { goProgram } from '../support/programs.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
-const BUILD_TIMEOUT_MS = 600_000
-
-/** Runs a program with Go in the folder of its module. */
-const run = async (...args: readonly string[]): Promise<string> => {
-  const cwd = join(import.meta.dirname, '../deploy/programs')
-  const { stdout } = await promisify(execFile)(goProgram ?? 'go', args, { cwd, maxBuffer: 64 * 1024 * 1024 })
-  return stdout
-}
-/** The first call compiles it, for some minutes. Go keeps it for the next one. */
-const helm = (...args: readonly string[]): Promise<string> => run('tool', 'helm', ...args)
 
 const examples = readdirSync(join(CHART, 'examples'))
-const values = (example: string): string[] => ['-f', join(CHART, 'examples', example)]
-/** The oldest version that the chart accepts. */
-const render = (...args: readonly string[]): Promise<string> =>
-  helm('template', 'commission', CHART, '--kube-version', '1.30.0', ...args)
 
 /** The schemas of these versions of Kubernetes, with the sums of their modules. */
 const versions = [['v1.36.0', 'h1:JKaAkgSzI4+ZvNWrNJg56jAkUaOiqgBaJstmi6ycyoU=']] as const
@@ -54,7 +39,7 @@ const reachableFrom = (root: string, definitions: Readonly<Record<string, Defini
 
 /** Writes a schema for each kind that refuses unknown fields. Returns the folder. */
 const writeSchemas = async (version: string, sum: string): Promise<string> => {
-  const module = JSON.parse(await run('mod', 'download', '-json', `k8s.io/kubernetes@${version}`))
+  const module = JSON.parse(await runGo('mod', 'download', '-json', `k8s.io/kubernetes@${version}`))
   expect(module.Sum).toBe(sum)
   const { definitions } = JSON.parse(await readFile(join(module.Dir, 'api/openapi-spec/swagger.json'), 'utf8'))
   for (const definition of Object.values<Definition>(definitions)) {
@@ -73,7 +58,9 @@ const writeSchemas = async (version: string, sum: string): Promise<string> => {
 
 describe.skipIf(goProgram === undefined)('the chart', () => {
   test.for(examples)('Helm accepts it with the values of %s', { timeout: BUILD_TIMEOUT_MS }, async example => {
-    expect(await helm('lint', '--strict', CHART, ...values(example))).toContain('1 chart(s) linted, 0 chart(s) failed')
+    expect(await helm('lint', '--strict', CHART, ...exampleValues(example))).toContain(
+      '1 chart(s) linted, 0 chart(s) failed',
+    )
   })
 
   test.for(versions)(
@@ -84,9 +71,9 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
       const location = join(folder, '{{ .ResourceKind }}.json')
       for (const example of examples) {
         const file = join(folder, example)
-        await writeFile(file, await render(...values(example)))
+        await writeFile(file, await renderChart(...exampleValues(example)))
         const checked = JSON.parse(
-          await run(
+          await runGo(
             'tool',
             'kubeconform',
             '-strict',
@@ -106,15 +93,15 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
 
   test('an unknown setting, and a password as a value, are refused', { timeout: BUILD_TIMEOUT_MS }, async () => {
     for (const setting of ['FRESHNES_MS', 'KAFKA_SASL_PASSWORD', 'PROJECTOR_ADMIN_HOST']) {
-      const refused = render(...values('plain.yaml'), '--set-string', `projector.settings.${setting}=x`)
+      const refused = renderChart(...exampleValues('plain.yaml'), '--set-string', `projector.settings.${setting}=x`)
       await expect(refused).rejects.toThrow(`additional properties '${setting}' not allowed`)
     }
   })
 
   test('without peers nobody may connect to an admin port', { timeout: BUILD_TIMEOUT_MS }, async () => {
-    const api = await render(...values('scram.yaml'), '-s', 'templates/api.yaml')
+    const api = await renderChart(...exampleValues('scram.yaml'), '-s', 'templates/api.yaml')
     expect(/^ {2}ingress: (.*)$/m.exec(api)?.[1]).toBe('[{"ports":[{"port":"http","protocol":"TCP"}]}]')
-    const projector = await render(...values('scram.yaml'), '-s', 'templates/projector.yaml')
+    const projector = await renderChart(...exampleValues('scram.yaml'), '-s', 'templates/projector.yaml')
     expect(/^ {2}ingress: (.*)$/m.exec(projector)?.[1]).toBe('[]')
   })
 })

@@ -47,15 +47,20 @@ export const startProcess = (
 ): RunningProcess => {
   const command = [process.execPath, join(project, file), ...parameters]
   const limited = ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(descriptors), ...command]
-  const [program = '', ...others] = descriptors === 'unlimited' ? command : limited
-  const child = spawn(program, others, {
-    cwd: project,
-    // Without a compile cache each start would compile again: half of its time.
-    env: { NODE_COMPILE_CACHE: join(project, 'node_modules', '.cache', 'node'), ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  // Without a compile cache each start would compile again: half of its time.
+  const env = { NODE_COMPILE_CACHE: join(project, 'node_modules', '.cache', 'node'), ...settings }
+  return startCommand(scope, descriptors === 'unlimited' ? command : limited, env)
+}
+
+/** Starts a command in the folder of the project, with this environment and nothing else. */
+export const startCommand = (
+  scope: Scope,
+  [program = '', ...others]: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): RunningProcess => {
+  const child = spawn(program, others, { cwd: project, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
-  if (pid === undefined) throw new Error(`${file} could not be started`)
+  if (pid === undefined) throw new Error(`${[program, ...others].join(' ')} could not be started`)
   const will = runOnExit('kill -9 "$0"', String(pid))
   let log = ''
   for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', text => (log += text))

@@ -35,7 +35,11 @@ const needed = [
     name: 'python3',
     tests: 'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client and the Python client',
   },
-  { program: npmProgram, name: 'npm', tests: 'the client of openapi-typescript and the packed TypeScript client' },
+  {
+    program: npmProgram,
+    name: 'npm',
+    tests: 'the client of openapi-typescript, the packed TypeScript client and the SBOM',
+  },
   {
     program: goProgram,
     name: 'golang-go',
