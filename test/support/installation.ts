@@ -54,7 +54,7 @@ export const startInstallation = async (scope: Scope, options: Options): Promise
   const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
   const keys = new Map(organizations.map(org => [org, newKeyText()]))
   const topics = await createTopics(scope, { partitions: PARTITIONS, kafka, configuration })
-  const prefix = createPrefix(scope, elasticsearch)
+  const prefix = createPrefix(scope, [elasticsearch, ...others].join())
   const proxy = await startProxy(scope, new URL(elasticsearch).host)
   const settings = { ELASTICSEARCH_URL: [`http://${proxy.address}`, ...others].join(), ...options.settings }
   const stream = createStream(random, organizations, PARTITIONS)

@@ -1,4 +1,4 @@
-/** An installation on three brokers under load, for faults of one or more of them. */
+/** An installation under load, for faults of one or more of its three brokers or three nodes of Elasticsearch. */
 import { expect } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { expectProjectedAsModelled } from './agreement.ts'
@@ -81,13 +81,20 @@ export type Loaded = Installation & {
 
 type Options = {
   readonly elasticsearch: string
+  /** As in `startInstallation`. */
+  readonly others?: readonly string[]
+  readonly settings?: Readonly<Record<string, string>>
   readonly random: Random
   readonly projectors?: number
   readonly configuration?: Readonly<Record<string, string>>
 }
 
 /** Starts projectors, an API, a publisher, and clients that walk. */
-export const startUnderLoad = async (scope: Scope, { address }: Brokers, options: Options): Promise<Loaded> => {
+export const startUnderLoad = async (
+  scope: Scope,
+  { address }: Pick<Brokers, 'address'>,
+  options: Options,
+): Promise<Loaded> => {
   const { projectors = 2, ...others } = options
   const installation = await startInstallation(scope, { kafka: address, ...others })
   const { topics, prefix, settings, next, projector } = installation

@@ -35,7 +35,7 @@ export const createPrefix = (scope: Scope, elasticsearch?: string): string => {
   return prefix
 }
 
-/** Returns the address of the Elasticsearch that holds a prefix. `prefix` may be any text that contains one. */
+/** Returns the addresses, with commas, of the Elasticsearch that holds a prefix, or a prefix within any text. */
 export const elasticsearchOf = (prefix: string): string => {
   const [created = ''] = /test-[0-9a-f]{12}/.exec(prefix) ?? []
   return ownAddresses.get(created) ?? inject('elasticsearchUrl')
@@ -162,13 +162,19 @@ export const storePosition = (prefix: string, generation: string, partition: num
 export const call = (method: string, path: string, body?: object): Promise<Called> =>
   callAt(elasticsearchOf(path), method, path, body)
 
-/** Uses the first of several addresses. */
+/** Uses the first of several addresses, and the others if the connection to it fails. */
 const callAt = async (addresses: string, method: string, path: string, body?: object): Promise<Called> => {
-  const answer = await fetch(`${addresses.split(',')[0]}${path}`, {
-    method,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-  })
-  return { status: answer.status, text: await answer.text() }
+  const [address = '', ...others] = addresses.split(',')
+  try {
+    const answer = await fetch(`${address}${path}`, {
+      method,
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+    return { status: answer.status, text: await answer.text() }
+  } catch (error) {
+    if (others.length === 0) throw error
+    return callAt(others.join(), method, path, body)
+  }
 }
 type Called = { readonly status: number; readonly text: string }
 
