@@ -2,6 +2,7 @@
  * Starts one API process from the environment and stops it on SIGTERM or SIGINT. Only this file uses the process, its
  * clock and the Elasticsearch client.
  */
+
 import { randomUUID } from 'node:crypto'
 import files, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,6 +13,7 @@ import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
 import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
+import { createCredentials } from '../schemas/stored/credentials.ts'
 import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
@@ -79,7 +81,10 @@ const start = async (): Promise<void> => {
   metrics.watchAnswers(budget.held)
   const elasticsearch = createSearchClient({
     budget,
-    transport: createTransport(client),
+    transport: createTransport(
+      client,
+      createCredentials(() => settings.ELASTICSEARCH_API_KEY),
+    ),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,
     now,

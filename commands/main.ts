@@ -1,4 +1,5 @@
 /** All commands, such as `npm run parked`: reads command line and settings, builds clients, runs a command, exits. */
+
 import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
@@ -12,6 +13,7 @@ import {
   type Read,
   readSettings,
 } from '../schemas/settings.ts'
+import { createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { replay } from './analysis/replay.ts'
 import { pingRedis } from './api.ts'
@@ -94,7 +96,10 @@ const main = async (args: readonly string[]): Promise<number> => {
     return {
       out,
       say,
-      send: createElasticsearch(clientOf(settings)).send,
+      send: createElasticsearch(
+        clientOf(settings),
+        createCredentials(() => settings.ELASTICSEARCH_API_KEY),
+      ).send,
       prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
       ...time,
     }

@@ -56,23 +56,51 @@ const sslOptions = (settings: KafkaSettings, readFile: ReadSettingFile): NonNull
   const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = settings
   const trusted = ca === undefined ? {} : { ca: [readSetting('KAFKA_SSL_CA_FILE', ca, readFile)] }
   if (cert === undefined || key === undefined) return ca === undefined ? true : trusted
-  const own = {
-    cert: readSetting('KAFKA_SSL_CERT_FILE', cert, readFile),
-    key: readSetting('KAFKA_SSL_KEY_FILE', key, readFile),
+  const readPair = () => {
+    const pair = {
+      cert: readSetting('KAFKA_SSL_CERT_FILE', cert, readFile),
+      key: readSetting('KAFKA_SSL_KEY_FILE', key, readFile),
+    }
+    try {
+      createSecureContext(pair)
+    } catch {
+      const expected = 'the key of the certificate in KAFKA_SSL_CERT_FILE, both as PEM'
+      throw new SettingsError([{ name: 'KAFKA_SSL_KEY_FILE', expected, got: JSON.stringify(key) }])
+    }
+    return pair
   }
-  try {
-    createSecureContext(own)
-  } catch {
-    const expected = 'the key of the certificate in KAFKA_SSL_CERT_FILE, both as PEM'
-    throw new SettingsError([{ name: 'KAFKA_SSL_KEY_FILE', expected, got: JSON.stringify(key) }])
+  let pair = readPair()
+  // The client reads these properties, in this order, for each connection.
+  return {
+    ...trusted,
+    get cert() {
+      try {
+        pair = readPair()
+      } catch {
+        // Another program writes the files at the moment: the previous pair stays in use.
+      }
+      return pair.cert
+    },
+    get key() {
+      return pair.key
+    },
   }
-  return { ...trusted, ...own }
 }
 
 const saslOptions = (settings: KafkaSettings, readFile: ReadSettingFile): SASLOptions | undefined => {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_TOKEN_FILE: tokenFile = '' } = settings
-  const { KAFKA_SASL_USERNAME: username = '', KAFKA_SASL_PASSWORD: password = '' } = settings
-  if (mechanism !== 'oauthbearer') return mechanism && { mechanism, username, password }
+  if (mechanism !== 'oauthbearer') {
+    return (
+      mechanism && {
+        mechanism,
+        username: settings.KAFKA_SASL_USERNAME ?? '',
+        // The client reads it for each authentication.
+        get password() {
+          return settings.KAFKA_SASL_PASSWORD ?? ''
+        },
+      }
+    )
+  }
   if (readToken(tokenFile, readFile) === undefined) {
     const expected = 'a file that can be read and has a token'
     throw new SettingsError([{ name: 'KAFKA_SASL_TOKEN_FILE', expected, got: JSON.stringify(tokenFile) }])

@@ -1,4 +1,5 @@
 /** The projector process: reads the settings, builds the clients, runs until a signal, chooses the exit code. */
+
 import files, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
@@ -7,6 +8,7 @@ import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
 import { errorLocation } from '../schemas/error-location.ts'
 import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
+import { createCredentials } from '../schemas/stored/credentials.ts'
 import { elasticsearchConfig, kafkaConfig } from './client-options.ts'
 import { createElasticsearch } from './elasticsearch/client.ts'
 import { nameOf, StopError } from './failures.ts'
@@ -53,7 +55,10 @@ const main = async (): Promise<number> => {
       kafka: new kafkajs.Kafka(options),
       kafkaWithConnectHook: onConnected =>
         new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
-      elasticsearch: createElasticsearch(client),
+      elasticsearch: createElasticsearch(
+        client,
+        createCredentials(() => settings.ELASTICSEARCH_API_KEY),
+      ),
       log,
       now: Date.now,
       elapsed: () => performance.now(),

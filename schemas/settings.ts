@@ -196,7 +196,8 @@ const readNoFile: ReadSettingFile = () => {
 
 /**
  * Reads the named settings from an environment. An empty value counts as absent. A secret may be in a file instead: the
- * setting with `_FILE` at the end of its name has the path.
+ * setting with `_FILE` at the end of its name has the path. Each access to such a secret reads the file again, and
+ * returns the last valid value if the file has none.
  * @throws SettingsError that lists every problem
  */
 export const readSettings = <Names extends Settings>(
@@ -251,7 +252,13 @@ export const readSettings = <Names extends Settings>(
     problems.push({ name: 'KAFKA_API_KEYS_TOPIC', expected, got: JSON.stringify(apiKeys) })
   }
   if (problems.length > 0) throw new SettingsError(problems)
-  return Object.fromEntries(values) as Read<Names>
+  const settings = Object.fromEntries(values)
+  for (const [name, { secret, read }] of Object.entries(names)) {
+    const path = environment[`${name}_FILE`]
+    if (secret && path)
+      Object.defineProperty(settings, name, { enumerable: true, get: fileReader(path, read, readFile) })
+  }
+  return settings as Read<Names>
 }
 
 /** Returns the secrets whose files are named. Adds problems to the list. */
@@ -276,6 +283,16 @@ const secretsInFiles = (
     else secrets[setting] = content
   }
   return secrets
+}
+
+/** Returns a function that reads a secret from its file; at the first call the file is valid. */
+const fileReader = (path: string, read: Setting<unknown>['read'], readFile: ReadSettingFile): (() => unknown) => {
+  let latest: unknown
+  return () => {
+    const content = readSecretFile(path, readFile)
+    latest = (content ? read(content) : undefined) ?? latest
+    return latest
+  }
 }
 
 /** Returns the text of a file without white space at its end; undefined if it cannot be read. */

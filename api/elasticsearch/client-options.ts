@@ -1,6 +1,7 @@
 /** The options of the official Elasticsearch client, and how this API sends requests through it. */
 import type { Readable } from 'node:stream'
 import type { Client, ClientOptions } from '@elastic/elasticsearch'
+import { type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 import type { Transport } from './client.ts'
 
@@ -24,11 +25,25 @@ export const clientOptions = (
   redaction: { type: 'remove' },
 })
 
-/** Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. */
+/**
+ * Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. A request
+ * whose API key is refused is repeated once if its file has another one by now.
+ */
 export const createTransport =
-  ({ transport, connectionPool }: Client): Transport =>
+  ({ transport, connectionPool }: Client, credentials: Credentials = noCredentials): Transport =>
   async (request, options) => {
-    const answer = await transport.request<Readable>(request, options)
-    if (answer.meta.connection) connectionPool.markAlive(answer.meta.connection)
-    return answer
+    const send = async (header: ReturnType<Credentials['header']>) => {
+      const answer = await transport.request<Readable>(request, {
+        ...options,
+        headers: { ...options.headers, ...header },
+      })
+      if (answer.meta.connection) connectionPool.markAlive(answer.meta.connection)
+      return answer
+    }
+    const header = credentials.header()
+    const answer = await send(header)
+    if (answer.statusCode !== 401 || !credentials.renew(header)) return answer
+    // Read to the end and dropped, so that the connection can be reused.
+    answer.body.on('error', () => undefined).resume()
+    return send(credentials.header())
   }

@@ -2,6 +2,7 @@
  * The projector's requests to Elasticsearch, over the official client. Each is tried once: only `keepTrying` retries.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
+import { type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
 import { StopError } from '../failures.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
 import type { DocumentVersion } from './answers.ts'
@@ -49,7 +50,7 @@ export type Elasticsearch = { readonly send: Send }
 const retriable = new Set([0, 408, 429, 502, 503, 504])
 const returnedStatuses = new Set([400, 404, 409, 413])
 
-export const createElasticsearch = (client: Client): Elasticsearch => ({
+export const createElasticsearch = (client: Client, credentials: Credentials = noCredentials): Elasticsearch => ({
   send: async <Body>({ method, path, query, body, bulk, answerBytesMax }: Request, signal?: AbortSignal) => {
     const params = {
       method,
@@ -58,7 +59,9 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       ...(body && { body }),
       ...(bulk && { bulkBody: bulk }),
     }
+    const headers = credentials.header()
     const options = {
+      headers,
       meta: true,
       maxRetries: 0,
       requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
@@ -74,7 +77,7 @@ export const createElasticsearch = (client: Client): Elasticsearch => ({
       if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
       const answer = error instanceof errors.ResponseError ? error.body : undefined
-      if (isTransient(status, answer)) throw new Unavailable(status)
+      if (isTransient(status, answer) || (status === 401 && credentials.renew(headers))) throw new Unavailable(status)
       if (returnedStatuses.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) {
         throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })

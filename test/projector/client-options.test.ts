@@ -55,6 +55,36 @@ describe('the Kafka client', () => {
     )
   })
 
+  test('reads its certificate and key again for each connection, and keeps a pair until the next one fits', t => {
+    const renewed = { '/cert.pem': tls('renewed-cert.pem'), '/key.pem': tls('renewed-key.pem') }
+    const previous = { '/cert.pem': tls('cert.pem'), '/key.pem': tls('key.pem') }
+    t.onTestFinished(() => void Object.assign(files, previous))
+    const { ssl } = configOf({ KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: '/cert.pem', KAFKA_SSL_KEY_FILE: '/key.pem' })
+    // The client copies the options for each connection.
+    const next = () => Object.values(Object.assign({}, ssl as object)).map(String)
+    files['/cert.pem'] = renewed['/cert.pem']
+    expect(next()).toEqual(Object.values(previous))
+    files['/key.pem'] = renewed['/key.pem']
+    expect(next()).toEqual(Object.values(renewed))
+    delete files['/key.pem']
+    expect(next()).toEqual(Object.values(renewed))
+  })
+
+  test('reads a password in a file again for each authentication', t => {
+    t.onTestFinished(() => void delete files['/password'])
+    files['/password'] = 'first\n'
+    const environment = { KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_USERNAME: 'me' }
+    const settings = readSettings(
+      projectorSettings,
+      { KAFKA_BROKERS: 'a:1', ELASTICSEARCH_URL: 'http://es', ...environment, KAFKA_SASL_PASSWORD_FILE: '/password' },
+      readFile,
+    )
+    const { sasl } = kafkaConfig(settings, 'a-client', readFile)
+    expect(sasl).toMatchObject({ password: 'first' })
+    files['/password'] = 'second\n'
+    expect(sasl).toMatchObject({ password: 'second' })
+  })
+
   describe('with a token', () => {
     const bearing = (path: string) =>
       configOf({ KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_SASL_TOKEN_FILE: path }).sasl as {

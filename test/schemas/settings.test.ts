@@ -174,6 +174,22 @@ test.each([
   for (const value of values) expect(problemsOf({ [name]: value })).toEqual([name])
 })
 
+describe('a secret in a file', () => {
+  test('is read again at each access; without a valid value in the file, the last one stays', () => {
+    let content: string | undefined = 'first\n'
+    const readFile = (): Buffer => {
+      if (content === undefined) throw new Error('no such file')
+      return Buffer.from(content)
+    }
+    const settings = readSettings(projectorSettings, { ...enough, ELASTICSEARCH_API_KEY_FILE: '/key' }, readFile)
+    const seen = ['first', 'second\n', '', undefined, 'third', 'two\nlines'].map(text => {
+      content = text
+      return settings.ELASTICSEARCH_API_KEY
+    })
+    expect(seen).toEqual(['first', 'second', 'second', 'second', 'third', 'third'])
+  })
+})
+
 describe('credentials', () => {
   test.each(['KAFKA_SASL_PASSWORD', 'ELASTICSEARCH_API_KEY', 'REDIS_URL'])(
     'the value of %s is never shown, not even in the message that refuses it',

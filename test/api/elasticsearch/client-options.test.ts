@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream'
 import { Client } from '@elastic/elasticsearch'
 import { afterEach, describe, expect, test } from 'vitest'
-import { clientOptions } from '../../../api/elasticsearch/client-options.ts'
+import { clientOptions, createTransport } from '../../../api/elasticsearch/client-options.ts'
+import { createCredentials } from '../../../schemas/stored/credentials.ts'
 
 const clients: Client[] = []
 const built = (...settings: Parameters<typeof clientOptions>) => {
@@ -21,6 +23,31 @@ describe('the Elasticsearch client', () => {
   test('sends the API key if one is set', () => {
     expect(built(['https://one:9200'], 'a2V5', undefined)[0]?.headers.authorization).toBe('ApiKey a2V5')
     expect(built(['https://one:9200'], undefined, undefined)[0]?.headers.authorization).toBeUndefined()
+  })
+
+  test('repeats a request once if its key is refused and the file has another one by now', async () => {
+    let key = 'first'
+    const asked: unknown[] = []
+    const request = async (_: unknown, { headers }: { headers: Record<string, string> }) => {
+      asked.push(headers.authorization)
+      return { statusCode: headers.authorization === 'ApiKey third' ? 200 : 401, body: Readable.from([]), meta: {} }
+    }
+    const client = { transport: { request }, connectionPool: {} } as unknown as Client
+    const transport = createTransport(
+      client,
+      createCredentials(() => key),
+    )
+    const ask = async () => {
+      const { signal } = new AbortController()
+      const options = { asStream: true, meta: true, maxRetries: 0, headers: {}, signal } as const
+      return (await transport({ method: 'GET', path: '/' }, options)).statusCode
+    }
+    expect(await ask()).toBe(401)
+    key = 'second'
+    expect(await ask()).toBe(401)
+    key = 'third'
+    expect(await ask()).toBe(200)
+    expect(asked).toEqual(['first', 'first', 'second', 'second', 'third'].map(text => `ApiKey ${text}`))
   })
 
   test('trusts the certificate authority from the file', () => {

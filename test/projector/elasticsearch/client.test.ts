@@ -11,6 +11,7 @@ import {
 } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
 import { MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../projector/limits.ts'
+import { createCredentials } from '../../../schemas/stored/credentials.ts'
 import { sending } from '../../support/answering.ts'
 
 type Transport = Client['transport']['request']
@@ -46,9 +47,31 @@ describe('a request', () => {
     expect(asked).toEqual([
       [
         { method: 'POST', path: request.path, querystring: { a: 1 }, body: { b: 2 } },
-        { meta: true, maxRetries: 0, requestTimeout: 20_000, signal },
+        { headers: {}, meta: true, maxRetries: 0, requestTimeout: 20_000, signal },
       ],
     ])
+  })
+
+  test('whose API key is refused may work later if there is another key by now', async () => {
+    let key = 'first'
+    const wrong = new errors.ResponseError(metaOf(401, {}))
+    const asked: unknown[] = []
+    const transport = {
+      request: async (_: unknown, { headers }: { headers: Record<string, string> }) => {
+        asked.push(headers.authorization)
+        if (headers.authorization === 'ApiKey first') throw wrong
+        return { statusCode: 200, body: {} }
+      },
+    }
+    const { send } = createElasticsearch(
+      { transport } as unknown as Client,
+      createCredentials(() => key),
+    )
+    await expect(send(request)).rejects.toThrow(StopError)
+    key = 'second'
+    await expect(send(request)).rejects.toThrow(new Unavailable(401))
+    expect(await send(request)).toMatchObject({ status: 200 })
+    expect(asked).toEqual(['ApiKey first', 'ApiKey first', 'ApiKey second'])
   })
 
   test('limits the size of its response, and a response over the limit differs from a missing one', async () => {
