@@ -26,6 +26,7 @@ import { identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
 import type { RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
+import { traceRequest } from './http/trace-request.ts'
 import { createApiKeyCache } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
@@ -89,6 +90,7 @@ export const createApi = (parts: ApiParts): Api => {
   const router = createRoutes(readers, watch.remember)
 
   const steps = [
+    traceRequest,
     answerErrors({
       log,
       observe: parts.observe,

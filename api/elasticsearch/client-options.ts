@@ -1,6 +1,7 @@
 /** The options of the official Elasticsearch client, and how this API sends requests through it. */
 import type { Readable } from 'node:stream'
 import type { Client, ClientOptions } from '@elastic/elasticsearch'
+import { context, propagation } from '@opentelemetry/api'
 import { type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 import type { Transport } from './client.ts'
@@ -33,10 +34,10 @@ export const createTransport =
   ({ transport, connectionPool }: Client, credentials: Credentials = noCredentials): Transport =>
   async (request, options) => {
     const send = async (header: ReturnType<Credentials['header']>) => {
-      const answer = await transport.request<Readable>(request, {
-        ...options,
-        headers: { ...options.headers, ...header },
-      })
+      const headers = { ...options.headers, ...header }
+      // `traceparent`, if an OpenTelemetry SDK is loaded.
+      propagation.inject(context.active(), headers)
+      const answer = await transport.request<Readable>(request, { ...options, headers })
       if (answer.meta.connection) connectionPool.markAlive(answer.meta.connection)
       return answer
     }

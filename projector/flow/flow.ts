@@ -11,6 +11,7 @@
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { ClockReading } from '../elasticsearch/clocks.ts'
 import type { RawRecord } from '../event/raw-record.ts'
+import { traceBatch } from '../event/trace-batch.ts'
 import { recordHash } from '../kafka/source.ts'
 import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
 import type { WeightedSemaphore } from '../semaphore.ts'
@@ -139,12 +140,17 @@ export class PartitionFlow {
   async #decideAll(): Promise<void> {
     for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) {
       const release = await this.#steps.budget(bytesOfAll(batch.records))
-      const written = await this.#decideAndWrite(batch).catch((error: unknown) => {
+      const endSpan = traceBatch(batch, this.#steps.source)
+      const end = (): void => {
+        endSpan()
         release()
+      }
+      const written = await this.#decideAndWrite(batch).catch((error: unknown) => {
+        end()
         throw error
       })
-      if (written === undefined) return release()
-      void written.done.then(release)
+      if (written === undefined) return end()
+      void written.done.then(end)
     }
   }
 

@@ -1,0 +1,81 @@
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import type { RequestContext } from '../../../api/http/request.ts'
+import { traceRequest } from '../../../api/http/trace-request.ts'
+
+const exporter = new InMemorySpanExporter()
+const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+const PARENT = { trace: '4bf92f3577b34da6a3ce929d0e0e4736', span: '00f067aa0ba902b7' }
+
+const requested = (state: object, headers: Record<string, string> = {}) =>
+  ({ method: 'GET', status: 200, req: { headers }, state: { requestId: 'request_1', ...state } }) as RequestContext
+const traced = async (ctx: RequestContext, next = async (): Promise<void> => undefined) => {
+  await traceRequest(ctx as Parameters<typeof traceRequest>[0], next)
+  const [span] = exporter.getFinishedSpans()
+  return span
+}
+
+test('without an SDK, a request has no span', async () => {
+  expect(await traced(requested({}))).toBeUndefined()
+})
+
+describe('with an SDK', () => {
+  beforeEach(() => {
+    provider.register()
+    exporter.reset()
+  })
+  afterAll(async () => {
+    await provider.shutdown()
+    trace.disable()
+    context.disable()
+    propagation.disable()
+  })
+
+  test('a request has one span with its method, route, status and id, and nothing else', async () => {
+    const state = {
+      route: '/api/v1/payouts/:id',
+      path: '/api/v1/payouts/payout_1',
+      key: { id: 'key_1', orgId: 'org_1' },
+    }
+    const span = await traced(requested(state, { authorization: 'Bearer secret' }))
+    expect(span).toMatchObject({ name: 'GET /api/v1/payouts/:id', kind: SpanKind.SERVER })
+    expect(span?.attributes).toEqual({
+      'http.route': '/api/v1/payouts/:id',
+      'http.request.method': 'GET',
+      'http.response.status_code': 200,
+      'commission.request_id': 'request_1',
+    })
+  })
+
+  test('the span of an unknown path has the method as its name', async () => {
+    expect(await traced(requested({ path: '/secret' }))).toMatchObject({ name: 'GET' })
+  })
+
+  test('the span continues the trace of the client, and is active during the request', async () => {
+    const headers = { traceparent: `00-${PARENT.trace}-${PARENT.span}-01` }
+    const given: Record<string, string> = {}
+    const span = await traced(requested({}, headers), async () => propagation.inject(context.active(), given))
+    expect(span?.spanContext().traceId).toBe(PARENT.trace)
+    expect(span?.parentSpanContext?.spanId).toBe(PARENT.span)
+    expect(given.traceparent).toBe(`00-${PARENT.trace}-${span?.spanContext().spanId}-01`)
+  })
+
+  test.each(['', 'x', `00-${PARENT.trace}-${PARENT.span}`, `ff-${'0'.repeat(32)}-${'0'.repeat(16)}-00`])(
+    'an invalid traceparent begins a trace of its own: %j',
+    async traceparent => {
+      const span = await traced(requested({}, { traceparent }))
+      expect(span?.parentSpanContext).toBeUndefined()
+    },
+  )
+
+  test('a failure of the service is an error of the span; an error passes through and ends it', async () => {
+    expect(await traced({ ...requested({}), status: 503 } as RequestContext)).toMatchObject({
+      status: { code: SpanStatusCode.ERROR },
+    })
+    exporter.reset()
+    const failed = traced(requested({}), () => Promise.reject(new Error('x')))
+    await expect(failed).rejects.toThrow('x')
+    expect(exporter.getFinishedSpans()).toHaveLength(1)
+  })
+})
