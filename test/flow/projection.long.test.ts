@@ -119,7 +119,7 @@ test('a generation is not made live until it was found equal; verify finds a wro
   for (const line of jsonLines(equal)) expect(line).toMatchObject({ equal: true })
 })
 
-test('walkers do not notice a swap and a rollback during recalculations', async () => {
+test('walkers do not notice a swap and a rollback during recalculations', { timeout: 300_000 }, async () => {
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 6, every: 5 })
   let publishing = true
   const published = (async () => {
