@@ -61,7 +61,7 @@ export const tryElasticsearchRights = async (
 }
 
 const DOCUMENT = 'doctor'
-/** A condition that no document fulfils: there is none of this id. */
+/** No document meets this condition, because none has this id. */
 const ofNoVersion = { if_seq_no: 0, if_primary_term: 1 }
 const clusterRequests: Readonly<Record<ClusterPrivilege, (values: Values) => Request>> = {
   monitor: () => ({ method: 'GET', path: '/_cluster/health' }),

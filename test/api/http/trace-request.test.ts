@@ -1,18 +1,17 @@
-import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import { context, propagation, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import type { RequestContext } from '../../../api/http/request.ts'
 import { traceRequest } from '../../../api/http/trace-request.ts'
+import { createSpanRecorder } from '../../support/spans.ts'
 
-const exporter = new InMemorySpanExporter()
-const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+const spans = createSpanRecorder()
 const PARENT = { trace: '4bf92f3577b34da6a3ce929d0e0e4736', span: '00f067aa0ba902b7' }
 
 const requested = (state: object, headers: Record<string, string> = {}) =>
   ({ method: 'GET', status: 200, req: { headers }, state: { requestId: 'request_1', ...state } }) as RequestContext
 const traced = async (ctx: RequestContext, next = async (): Promise<void> => undefined) => {
   await traceRequest(ctx as Parameters<typeof traceRequest>[0], next)
-  const [span] = exporter.getFinishedSpans()
+  const [span] = spans.finished()
   return span
 }
 
@@ -21,16 +20,8 @@ test('without an SDK, a request has no span', async () => {
 })
 
 describe('with an SDK', () => {
-  beforeEach(() => {
-    provider.register()
-    exporter.reset()
-  })
-  afterAll(async () => {
-    await provider.shutdown()
-    trace.disable()
-    context.disable()
-    propagation.disable()
-  })
+  beforeEach(spans.start)
+  afterAll(spans.stop)
 
   test('a request has one span with its method, route, status and id, and nothing else', async () => {
     const state = {
@@ -73,9 +64,9 @@ describe('with an SDK', () => {
     expect(await traced({ ...requested({}), status: 503 } as RequestContext)).toMatchObject({
       status: { code: SpanStatusCode.ERROR },
     })
-    exporter.reset()
+    spans.start()
     const failed = traced(requested({}), () => Promise.reject(new Error('x')))
     await expect(failed).rejects.toThrow('x')
-    expect(exporter.getFinishedSpans()).toHaveLength(1)
+    expect(spans.finished()).toHaveLength(1)
   })
 })

@@ -1,12 +1,11 @@
-import { SpanKind, trace } from '@opentelemetry/api'
-import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import { SpanKind } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { traceBatch } from '../../../projector/event/trace-batch.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
 import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
+import { createSpanRecorder } from '../../support/spans.ts'
 
-const exporter = new InMemorySpanExporter()
-const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+const spans = createSpanRecorder()
 const source = { topic: 'commission.events', partition: 2 }
 const ids = (at: number) => ({ trace: `${at}`.padStart(32, 'a'), span: `${at}`.padStart(16, 'b') })
 
@@ -27,24 +26,18 @@ const batchOf = (traceparents: readonly (string | null)[]): Batch => ({
 
 test('without an SDK, a batch has no span', () => {
   traceBatch(batchOf([null]), source)()
-  expect(exporter.getFinishedSpans()).toEqual([])
+  expect(spans.finished()).toEqual([])
 })
 
 describe('with an SDK', () => {
-  beforeEach(() => {
-    provider.register()
-    exporter.reset()
-  })
-  afterAll(async () => {
-    await provider.shutdown()
-    trace.disable()
-  })
+  beforeEach(spans.start)
+  afterAll(spans.stop)
 
   test('a batch has one span with its place and its number of records, and nothing of a record', () => {
     const end = traceBatch(batchOf([null, null]), source)
-    expect(exporter.getFinishedSpans()).toEqual([])
+    expect(spans.finished()).toEqual([])
     end()
-    const [span] = exporter.getFinishedSpans()
+    const [span] = spans.finished()
     expect(span).toMatchObject({ name: 'process commission.events', kind: SpanKind.CONSUMER, links: [] })
     expect(span?.attributes).toEqual({
       'messaging.system': 'kafka',
@@ -58,13 +51,13 @@ describe('with an SDK', () => {
   test('links the span of each publisher; ignores an invalid one', () => {
     const traceparents = [ids(1), ids(2)].map(({ trace, span }) => `00-${trace}-${span}-01`)
     traceBatch(batchOf([traceparents[0] ?? '', null, 'nonsense', '', traceparents[1] ?? '']), source)()
-    const links = exporter.getFinishedSpans()[0]?.links.map(({ context: { traceId, spanId } }) => [traceId, spanId])
+    const links = spans.finished()[0]?.links.map(({ context: { traceId, spanId } }) => [traceId, spanId])
     expect(links).toEqual([ids(1), ids(2)].map(({ trace, span }) => [trace, span]))
   })
 
   test('has at most 128 links', () => {
     const many = Array.from({ length: 200 }, (_, at) => `00-${ids(at).trace}-${ids(at).span}-01`)
     traceBatch(batchOf(many), source)()
-    expect(exporter.getFinishedSpans()[0]?.links).toHaveLength(128)
+    expect(spans.finished()[0]?.links).toHaveLength(128)
   })
 })
