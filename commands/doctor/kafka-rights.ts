@@ -3,7 +3,7 @@
  * It says nothing about a topic that the identity may not describe. Then the requests say it: one reads the
  * configuration, and one creates the topic only as a rehearsal.
  */
-import type { Admin } from 'kafkajs'
+import kafkajs, { type Admin } from 'kafkajs'
 import { aclCommand, byResource, fillIn, type IdentityName, identities, type KafkaRight } from '../../schemas/access.ts'
 import { type AuthorizedOperations, accessRefusal, type Operations } from '../projector.ts'
 import { type Finding, failed, notTried, ok } from './finding.ts'
@@ -67,10 +67,9 @@ const isAllowed = async (
   return false
 }
 
-const TOPIC = 2
 const describeTopic = (name: string): Parameters<Admin['describeConfigs']>[0] => ({
   includeSynonyms: false,
-  resources: [{ type: TOPIC, name, configNames: ['cleanup.policy'] }],
+  resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames: ['cleanup.policy'] }],
 })
 
 /** Any other error than a refusal comes after Kafka has accepted the right. */

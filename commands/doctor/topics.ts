@@ -1,5 +1,5 @@
 /** Checks of the topics: whether they exist, keep every record, and survive the loss of a broker. */
-import type { Admin } from 'kafkajs'
+import kafkajs, { type Admin } from 'kafkajs'
 import { checkTopicConfiguration, describeSource, fetchEnds } from '../projector.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
@@ -36,7 +36,13 @@ const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: TOPIC, name: topic, configNames: ['min.insync.replicas', 'unclean.leader.election.enable'] }],
+    resources: [
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: topic,
+        configNames: ['min.insync.replicas', 'unclean.leader.election.enable'],
+      },
+    ],
   })
   const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
   const partitions = topics[0]?.partitions ?? []
@@ -59,7 +65,6 @@ const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
   return findings.length > 0 ? findings : [ok(check, detail)]
 }
 
-const TOPIC = 2
 /** Milliseconds: records that are newer than this machine's clock by more show that a broker's clock is ahead. */
 const AHEAD_MS = 5_000
 
