@@ -10,7 +10,7 @@ import { measureReplay } from './figures/replay.ts'
 import { help, type Options, readOptions } from './options.ts'
 import { compareRatios, WORSE_PERCENT } from './report/compare.ts'
 import { reportCompared, reportFigure, reportMachine } from './report/report.ts'
-import { keepResults, type Results, readResults, renderResults } from './report/results.ts'
+import { keepResults, type Results, readResults, renderResults, replaceFigures } from './report/results.ts'
 import { type Bench, type Figure, type FigureName, figureNames, type Measure } from './rig/bench.ts'
 import { createBenchElasticsearch } from './rig/elasticsearch.ts'
 import { describeMachine } from './rig/machine.ts'
@@ -35,6 +35,11 @@ const measureOf = (name: FigureName): Measure => {
   }
 }
 
+const modeOf = (quick: boolean, figures: readonly FigureName[]): string => {
+  if (quick) return 'quick run'
+  return figures.length === figureNames.length ? 'whole run' : `run of ${figures.join(', ')}`
+}
+
 const say = (line: string): void => console.log(line)
 
 const run = async ({ quick, figures, profile }: Options, interrupted: AbortController): Promise<Results> => {
@@ -49,7 +54,7 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
     void service?.died.then(error => interrupted.abort(error))
   }
   const elasticsearch = createBenchElasticsearch(services.elasticsearchUrl)
-  const machine = await describeMachine(services, elasticsearch, quick ? 'quick run' : 'whole run')
+  const machine = await describeMachine(services, elasticsearch, modeOf(quick, figures))
   say(`\n${reportMachine(machine)}\n`)
 
   const bench: Bench = { services, elasticsearch, sizes: quick ? quickRun : wholeRun, say, signal, profile }
@@ -93,9 +98,11 @@ const main = async (): Promise<void> => {
   const kept = options.compare ? await readResults() : undefined
   const results = await run(options, interrupted)
   if (kept !== undefined) return compare(kept, results)
-  if (options.quick || options.figures.length < figureNames.length) return
-  await keepResults(results)
-  await renderResults(results)
+  if (options.quick || !options.store) return
+  const isWhole = options.figures.length === figureNames.length
+  const stored = isWhole ? results : replaceFigures(await readResults(), results)
+  await keepResults(stored)
+  await renderResults(stored)
   say('stored in bench/results.json and shown in docs/performance.md')
 }
 

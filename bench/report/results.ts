@@ -1,7 +1,7 @@
 /** Results of a whole run: figures as JSON, and the pages made from them. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Figure } from '../rig/bench.ts'
+import { type Figure, type FigureName, figureNames } from '../rig/bench.ts'
 import type { Machine } from '../rig/machine.ts'
 import { drawPicture } from './picture.ts'
 import { pictureFile, renderPage } from './report.ts'
@@ -24,6 +24,20 @@ export const readResults = async (): Promise<Results> => {
 /** Stores the results in bench/results.json. */
 export const keepResults = (results: Results): Promise<void> =>
   writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
+
+/** Puts the figures of a part of the bench in the place of the stored ones of the same names, and says when they ran. */
+export const replaceFigures = (stored: Results, { machine, figures }: Results): Results => {
+  const measured = `Measured apart from the other figures: ${machine.run}, commit ${machine.commit}.`
+  const named = (from: readonly Figure[], name: FigureName): Figure[] => from.filter(figure => figure.name === name)
+  return {
+    machine: stored.machine,
+    figures: figureNames.flatMap(name => {
+      const [first, ...others] = named(figures, name)
+      if (first === undefined) return named(stored.figures, name)
+      return [{ ...first, notes: [measured, ...first.notes] }, ...others]
+    }),
+  }
+}
 
 /** Writes docs/performance.md and its pictures. */
 export const renderResults = async (results: Results): Promise<void> => {

@@ -8,6 +8,7 @@ test('without options everything is measured and nothing is compared', () => {
     quick: false,
     compare: false,
     render: false,
+    store: true,
     figures: figureNames,
     profile: undefined,
   })
@@ -23,9 +24,16 @@ test.each([
   [['--render', '--quick'], '--render measures nothing'],
   [['--render', '--only', 'api'], '--render measures nothing'],
   [['--profile', 'here', '--only', 'api'], '--profile needs a replay round'],
+  [['--store', '--quick'], '--store needs full sizes'],
+  [['--store', '--render'], '--render measures nothing'],
   [['--fast'], '--fast'],
 ])('%j is refused with a message about the mistake', (args, message) => {
   expect(() => readOptions(args)).toThrow(message)
+})
+
+test('a part of the bench is stored only if that is asked for', () => {
+  expect(readOptions(['--live']).store).toBe(false)
+  expect(readOptions(['--live', '--store'])).toMatchObject({ store: true, figures: ['freshness'] })
 })
 
 test('a single figure can be compared', () => {

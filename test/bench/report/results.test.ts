@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { compareRatios } from '../../../bench/report/compare.ts'
 import { drawPicture } from '../../../bench/report/picture.ts'
 import { renderPage } from '../../../bench/report/report.ts'
-import { readResults } from '../../../bench/report/results.ts'
+import { readResults, replaceFigures } from '../../../bench/report/results.ts'
 import { type Figure, figureNames } from '../../../bench/rig/bench.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -40,6 +40,17 @@ test('a figure is rendered in its place, with its picture, rows and notes', () =
 test('a figure without a place, and a place without a figure, are refused', () => {
   expect(() => renderPage(template, {}, [figure])).toThrow('{{machine}}')
   expect(() => renderPage(`{{machine}} ${template} {{reply}}`, {}, [figure])).toThrow('{{reply}}')
+})
+
+test('figures that were measured apart replace the stored ones of their name, and say when they were measured', () => {
+  const other: Figure = { ...figure, name: 'api', title: 'Pages' }
+  const stored = { machine: { run: 'whole run, Monday' }, figures: [figure, other] }
+  const apart = { machine: { run: 'part, Tuesday', commit: 'abc' }, figures: [{ ...figure, title: 'Faster' }] }
+  const { machine, figures } = replaceFigures(stored, apart)
+  expect(machine).toEqual(stored.machine)
+  expect(figures.map(({ title }) => title)).toEqual(['Faster', 'Pages'])
+  expect(figures[0]?.notes[0]).toContain('part, Tuesday, commit abc')
+  expect(figures[1]).toEqual(other)
 })
 
 test('bars with their spread, and lines, are drawn', () => {
