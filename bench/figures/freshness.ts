@@ -91,6 +91,8 @@ const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ measured:
   ended.catch(() => undefined)
   const system = { what: 'through the API', publish, ask, pids, died: ended, lag, counts }
   const measured = await measureRates(bench, system, sizes.freshness.secondsPerRound)
+  // The last records of the last rate are no rest.
+  await waitForPositions(bench, projection.prefix, await topics.ends())
   return { measured, idle: await measureIdle(bench, pids, counts) }
 }
 
