@@ -65,7 +65,7 @@ export const figuresOf = (bench: Bench, all: All): Figure[] =>
     title: `Freshness at ${rate.eventsPerSecond.toLocaleString('en-US')} events/s`,
     rows: rowsOf(rate, all),
     notes: index === 0 ? notesOf(bench, all.ours) : [],
-    ...(index === 0 && { pictures: [pictureOf(bench, all)] }),
+    ...(index === 0 && { pictures: [pictureOf(bench, all), cpuPictureOf(bench, all)] }),
   }))
 
 const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
@@ -82,11 +82,7 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     ...targetField(target),
   })
   const bareTime = (percent: number): number => percentile(bare?.times ?? [], percent)
-  const cores = (cpu: Cpu, seconds: number): number => (cpu.Elasticsearch ?? Number.NaN) / seconds
-  const oursCores = percentile(
-    ours.map(({ cpu, seconds }) => cores(cpu, seconds)),
-    50,
-  )
+  const oursCores = coresOfOne(ours, 'Elasticsearch').value
   return [
     { what: 'publish → visible, p50', unit: 'ms', ...timeOf(ours, 50) },
     { what: 'publish → visible, p99', unit: 'ms', ...timeOf(ours, 99), ...targetField(to.p99Milliseconds) },
@@ -102,7 +98,7 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     ratio('p50 / the plain pipe’s p50', timeOf(ours, 50).value / timeOf(plain, 50).value, undefined),
     ...(bare === undefined
       ? []
-      : [ratio('CPU of Elasticsearch / the bare loop’s', oursCores / cores(bare.cpu, bare.seconds), to.cpu)]),
+      : [ratio('CPU of Elasticsearch / the bare loop’s', oursCores / bareCores(bare), to.cpu)]),
     { what: 'published', unit: 'events/s', ...spreadOf(ours.map(({ perSecond }) => perSecond)) },
     { what: 'not visible at the end of a round', unit: 'records', ...spreadOf(ours.map(({ lag = 0 }) => lag)) },
     { what: 'refreshes of payouts', unit: '/s', ...perSecondOf(ours, 'refreshes') },
@@ -143,8 +139,13 @@ const coresOf = (rounds: readonly FreshnessRound[]): FigureRow[] =>
   Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
     what: `CPU of ${name}`,
     unit: 'cores',
-    ...spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds]))),
+    ...coresOfOne(rounds, name),
   }))
+
+const coresOfOne = (rounds: readonly FreshnessRound[], name: string): Spread =>
+  spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds])))
+
+const bareCores = ({ cpu, seconds }: Bare): number => (cpu.Elasticsearch ?? Number.NaN) / seconds
 
 const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
   const { organizations, rounds, secondsPerRound, plainSecondsPerRound, bareSeconds, rates, shape, recalculated } =
@@ -172,4 +173,18 @@ const pictureOf = ({ sizes }: Bench, { ours, plain }: All): Picture => ({
       { name: 'plain pipe, p50', spread: timeOf(plain.get(rate) ?? [], 50) },
     ].map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread })),
   ),
+})
+
+const cpuPictureOf = ({ sizes }: Bench, { ours, bare }: All): Picture => ({
+  name: 'freshness-cpu',
+  title: 'CPU while payouts are replaced',
+  unit: 'cores',
+  bars: sizes.freshness.rates.flatMap(rate => {
+    const [rounds = [], loop] = [ours.get(rate), bare.get(rate)]
+    return [
+      { name: 'Elasticsearch', spread: coresOfOne(rounds, 'Elasticsearch') },
+      { name: 'Elasticsearch under the bare loop', spread: { value: loop === undefined ? 0 : bareCores(loop) } },
+      { name: 'projector', spread: coresOfOne(rounds, 'the projector') },
+    ].map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread }))
+  }),
 })
