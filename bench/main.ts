@@ -3,6 +3,7 @@ import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './figures/api.ts'
 import { measureConnectionLoad } from './figures/connection-load.ts'
+import { measureCorrections } from './figures/corrections.ts'
 import { measureFreshness } from './figures/freshness.ts'
 import { measureGrowth } from './figures/growth.ts'
 import { measurePartitions } from './figures/partitions.ts'
@@ -26,6 +27,8 @@ const measureOf = (name: FigureName): Measure => {
       return measureGrowth
     case 'freshness':
       return measureFreshness
+    case 'corrections':
+      return measureCorrections
     case 'api':
       return measureApi
     case 'crowd':

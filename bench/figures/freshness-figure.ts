@@ -82,20 +82,20 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     ...targetField(target),
   })
   const bareTime = (percent: number): number => percentile(bare?.times ?? [], percent)
-  const oursCores = coresOfOne(ours, 'Elasticsearch').value
+  const oursCores = coresOf(ours, 'Elasticsearch').value
   return [
-    { what: 'publish → visible, p50', unit: 'ms', ...timeOf(ours, 50) },
-    { what: 'publish → visible, p99', unit: 'ms', ...timeOf(ours, 99), ...targetField(to.p99Milliseconds) },
-    { what: 'publish → visible, longest', unit: 'ms', ...timeOf(ours, 100) },
+    { what: 'publish → visible, p50', unit: 'ms', ...spreadAt(ours, 50) },
+    { what: 'publish → visible, p99', unit: 'ms', ...spreadAt(ours, 99), ...targetField(to.p99Milliseconds) },
+    { what: 'publish → visible, longest', unit: 'ms', ...spreadAt(ours, 100) },
     { what: 'bare loop, bulk and refresh, p50', unit: 'ms', value: bareTime(50) },
     { what: 'bare loop, p99', unit: 'ms', value: bareTime(99) },
     { what: 'bare loop, steps', unit: '/s', value: bare?.stepsPerSecond ?? Number.NaN },
-    { what: 'plain pipe with a refresh a second, p50', unit: 'ms', ...timeOf(plain, 50) },
-    { what: 'plain pipe, p99', unit: 'ms', ...timeOf(plain, 99) },
-    { what: 'plain pipe, longest', unit: 'ms', ...timeOf(plain, 100) },
-    ratio('p50 / the bare loop’s p50', timeOf(ours, 50).value / bareTime(50), to.p50),
-    ratio('p99 / the bare loop’s p99', timeOf(ours, 99).value / bareTime(99), to.p99),
-    ratio('p50 / the plain pipe’s p50', timeOf(ours, 50).value / timeOf(plain, 50).value, undefined),
+    { what: 'plain pipe with a refresh a second, p50', unit: 'ms', ...spreadAt(plain, 50) },
+    { what: 'plain pipe, p99', unit: 'ms', ...spreadAt(plain, 99) },
+    { what: 'plain pipe, longest', unit: 'ms', ...spreadAt(plain, 100) },
+    ratio('p50 / the bare loop’s p50', spreadAt(ours, 50).value / bareTime(50), to.p50),
+    ratio('p99 / the bare loop’s p99', spreadAt(ours, 99).value / bareTime(99), to.p99),
+    ratio('p50 / the plain pipe’s p50', spreadAt(ours, 50).value / spreadAt(plain, 50).value, undefined),
     ...(bare === undefined
       ? []
       : [ratio('CPU of Elasticsearch / the bare loop’s', oursCores / bareCores(bare), to.cpu)]),
@@ -106,7 +106,7 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     { what: 'chains read back', unit: '/s', ...perSecondOf(ours, 'chainsRead') },
     { what: 'of these, do not exist', unit: '/s', ...perSecondOf(ours, 'chainsMissing') },
     { what: 'answered with 503', unit: 'requests', value: refused },
-    ...coresOf(ours),
+    ...coreRows(ours),
   ]
 }
 
@@ -129,20 +129,20 @@ export const idleFigure = (bench: Bench, { seconds, cpu, controlWrites }: Idle):
 })
 
 /** The percentile of each round. */
-const timeOf = (rounds: readonly FreshnessRound[], percent: number): Spread =>
+export const spreadAt = (rounds: readonly FreshnessRound[], percent: number): Spread =>
   spreadOf(rounds.map(({ probes }) => percentile(timesOf(probes), percent)))
 
 const targetField = (target: number | undefined) => (target === undefined ? {} : { atMost: target })
 
 /** Cores that each process used. */
-const coresOf = (rounds: readonly FreshnessRound[]): FigureRow[] =>
+const coreRows = (rounds: readonly FreshnessRound[]): FigureRow[] =>
   Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
     what: `CPU of ${name}`,
     unit: 'cores',
-    ...coresOfOne(rounds, name),
+    ...coresOf(rounds, name),
   }))
 
-const coresOfOne = (rounds: readonly FreshnessRound[], name: string): Spread =>
+export const coresOf = (rounds: readonly FreshnessRound[], name: string): Spread =>
   spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds])))
 
 const bareCores = ({ cpu, seconds }: Bare): number => (cpu.Elasticsearch ?? Number.NaN) / seconds
@@ -168,9 +168,9 @@ const pictureOf = ({ sizes }: Bench, { ours, plain }: All): Picture => ({
   unit: 'ms',
   bars: sizes.freshness.rates.flatMap(rate =>
     [
-      { name: 'p50', spread: timeOf(ours.get(rate) ?? [], 50) },
-      { name: 'p99', spread: timeOf(ours.get(rate) ?? [], 99) },
-      { name: 'plain pipe, p50', spread: timeOf(plain.get(rate) ?? [], 50) },
+      { name: 'p50', spread: spreadAt(ours.get(rate) ?? [], 50) },
+      { name: 'p99', spread: spreadAt(ours.get(rate) ?? [], 99) },
+      { name: 'plain pipe, p50', spread: spreadAt(plain.get(rate) ?? [], 50) },
     ].map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread })),
   ),
 })
@@ -182,9 +182,9 @@ const cpuPictureOf = ({ sizes }: Bench, { ours, bare }: All): Picture => ({
   bars: sizes.freshness.rates.flatMap(rate => {
     const [rounds = [], loop] = [ours.get(rate), bare.get(rate)]
     return [
-      { name: 'Elasticsearch', spread: coresOfOne(rounds, 'Elasticsearch') },
+      { name: 'Elasticsearch', spread: coresOf(rounds, 'Elasticsearch') },
       { name: 'Elasticsearch under the bare loop', spread: { value: loop === undefined ? 0 : bareCores(loop) } },
-      { name: 'projector', spread: coresOfOne(rounds, 'the projector') },
+      { name: 'projector', spread: coresOf(rounds, 'the projector') },
     ].map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread }))
   }),
 })

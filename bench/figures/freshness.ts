@@ -38,22 +38,26 @@ import {
 const VISIBLE_TIMEOUT_MS = 30_000
 
 export const measureFreshness: Measure = async bench => {
-  const { organizations, jvmWarmUp, rates, warmUpSeconds, rounds, secondsPerRound, shape, recalculated } =
-    bench.sizes.freshness
-  const perRate = warmUpSeconds + rounds * secondsPerRound
-  const payouts = rates.reduce(
-    (sum, { eventsPerSecond }) => sum + eventsPerSecond * perRate,
-    jvmWarmUp.eventsPerSecond * jvmWarmUp.seconds,
-  )
-  const free = freePairs(payouts, organizations, recalculated)
-  const size: DatasetSize = { payouts: 0, organizations, recalculated, free, ...shape }
+  const size = sizeOf(bench.sizes.freshness)
   const { measured: ours, idle } = await measureOurs(bench, size)
   const bare = await measureBare(bench, size, ours)
   const plain = await measurePlain(bench, size)
   return [...figuresOf(bench, { ours, bare, plain }), idleFigure(bench, idle)]
 }
 
-const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ measured: Measured; idle: Idle }> => {
+/** The dataset of a run at all rates: reps and periods for its payouts, and this many payouts before. */
+export const sizeOf = (sizes: Bench['sizes']['freshness'], payouts = 0): DatasetSize => {
+  const { organizations, jvmWarmUp, rates, warmUpSeconds, rounds, secondsPerRound, shape, recalculated } = sizes
+  const perRate = warmUpSeconds + rounds * secondsPerRound
+  const published = rates.reduce(
+    (sum, { eventsPerSecond }) => sum + eventsPerSecond * perRate,
+    jvmWarmUp.eventsPerSecond * jvmWarmUp.seconds,
+  )
+  return { payouts, organizations, recalculated, free: freePairs(published, organizations, recalculated), ...shape }
+}
+
+/** Measures projector and API. The payouts of `size` are there before, and are replaced as well. */
+export const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ measured: Measured; idle: Idle }> => {
   const { signal, services, sizes, say, elasticsearch } = bench
   await using served = await serve(bench, size)
   const { topics, holders, api, projection, died } = served
@@ -68,7 +72,8 @@ const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ measured:
   }
   const organizations = holders.map(({ organization }) => organization)
   const { recalculated } = sizes.freshness
-  const publish = createSteadyPublisher({ topics, organizations, shape: size, recalculated, signal })
+  const earlier = size.payouts > 0 ? createDataset(size).currentIds() : undefined
+  const publish = createSteadyPublisher({ topics, organizations, shape: size, recalculated, earlier, signal })
   const { eventsPerSecond, seconds } = sizes.freshness.jvmWarmUp
   say(`warming up: ${eventsPerSecond} events/s for ${seconds} s`)
   await Promise.race([publish(eventsPerSecond, seconds), died])

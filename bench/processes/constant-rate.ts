@@ -32,6 +32,8 @@ type Parts = {
   readonly shape: PayoutShape
   /** Share of the payouts that replace another one, chosen at random of all current ones. */
   readonly recalculated?: number
+  /** Ids of payouts that were published before, by organization and number of the pair. They are replaced, too. */
+  readonly earlier?: readonly (readonly string[])[] | undefined
   readonly signal: AbortSignal
 }
 
@@ -45,11 +47,13 @@ export const createSteadyPublisher = ({
   organizations,
   shape,
   recalculated = 0,
+  earlier,
   signal,
 }: Parts): PublishSteadily => {
   const random = createDatasetRandom('steady')
   /** Ids of the current payouts, by organization and pair. */
-  const current = organizations.map((): string[] => [])
+  const current = organizations.map((_, index) => [...(earlier?.[index] ?? [])])
+  const firstPair = ({ firstFree }: DatasetOrganization): number => (earlier === undefined ? firstFree : 0)
   let made = 0
 
   const next = () => {
@@ -58,7 +62,7 @@ export const createSteadyPublisher = ({
     const payouts = current[index]
     if (organization === undefined || payouts === undefined) throw new Error('there is no organization')
     const pair = payouts.length > 0 && random.chance(recalculated) ? random.below(payouts.length) : payouts.length
-    const payout = payoutOf(organization, organization.firstFree + pair, payouts[pair] ?? null, shape, random)
+    const payout = payoutOf(organization, firstPair(organization) + pair, payouts[pair] ?? null, shape, random)
     payouts[pair] = payout.id
     return { index, payout }
   }

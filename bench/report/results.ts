@@ -25,7 +25,7 @@ export const readResults = async (): Promise<Results> => {
 export const keepResults = (results: Results): Promise<void> =>
   writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
 
-/** Puts the figures of a part of the bench in the place of the stored ones of the same names, and says when they ran. */
+/** Replaces the stored figures of the same names by those of a part of the bench, and says when they ran. */
 export const replaceFigures = (stored: Results, { machine, figures }: Results): Results => {
   const measured = `Measured apart from the other figures: ${machine.run}, commit ${machine.commit}.`
   const named = (from: readonly Figure[], name: FigureName): Figure[] => from.filter(figure => figure.name === name)

@@ -5,7 +5,7 @@ import type { BenchElasticsearch } from './elasticsearch.ts'
 import type { Sizes } from './sizes.ts'
 
 /** In the order of measurement. */
-export const figureNames = ['replay', 'partitions', 'growth', 'freshness', 'api', 'crowd'] as const
+export const figureNames = ['replay', 'partitions', 'growth', 'freshness', 'corrections', 'api', 'crowd'] as const
 export type FigureName = (typeof figureNames)[number]
 
 export type Bench = {

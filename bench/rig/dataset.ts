@@ -26,6 +26,8 @@ export type Dataset = {
   /** Reps and periods: publish them before the payouts. */
   readonly peopleAndPeriods: () => Iterable<CommissionEvent>
   readonly payouts: () => Iterable<CommissionEvent>
+  /** Makes all payouts. Returns the id of the last payout of each pair, by organization and number of the pair. */
+  readonly currentIds: () => string[][]
 }
 
 export type DatasetOrganization = {
@@ -52,9 +54,17 @@ export const createDataset = (size: DatasetSize): Dataset => {
   return {
     organizations,
     peopleAndPeriods: () => organizations.flatMap(recordedOf),
-    payouts: () => payoutsOf(organizations, quotas, size),
+    payouts: () => payoutsOf(organizations, quotas, size, noIds(organizations)),
+    currentIds: () => {
+      const current = noIds(organizations)
+      for (const _ of payoutsOf(organizations, quotas, size, current));
+      return current
+    },
   }
 }
+
+// Only ids: a million whole payouts would take gigabytes.
+const noIds = (organizations: readonly DatasetOrganization[]): string[][] => organizations.map(() => [])
 
 const quotasOf = ({ payouts, organizations, firstShare = 1 / organizations }: DatasetSize): number[] => {
   const first = Math.round(payouts * firstShare)
@@ -88,10 +98,9 @@ function* payoutsOf(
   organizations: readonly DatasetOrganization[],
   quotas: readonly number[],
   size: DatasetSize,
+  current: readonly string[][],
 ): Generator<CommissionEvent> {
   const random = createDatasetRandom('payouts')
-  // Only ids: a million whole payouts would take gigabytes.
-  const current = organizations.map((): string[] => [])
   const done = organizations.map(() => 0)
   for (const index of random.shuffle(quotas.flatMap((quota, index) => Array<number>(quota).fill(index)))) {
     const organization = organizations[index]

@@ -42,6 +42,14 @@ export type Sizes = {
     readonly idleSeconds: number
     readonly shape: PayoutShape
   }
+  /** Freshness with many payouts, and for minutes. The other numbers are those of `freshness`. */
+  readonly corrections: {
+    /** Replays without corrections, and with this share of them. */
+    readonly replay: { readonly data: DatasetSize; readonly recalculated: number; readonly rounds: number }
+    readonly payouts: number
+    readonly rates: readonly FreshnessRate[]
+    readonly constant: { readonly rate: FreshnessRate; readonly rounds: number; readonly secondsPerRound: number }
+  }
   readonly api: {
     readonly data: DatasetSize
     /** For every kind of request and number of connections. */
@@ -117,6 +125,19 @@ export const wholeRun: Sizes = {
     idleSeconds: 20,
     shape,
   },
+  corrections: {
+    replay: {
+      data: { payouts: 100_000, organizations: 50, recalculated: 0, ...large },
+      recalculated: 0.5,
+      rounds: 3,
+    },
+    payouts: 1_000_000,
+    rates: [
+      { eventsPerSecond: 200, probeEvery: 20 },
+      { eventsPerSecond: 1_000, probeEvery: 50 },
+    ],
+    constant: { rate: { eventsPerSecond: 2_000, probeEvery: 100 }, rounds: 5, secondsPerRound: 60 },
+  },
   api: {
     // Pages are read of the first organization: some 100,000 current payouts. The others make it one among many.
     data: { payouts: 140_000, organizations: 50, firstShare: 0.8, recalculated, ...shape },
@@ -170,6 +191,16 @@ export const quickRun: Sizes = {
     plainSecondsPerRound: 3,
     bareSeconds: 3,
     idleSeconds: 3,
+  },
+  corrections: {
+    replay: {
+      ...wholeRun.corrections.replay,
+      data: { ...wholeRun.corrections.replay.data, payouts: 3_000 },
+      rounds: 1,
+    },
+    payouts: 5_000,
+    rates: [{ eventsPerSecond: 200, probeEvery: 20 }],
+    constant: { rate: { eventsPerSecond: 500, probeEvery: 50 }, rounds: 2, secondsPerRound: 2 },
   },
   api: {
     ...wholeRun.api,
