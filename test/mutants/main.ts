@@ -69,7 +69,7 @@ const copyProgram = async (): Promise<string> => {
   return folder
 }
 
-type Outcome = { readonly notices: boolean; readonly milliseconds: number }
+type Outcome = { readonly notices: boolean; readonly milliseconds: number; readonly output: string }
 
 /** Runs a check. After `most` milliseconds it kills the check with all its processes, and counts this as noticed. */
 const carryOut = async (
@@ -84,9 +84,14 @@ const carryOut = async (
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', ...args], {
     cwd: folder,
     env: { ...process.env, ...settings },
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
+  let output = ''
+  const keep = (text: string): void => {
+    output = (output + text).slice(-OUTPUT_KEPT)
+  }
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', keep)
   const end = (): void => {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   }
@@ -99,9 +104,11 @@ const carryOut = async (
   const [code] = await once(child, 'exit')
   clearTimeout(timer)
   process.off('SIGINT', interrupted)
-  return { notices: code !== 0, milliseconds: performance.now() - began }
+  return { notices: code !== 0, milliseconds: performance.now() - began, output }
 }
 
+/** Characters of a check's output that are kept, the last ones. */
+const OUTPUT_KEPT = 4_000
 /** Milliseconds. */
 const FIRST_MS = 8 * 60_000
 /** With a planted bug a check may take `TIMES` times as long, plus `MORE_MS`. */
@@ -142,8 +149,8 @@ const main = async (): Promise<number> => {
     const most = new Map<string, number>()
     const flows = new Map(chosen.flatMap(flowOf).map(check => [check.name, check]))
     for (const check of [...always, ...flows.values()]) {
-      const { notices, milliseconds } = await carryOut(check, folder, settings)
-      if (notices) throw new Error(`${check.name}: fails without a planted bug`)
+      const { notices, milliseconds, output } = await carryOut(check, folder, settings)
+      if (notices) throw new Error(`${check.name}: fails without a planted bug\n${output}`)
       most.set(check.name, TIMES * milliseconds + MORE_MS)
     }
     let survivors = 0
