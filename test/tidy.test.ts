@@ -113,7 +113,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ground: ['failures', 'limits', 'pace', 'time-limits'],
   },
   commands: {
-    order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis', 'validate', 'doctor'],
+    order: ['documents', 'generations', 'parked', 'keys', 'subjects', 'export', 'analysis', 'validate', 'doctor'],
     ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
