@@ -1,4 +1,4 @@
-/** `npm run validate`, `follow`, `doctor`, `reference`, `subjects` and `projection -- rules check`: options and help. */
+/** `npm run validate`, `follow`, `doctor`, `reference`, `subjects`, `projection -- rules check`: options and help. */
 import { Argument, type Command, Option } from 'commander'
 import { type IdentityName, identities } from '../schemas/access.ts'
 import type { RunAction } from './analysis-commands.ts'
@@ -135,7 +135,7 @@ of an event. contract/records.ndjson has examples. Without --live the file is a 
 is needed. With --live it reads the projector's settings for Elasticsearch from the environment. Nothing is written or published.
 Exit codes: 0 all would be applied or are duplicates; 1 it could not be done; 2 the command line is wrong; 3 some would be parked.`
 
-export const addSubjects = (program: Command, actions: SubjectActions, run: RunAction): void => {
+export const addSubjects = (program: Command, actions: StreamActions, run: RunAction): void => {
   const subjects = program
     .command('subjects')
     .description('Lists people, reports where the data of one is, and erases it by destroying its key.')
@@ -171,6 +171,6 @@ export const addSubjects = (program: Command, actions: SubjectActions, run: RunA
 
 const subjectsHelp = `
 Reads the projector's settings for Elasticsearch from the environment, and SEAL_KEYS_DIR, the directory of keys that the API reads. Prints no personal text.
-erase refuses a key that also seals texts of others. A command that was killed is finished by the same command. Documents, Kafka and exports
+erase refuses a seal key that also seals texts of others. A command that was killed is finished by the same command. Documents, Kafka and exports
 are not changed: they have what was published, and nobody can open it any more. docs/privacy.md says what erasing does and does not do.
 Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
