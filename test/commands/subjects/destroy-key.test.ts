@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { destroyKey, type ErasureReceipt, keyStateOf } from '../../../commands/subjects/destroy-key.ts'
@@ -32,6 +32,14 @@ test('an erasure that was killed after its receipt is finished by the next one, 
   await destroyKey(directory, { ...receipt('k1'), erased_at: '2027-01-01T00:00:00.000Z' })
   expect(await keyStateOf(directory, 'k1')).toBe('erased')
   expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
+})
+
+test('a key stays while its receipt cannot be written', async t => {
+  const { directory } = createKeys(t, ['k1'])
+  // A directory stands where the new file is written.
+  mkdirSync(join(directory, 'k1.erased.json.new'))
+  await expect(destroyKey(directory, receipt('k1'))).rejects.toThrow()
+  expect(await keyStateOf(directory, 'k1')).toBe('here')
 })
 
 test('a key without a file is missing, and a directory that is gone is an error', async t => {
