@@ -161,16 +161,19 @@ export const addSubjects = (program: Command, actions: StreamActions, run: RunAc
   ofRep('erase')
     .description('shows what would be lost; with --confirm destroys the keys of the person, for ever')
     .addOption(new Option('--confirm <rep>', 'the id of the rep again').argParser(parseId('rep')))
+    .option('--shared', 'also a seal key that seals texts of others: they are lost, too')
     .option('--json', 'the receipts, a line of JSON each')
     .action(
-      run((org: string, rep: string, { confirm, json = false }: { confirm?: string; json?: boolean }) =>
-        actions.eraseSubject({ org, rep, confirm, json }),
+      run((org: string, rep: string, { confirm, shared = false, json = false }: EraseFlags) =>
+        actions.eraseSubject({ org, rep, confirm, shared, json }),
       ),
     )
 }
 
+type EraseFlags = { readonly confirm?: string; readonly shared?: boolean; readonly json?: boolean }
+
 const subjectsHelp = `
 Reads the projector's settings for Elasticsearch from the environment, and SEAL_KEYS_DIR, the directory of keys that the API reads. Prints no personal text.
-erase refuses a seal key that also seals texts of others. A command that was killed is finished by the same command. Documents, Kafka and exports
+erase refuses a seal key that also seals texts of others, unless you say --shared. A command that was killed is finished by the same command. Documents, Kafka and exports
 are not changed: they have what was published, and nobody can open it any more. docs/privacy.md says what erasing does and does not do.
 Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`

@@ -26,7 +26,12 @@ export type SubjectsContext = CommandContext & {
 
 export type ListSubjectsOptions = { readonly org: string; readonly json: boolean }
 export type ReportSubjectOptions = Subject & { readonly json: boolean }
-export type EraseSubjectOptions = Subject & { readonly confirm: string | undefined; readonly json: boolean }
+export type EraseSubjectOptions = Subject & {
+  readonly confirm: string | undefined
+  /** Also a key that seals texts of others: these are lost, too. */
+  readonly shared: boolean
+  readonly json: boolean
+}
 
 /** Lists the reps of an organization in the live generation, with the keys of their texts. */
 export const listSubjects = async ({ org, json }: ListSubjectsOptions, context: SubjectsContext): Promise<ExitCode> => {
@@ -88,7 +93,7 @@ export const reportSubject = async (
 
 /** Destroys the keys of a person. Without `confirm` it only shows what would be lost. */
 export const eraseSubject = async (
-  { org, rep, confirm, json }: EraseSubjectOptions,
+  { org, rep, confirm, shared, json }: EraseSubjectOptions,
   context: SubjectsContext,
 ): Promise<ExitCode> => {
   const { out, say } = context
@@ -108,7 +113,7 @@ export const eraseSubject = async (
     const what = `SEAL_KEYS_DIR has neither ${missing.join(', ')} nor a receipt`
     throw new CommandError(`${what}: nothing was destroyed. Is it the directory that the API reads?`)
   }
-  await refuseShared({ org, rep }, keys, context)
+  if (!shared) await refuseShared({ org, rep }, keys, context)
 
   const receipts = keys.map(key_id => receiptOf(key_id, texts, { org, rep }, context))
   if (confirm === undefined) {
@@ -153,7 +158,8 @@ const refuseShared = async (subject: Subject, keys: readonly string[], context: 
   const [first] = others
   if (first === undefined) return
   const what = `${first[1]} seals ${texts} texts of ${others.size} others too, of which one is ${first[0]}`
-  throw new CommandError(`${what}: nothing was destroyed. Publish their texts sealed with keys of their own first`)
+  const advice = 'Publish them sealed with keys of their own, then say --shared: it destroys the key all the same'
+  throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
 }
 
 const isOf = ({ org, rep }: Subject, { subject }: FoundText): boolean => subject?.org === org && subject.rep === rep

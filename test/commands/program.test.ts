@@ -237,7 +237,7 @@ test('subjects are listed, reported and erased by organization and rep', async (
     'reportSubject',
     { org: 'org_1', rep: 'rep_1', json: false },
   ])
-  const erase = { org: 'org_1', rep: 'rep_1', json: false }
+  const erase = { org: 'org_1', rep: 'rep_1', shared: false, json: false }
   expect((await said('subjects', 'erase', 'org_1', 'rep_1')).called).toEqual([
     'eraseSubject',
     { ...erase, confirm: undefined },
