@@ -31,6 +31,8 @@ import { createApiKeyCache } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
 import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
+import { noSealKeys, type ReadSealKey } from './sealed/key-store.ts'
+import { createOpenRecords } from './sealed/open-records.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
 
 type ApiParts = {
@@ -47,6 +49,8 @@ type ApiParts = {
   /** Whether clients may keep answers; true by default. */
   readonly mayStore?: boolean
   readonly budget: AnswerBudget
+  /** By default there are no keys: records with sealed texts are refused. */
+  readonly readSealKey?: ReadSealKey
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
   /** Timers of the same clock as `now`; by default those of the process. */
@@ -87,7 +91,7 @@ export const createApi = (parts: ApiParts): Api => {
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const watch = createWatch(runPermitted(shares.readsOfOrganization), now)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
-  const router = createRoutes(readers, watch.remember)
+  const router = createRoutes(readers, createOpenRecords(parts.readSealKey ?? noSealKeys), watch.remember)
 
   const steps = [
     traceRequest,

@@ -265,6 +265,10 @@ export const TIMES_INTERVAL = 250
 export const SWAP_POLL_INTERVAL = 25
 export const SWAP_POLLS_MAX = 60
 
+/** Milliseconds for which a seal key, or the receipt of its destruction, is trusted; and keys held meanwhile. */
+export const SEAL_KEY_AGE_MAX = 2_000
+export const SEAL_KEYS_HELD = 10_000
+
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
 export const INDICES_CACHE_TIME = 2_000
 export const INDICES_CHECK_INTERVAL = 1_000

@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import files, { readFileSync } from 'node:fs'
+import files, { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Server as TlsServer } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
@@ -33,6 +33,9 @@ import {
   STOP_TIME_MAX,
   STOP_TIMEOUT,
 } from './limits.ts'
+import { createKeyDirectory } from './sealed/key-directory.ts'
+import type { ReadSealKey } from './sealed/key-store.ts'
+import type { Schedule } from './time-limits.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**
@@ -110,6 +113,7 @@ const start = async (): Promise<void> => {
     trustedProxies: settings.API_TRUSTED_PROXIES,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,
+    ...sealKeysOf(settings.SEAL_KEYS_DIR, now),
     onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,
     observe: metrics.request,
@@ -186,6 +190,23 @@ const start = async (): Promise<void> => {
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
   await logWhenReady(readiness, log.say, waiting.signal)
+}
+
+/** @throws SettingsError if the directory cannot be read */
+const sealKeysOf = (directory: string | undefined, now: () => number): { readSealKey?: ReadSealKey } => {
+  if (directory === undefined) return {}
+  try {
+    readdirSync(directory)
+  } catch {
+    throw new SettingsError([{ name: 'SEAL_KEYS_DIR', expected: 'a directory that can be read', got: directory }])
+  }
+  return { readSealKey: createKeyDirectory(directory, now, scheduleUnref) }
+}
+
+/** A timer that does not keep the process alive. */
+const scheduleUnref: Schedule = (milliseconds, run) => {
+  const timeout = setTimeout(run, milliseconds).unref()
+  return () => clearTimeout(timeout)
 }
 
 const readPem = (name: string, file: string | undefined): string | undefined => {

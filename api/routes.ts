@@ -6,7 +6,7 @@ import { answerList, answerPayout, answerRecord, answerStatement } from './answe
 import { Refusal } from './failures.ts'
 import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 import { usualPace } from './pace.ts'
-import { recordNameOf } from './read/read-list.ts'
+import { type Page, recordNameOf } from './read/read-list.ts'
 import {
   idPrefixOf,
   type Moment,
@@ -16,21 +16,34 @@ import {
   readListParameters,
   readTotalsParameters,
 } from './read/read-parameters.ts'
-import type { RecordAsked } from './read/read-record.ts'
+import type { FoundRecord, RecordAsked } from './read/read-record.ts'
 import type { Readers } from './read/readers.ts'
 import type { ChangeWatch } from './read/watch-changes.ts'
+import type { OpenRecords } from './sealed/open-records.ts'
 
 /** Creates the router with all paths of the API. */
 export const createRoutes = (
   { list, records, history, totals }: Readers,
+  openRecords: OpenRecords,
   remember: ChangeWatch['remember'],
 ): Router<RequestState> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })
+  /** Opens sealed texts, and remembers their state for the entity tag. */
+  const opened = async (ctx: RequestContext, page: Page): Promise<Page> => {
+    const { hits, state } = await openRecords.hits(orgOf(ctx), page.hits, ctx.state.signal)
+    if (state !== undefined) ctx.state.sealState = state
+    return { ...page, hits }
+  }
+  const openedRecord = async (ctx: RequestContext, kind: ListKind, found: FoundRecord): Promise<FoundRecord> => {
+    const { slice, state } = await openRecords.record(orgOf(ctx), kind, found.slice, ctx.state.signal)
+    if (state !== undefined) ctx.state.sealState = state
+    return { ...found, slice }
+  }
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
       const parameters = fixed(ctx, readListParameters(kind, ctx.state.query))
-      const page = await list(orgOf(ctx), kind, parameters, ctx.state.signal)
+      const page = await opened(ctx, await list(orgOf(ctx), kind, parameters, ctx.state.signal))
       answerList(ctx, kind, page, parameters.startingAfter)
     })
   }
@@ -39,7 +52,7 @@ export const createRoutes = (
     const parameters = fixed(ctx, readListParameters('changes', query))
     const page = nothingBefore
       ? { position: nothingBefore, hits: [], hasMore: false }
-      : await list(orgOf(ctx), 'changes', parameters, signal)
+      : await opened(ctx, await list(orgOf(ctx), 'changes', parameters, signal))
     const last = page.hits.at(-1)
     if (parameters.wait && !page.hasMore) {
       const startingAfter = last ? recordNameOf(last) : parameters.startingAfter
@@ -49,12 +62,14 @@ export const createRoutes = (
   })
   for (const kind of ['reps', 'periods'] as const) {
     router.get(`/${kind}/:id`, async ctx => {
-      answerRecord(ctx, kind, await records.version(askedOf(ctx, kind), kind, ctx.state.signal))
+      const found = await records.version(askedOf(ctx, kind), kind, ctx.state.signal)
+      answerRecord(ctx, kind, await openedRecord(ctx, kind, found))
     })
   }
   router.get('/payroll_files/:id', async ctx => {
     const asked = askedOf(ctx, 'payroll_files')
-    answerRecord(ctx, 'payroll_files', await records.record(asked, 'payroll_files', ctx.state.signal))
+    const found = await records.record(asked, 'payroll_files', ctx.state.signal)
+    answerRecord(ctx, 'payroll_files', await openedRecord(ctx, 'payroll_files', found))
   })
   router.get('/payouts/:id', async ctx => {
     answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))

@@ -107,10 +107,11 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .description('writes an organization as of one moment to files: a line of JSON for each record')
     .addOption(new Option('--out <directory>', 'target directory; created if missing').makeOptionMandatory())
     .option('--parquet', 'writes Parquet tables too')
+    .option('--open', 'opens sealed texts with the keys of SEAL_KEYS_DIR; without it they stay sealed')
     .option('--json', 'prints the manifest at the end')
     .action(
-      run(({ org, asOf, out, parquet = false, json = false }: ExportFlags) =>
-        actions.exportOrganization({ org, asOf, out, parquet, json }),
+      run(({ org, asOf, out, parquet = false, open = false, json = false }: ExportFlags) =>
+        actions.exportOrganization({ org, asOf, out, parquet, open, json }),
       ),
     )
     .addHelpText('after', exportHelp)
@@ -139,6 +140,7 @@ type ExportFlags = {
   readonly asOf?: Moment
   readonly out: string
   readonly parquet?: boolean
+  readonly open?: boolean
   readonly json?: boolean
 }
 type TotalsFlags = {
@@ -154,7 +156,8 @@ Writes reps, periods, payouts (current then), their statements and payroll_files
 manifest.json: the moment, number of records, bytes and SHA-256 of each file, what is owed and paid by currency, and a digest of all. Fails if the
 files do not add up to the projection's totals, or have another number of reps or periods. The same moment gives the same bytes. The same command
 continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
-Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
+Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
+was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`
 
 type ReplayFlags = {
   readonly name?: string

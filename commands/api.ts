@@ -20,4 +20,7 @@ export {
 } from '../api/read/read-parameters.ts'
 export type { TotalsRead } from '../api/read/read-totals.ts'
 export { createReaders } from '../api/read/readers.ts'
+export { keyFileOf, readSealKey, receiptFileOf } from '../api/sealed/key-directory.ts'
+export { noSealKeys, type ReadSealKey } from '../api/sealed/key-store.ts'
+export { createOpenRecords, type OpenRecords } from '../api/sealed/open-records.ts'
 export { scheduleTimer } from '../api/time-limits.ts'

@@ -12,11 +12,12 @@ import {
   projectorSettings,
   type Read,
   readSettings,
+  sealSettings,
 } from '../schemas/settings.ts'
 import { createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { replay } from './analysis/replay.ts'
-import { pingRedis } from './api.ts'
+import { createOpenRecords, noSealKeys, pingRedis, type ReadSealKey, readSealKey } from './api.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
 import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
 import { settingsOf, valuesIn } from './doctor/settings.ts'
@@ -50,6 +51,7 @@ import {
   registerCodecs,
   STOP_TIMEOUT_MS,
 } from './projector.ts'
+import { eraseSubject, listSubjects, reportSubject, type SubjectsContext } from './subjects/subjects.ts'
 import { checkRules } from './validate/check-rules.ts'
 import { type ValidateSteps, validateFile } from './validate/validate.ts'
 
@@ -120,6 +122,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
     return { ...context, sleep, signal }
   }
+  const erasing = (): SubjectsContext => ({
+    ...reading(),
+    keysDirectory: sealKeysDirectory(),
+    draw,
+    signal: stoppedBySignal(),
+  })
   const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
   const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
     registerCodecs()
@@ -140,6 +148,9 @@ const main = async (args: readonly string[]): Promise<number> => {
       draw,
     }
   }
+  const sealKeysDirectory = () => readSettings(sealSettings, process.env).SEAL_KEYS_DIR
+  const sealKeys = (directory = sealKeysDirectory()): ReadSealKey =>
+    directory === undefined ? noSealKeys : id => readSealKey(directory, id)
   const exporting = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): ExportSteps => {
     const client = clientOf(settings)
     const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
@@ -155,6 +166,7 @@ const main = async (args: readonly string[]): Promise<number> => {
         return { topic, partition: partitionOf(org, partitions), rules_version }
       },
       processes: runningProcesses,
+      openRecords: createOpenRecords(sealKeys()),
     }
   }
   const validating = (): ValidateSteps => ({
@@ -206,6 +218,9 @@ const main = async (args: readonly string[]): Promise<number> => {
       createKey: async options => createKey(options, publishing()),
       listKeys: async options => listKeys(options, reading()),
       revokeKey: async options => revokeKey(options, publishing()),
+      listSubjects: async options => listSubjects(options, erasing()),
+      reportSubject: async options => reportSubject(options, erasing()),
+      eraseSubject: async options => eraseSubject(options, erasing()),
       listGenerations: async options => listGenerations(options, reading()),
       status: async options => status(options, publishing()),
       rebuild: async options => rebuild(options, rebuilding()),

@@ -24,7 +24,15 @@ import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys
 import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
-import { addDoctor, addFollow, addReference, addRules, addValidate, type StreamActions } from './stream-commands.ts'
+import {
+  addDoctor,
+  addFollow,
+  addReference,
+  addRules,
+  addSubjects,
+  addValidate,
+  type StreamActions,
+} from './stream-commands.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
@@ -65,6 +73,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
     .showHelpAfterError('(--help lists commands and options)')
   addParked(program, actions, run)
   addKeys(program, actions, run)
+  addSubjects(program, actions, run)
   addProjection(program, actions, run)
   addValidate(program, actions, run)
   addFollow(program, actions, run)

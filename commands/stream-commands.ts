@@ -1,4 +1,4 @@
-/** `npm run validate`, `follow`, `doctor`, `reference` and `projection -- rules check`: options and help. */
+/** `npm run validate`, `follow`, `doctor`, `reference`, `subjects`, `projection -- rules check`: options and help. */
 import { Argument, type Command, Option } from 'commander'
 import { type IdentityName, identities } from '../schemas/access.ts'
 import type { RunAction } from './analysis-commands.ts'
@@ -7,6 +7,7 @@ import type { DoctorOptions } from './doctor/doctor.ts'
 import type { FollowOptions } from './export/follow.ts'
 import type { ReferenceOptions } from './export/reference.ts'
 import type { ExitCode } from './failures.ts'
+import type { EraseSubjectOptions, ListSubjectsOptions, ReportSubjectOptions } from './subjects/subjects.ts'
 import type { CheckRulesOptions } from './validate/check-rules.ts'
 import type { ValidateOptions } from './validate/validate.ts'
 
@@ -16,6 +17,9 @@ export type StreamActions = {
   readonly doctor: (options: DoctorOptions) => Promise<ExitCode>
   readonly checkRules: (options: CheckRulesOptions) => Promise<ExitCode>
   readonly reference: (options: ReferenceOptions) => Promise<ExitCode>
+  readonly listSubjects: (options: ListSubjectsOptions) => Promise<ExitCode>
+  readonly reportSubject: (options: ReportSubjectOptions) => Promise<ExitCode>
+  readonly eraseSubject: (options: EraseSubjectOptions) => Promise<ExitCode>
 }
 
 const PARTITIONS_DEFAULT = 6
@@ -115,7 +119,7 @@ type FollowFlags = { readonly org: string; readonly startingAfter?: string; read
 
 const followHelp = `
 Reads the projector's settings for Elasticsearch from the environment: ELASTICSEARCH_URL, ELASTICSEARCH_INDEX_PREFIX and the like. Needs no API
-key. With npm run -s standard output has the changes only. Ends with Ctrl-C.
+key. Texts that were published sealed stay sealed. With npm run -s standard output has the changes only. Ends with Ctrl-C.
 Exit codes: 0 done or stopped; 1 it could not be done; 2 the command line is wrong.`
 
 type Flags = {
@@ -130,3 +134,46 @@ A line is a record (an object with value, key, headers), an event (type and data
 of an event. contract/records.ndjson has examples. Without --live the file is a whole log: nothing exists before its first line, and no service
 is needed. With --live it reads the projector's settings for Elasticsearch from the environment. Nothing is written or published.
 Exit codes: 0 all would be applied or are duplicates; 1 it could not be done; 2 the command line is wrong; 3 some would be parked.`
+
+export const addSubjects = (program: Command, actions: StreamActions, run: RunAction): void => {
+  const subjects = program
+    .command('subjects')
+    .description('Lists people, reports where the data of one is, and erases it by destroying its key.')
+    .addHelpText('after', subjectsHelp)
+  const ofOrganization = (name: string): Command =>
+    subjects.command(name).argument('<org>', 'the organization', parseId('org'))
+  const ofRep = (name: string): Command => ofOrganization(name).argument('<rep>', 'the person', parseId('rep'))
+
+  ofOrganization('list')
+    .description('lists the reps of an organization in the live generation, and the keys that seal their texts')
+    .option('--json', 'a line of JSON each')
+    .action(run((org: string, { json = false }: { json?: boolean }) => actions.listSubjects({ org, json })))
+
+  ofRep('report')
+    .description('shows each record with a text of the person, in every generation and sandbox, parked ones too')
+    .option('--json', 'as JSON')
+    .action(
+      run((org: string, rep: string, { json = false }: { json?: boolean }) =>
+        actions.reportSubject({ org, rep, json }),
+      ),
+    )
+
+  ofRep('erase')
+    .description('shows what would be lost; with --confirm destroys the keys of the person, for ever')
+    .addOption(new Option('--confirm <rep>', 'the id of the rep again').argParser(parseId('rep')))
+    .option('--shared', 'also a seal key that seals texts of others: they are lost, too')
+    .option('--json', 'the receipts, a line of JSON each')
+    .action(
+      run((org: string, rep: string, { confirm, shared = false, json = false }: EraseFlags) =>
+        actions.eraseSubject({ org, rep, confirm, shared, json }),
+      ),
+    )
+}
+
+type EraseFlags = { readonly confirm?: string; readonly shared?: boolean; readonly json?: boolean }
+
+const subjectsHelp = `
+Reads the projector's settings for Elasticsearch from the environment, and SEAL_KEYS_DIR, the directory of keys that the API reads. Prints no personal text.
+erase refuses a seal key that also seals texts of others, unless you say --shared. A command that was killed is finished by the same command. Documents, Kafka and exports
+are not changed: they have what was published, and nobody can open it any more. docs/privacy.md says what erasing does and does not do.
+Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`

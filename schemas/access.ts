@@ -168,7 +168,7 @@ export const identities = {
     },
   },
   projection: {
-    programs: '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `drop` and the others',
+    programs: '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `drop` and the others; `npm run subjects`',
     kafka: [
       ...rights(events, readsTopic),
       ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`adopt`'),

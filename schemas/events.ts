@@ -4,7 +4,18 @@
  */
 import Type, { type Static } from 'typebox'
 import { LINE_ITEMS_MAX, TRACE_STEPS_MAX } from './limits.ts'
-import { CalendarDate, Currency, Id, Instant, Money, Nullable, Text, Timezone } from './values.ts'
+import {
+  CalendarDate,
+  Currency,
+  Id,
+  Instant,
+  Money,
+  Nullable,
+  NullablePersonalText,
+  PersonalText,
+  Text,
+  Timezone,
+} from './values.ts'
 
 export const LineItem = Type.Object({
   id: Id('line'),
@@ -35,8 +46,8 @@ export const TraceStep = Type.Object({
 export const RepRecorded = Type.Object({
   org_id: Id('org'),
   id: Id('rep'),
-  name: Text,
-  email: Nullable(Text),
+  name: PersonalText,
+  email: NullablePersonalText,
   status: Type.Union([Type.Literal('active'), Type.Literal('departed')]),
   started_on: Nullable(CalendarDate),
   departed_on: Nullable(CalendarDate),
@@ -74,7 +85,7 @@ export const PayoutRecorded = Type.Object({ ...payoutFields, recorded_at: Instan
 
 export const Destination = Type.Object({
   type: Type.Union([Type.Literal('bank_account'), Type.Literal('payroll_provider'), Type.Literal('other')]),
-  label: Text,
+  label: PersonalText,
 })
 
 export const PayrollRecorded = Type.Object({

@@ -18,6 +18,9 @@ export const DATA_DEPTH_MAX = 32
 /** Code points of a text. */
 export const TEXT_LENGTH_MAX = 1_000
 
+/** Characters of a sealed text: 1,000 code points have up to 4,000 bytes, which are 5,371 characters and the key id. */
+export const SEALED_TEXT_LENGTH_MAX = 8_000
+
 export const LINE_ITEMS_MAX = 10_000
 
 export const TRACE_STEPS_MAX = 100_000

@@ -4,19 +4,43 @@
  */
 import Type, { type Static } from 'typebox'
 import { refusals } from './errors.ts'
-import { Destination, LineItem, PayoutCalculated, PeriodRecorded, RepRecorded, TraceStep } from './events.ts'
+import {
+  LineItem,
+  PayoutCalculated,
+  PeriodRecorded,
+  Destination as PublishedDestination,
+  RepRecorded,
+  TraceStep,
+} from './events.ts'
 import { keysOf } from './objects.ts'
-import { Currency, Id, Instant, idPattern, Money, Nullable, Sum } from './values.ts'
+import { Currency, Id, Instant, idPattern, Money, Nullable, Sum, Text } from './values.ts'
+
+/** Marks beside texts that were published sealed. They are absent in nearly all records. */
+const marks = {
+  erased: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Present if the key of a sealed text was destroyed. The person was forgotten: the text is lost for ever, and the field is null, or empty where it may not be null.',
+    }),
+  ),
+  unreadable: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Present if a sealed text does not open with its key, so that its content is not known: the publisher sealed it wrongly, or for another field. The field is null, or empty where it may not be null.',
+    }),
+  ),
+}
 
 const rep = RepRecorded.properties
 export const Rep = Type.Object(
   {
     id: rep.id,
-    name: rep.name,
-    email: rep.email,
+    name: { ...Text, description: 'Its text, opened if it was published sealed. Empty if it was `erased`.' },
+    email: { ...Nullable(Text), description: 'As the name; null if there is none, or if it was `erased`.' },
     status: rep.status,
     started_on: rep.started_on,
     departed_on: rep.departed_on,
+    ...marks,
   },
   { description: 'A sales rep. Departed reps stay readable, because older payouts name them.' },
 )
@@ -87,6 +111,12 @@ export const Statement = Type.Object(
   },
   { description: 'A payout with the whole trace of its calculation, as the rep sees it.' },
 )
+
+const Destination = Type.Object({
+  type: PublishedDestination.properties.type,
+  label: { ...Text, description: 'Its text, opened if it was published sealed. Empty if it was `erased`.' },
+  ...marks,
+})
 
 export const PayrollRecord = Type.Object(
   {

@@ -130,9 +130,13 @@ export const projectorSettings = {
   ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }
 
+/** The directory of the keys that open sealed texts. Without it, records with sealed texts are refused. */
+export const sealSettings = { SEAL_KEYS_DIR: optional(anything) }
+
 export const apiSettings = {
   ...elasticsearchSettings,
   ...logSettings,
+  ...sealSettings,
   API_HOST: withDefault(anything, '127.0.0.1'),
   API_PORT: withDefault(port, 8080),
   API_TLS_CERT_FILE: optional(anything),

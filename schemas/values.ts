@@ -3,8 +3,14 @@
  * JSON Schema for ajv and the documents, and a TypeScript type. Rules beyond JSON Schema are formats (at the end).
  */
 import Type, { type Static, type TString } from 'typebox'
-import { MONEY_FRACTION_DIGITS_MAX, MONEY_INTEGER_DIGITS_MAX, TEXT_LENGTH_MAX } from './limits.ts'
+import {
+  MONEY_FRACTION_DIGITS_MAX,
+  MONEY_INTEGER_DIGITS_MAX,
+  SEALED_TEXT_LENGTH_MAX,
+  TEXT_LENGTH_MAX,
+} from './limits.ts'
 import { objectOf } from './objects.ts'
+import { reservedPattern, sealedPattern } from './sealed/sealed-text.ts'
 import { timezones } from './timezones.ts'
 
 export const idPrefixes = ['org', 'rep', 'period', 'payout', 'payroll', 'deal', 'line', 'key'] as const
@@ -76,6 +82,22 @@ export const Text = Type.String({
   maxLength: TEXT_LENGTH_MAX,
   description: `Up to ${TEXT_LENGTH_MAX} code points of well-formed Unicode; may be empty.`,
 })
+
+/** `if` instead of a union: to accept a value by one schema of a union, ajv first collects the errors of the other. */
+const sealable = {
+  format: 'text',
+  maxLength: SEALED_TEXT_LENGTH_MAX,
+  // biome-ignore-start lint/suspicious/noThenProperty: keywords of JSON Schema
+  if: { type: 'string', pattern: reservedPattern },
+  then: { type: 'string', pattern: sealedPattern },
+  else: { maxLength: TEXT_LENGTH_MAX },
+  // biome-ignore-end lint/suspicious/noThenProperty: keywords of JSON Schema
+  description: `A personal text, plain or sealed. Plain: up to ${TEXT_LENGTH_MAX} code points of well-formed Unicode, may be empty, and does not begin like a sealed text. Sealed: \`sealed:v1:<key id>:<base64url>\`, up to ${SEALED_TEXT_LENGTH_MAX} characters.`,
+}
+
+/** A text that may be sealed. */
+export const PersonalText = Type.Unsafe<string>({ type: 'string', ...sealable })
+export const NullablePersonalText = Type.Unsafe<string | null>({ type: ['string', 'null'], ...sealable })
 
 export type Money = Static<typeof Money>
 

@@ -89,7 +89,7 @@ describe('folders', () => {
  */
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
-    order: ['stored', 'reference'],
+    order: ['sealed', 'stored', 'reference'],
     ground: [
       'answer-form',
       'errors',
@@ -109,11 +109,11 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ground: ['failures', 'health', 'limits', 'semaphore'],
   },
   api: {
-    order: ['capacity', 'elasticsearch', 'read', 'http', 'access', 'answer', 'admin'],
+    order: ['capacity', 'elasticsearch', 'sealed', 'read', 'http', 'access', 'answer', 'admin'],
     ground: ['failures', 'limits', 'pace', 'time-limits'],
   },
   commands: {
-    order: ['documents', 'generations', 'parked', 'keys', 'export', 'analysis', 'validate', 'doctor'],
+    order: ['documents', 'generations', 'parked', 'keys', 'subjects', 'export', 'analysis', 'validate', 'doctor'],
     ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },

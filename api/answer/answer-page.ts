@@ -103,9 +103,13 @@ export const answerLater = async (
 }
 
 /** Sets the headers of every answer. Returns false after answering 304. */
-const needsBody = (ctx: RequestContext, position: ReadPosition, etag: string): boolean => {
+const needsBody = (ctx: RequestContext, position: ReadPosition, contentTag: string): boolean => {
+  const { isFixed, sealState } = ctx.state
+  const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)
   ctx.set('ETag', etag)
-  if (ctx.state.isFixed && ctx.response.get('Cache-Control') === REVALIDATED) ctx.set('Cache-Control', FIXED)
+  // An erasure changes an answer with sealed texts, also one as of a change.
+  const neverChanges = isFixed && sealState === undefined
+  if (neverChanges && ctx.response.get('Cache-Control') === REVALIDATED) ctx.set('Cache-Control', FIXED)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   const asked = ctx.get('If-None-Match')
   if (!isNotModified(asked, etag)) return true

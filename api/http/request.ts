@@ -26,6 +26,8 @@ export type RequestState = {
   renewTime: (milliseconds: number) => void
   /** Whether the answer is as of a change, so that it does not change. */
   isFixed?: boolean
+  /** The state of the sealed texts in the answer; absent if it has none. Such an answer changes with an erasure. */
+  sealState?: string
   /** Milliseconds that the request has waited for a change. */
   waited?: number
   /** Nothing stands behind the cursor of the request before this position: its page is empty. */

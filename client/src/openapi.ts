@@ -235,12 +235,12 @@ export interface components {
             id: string;
             /**
              * Format: text
-             * @description Up to 1000 code points of well-formed Unicode; may be empty.
+             * @description Its text, opened if it was published sealed. Empty if it was `erased`.
              */
             name: string;
             /**
              * Format: text
-             * @description Up to 1000 code points of well-formed Unicode; may be empty.
+             * @description As the name; null if there is none, or if it was `erased`.
              */
             email: string | null;
             /** @enum {string} */
@@ -255,6 +255,16 @@ export interface components {
              * @example 2024-02-29
              */
             departed_on: string | null;
+            /**
+             * @description Present if the key of a sealed text was destroyed. The person was forgotten: the text is lost for ever, and the field is null, or empty where it may not be null.
+             * @constant
+             */
+            erased?: true;
+            /**
+             * @description Present if a sealed text does not open with its key, so that its content is not known: the publisher sealed it wrongly, or for another field. The field is null, or empty where it may not be null.
+             * @constant
+             */
+            unreadable?: true;
         };
         /** @description A commission period, from `starts_at` (included) to `ends_at` (excluded). Both were decided in `timezone`. They tell on which side of a boundary a deal falls. */
         Period: {
@@ -505,9 +515,19 @@ export interface components {
             type: "bank_account" | "payroll_provider" | "other";
             /**
              * Format: text
-             * @description Up to 1000 code points of well-formed Unicode; may be empty.
+             * @description Its text, opened if it was published sealed. Empty if it was `erased`.
              */
             label: string;
+            /**
+             * @description Present if the key of a sealed text was destroyed. The person was forgotten: the text is lost for ever, and the field is null, or empty where it may not be null.
+             * @constant
+             */
+            erased?: true;
+            /**
+             * @description Present if a sealed text does not open with its key, so that its content is not known: the publisher sealed it wrongly, or for another field. The field is null, or empty where it may not be null.
+             * @constant
+             */
+            unreadable?: true;
         };
         /** @description The changes from the previous payout to this one. */
         Difference: {

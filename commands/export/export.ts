@@ -8,7 +8,7 @@ import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
-import { type Moment, momentOf, recordIdOf, type TotalsRead, textOfListed } from '../api.ts'
+import { type Moment, momentOf, type OpenRecords, Refusal, recordIdOf, type TotalsRead, textOfListed } from '../api.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
@@ -25,6 +25,8 @@ export type ExportOptions = {
   readonly asOf: Moment | undefined
   readonly out: string
   readonly parquet: boolean
+  /** Opens sealed texts with the keys of SEAL_KEYS_DIR. Otherwise they stay as they were published. */
+  readonly open?: boolean
   readonly json: boolean
 }
 
@@ -33,6 +35,8 @@ export type ExportSteps = ExportReaders &
     readonly out: (text: string) => void
     readonly draw: ((line: string) => void) | undefined
     readonly signal: AbortSignal
+    /** Opens sealed texts; refuses if there are no keys. */
+    readonly openRecords?: OpenRecords
     /** Source of an organization's records, and the version of the rules. */
     readonly sourceOf: (generation: string, org: string) => Promise<ManifestSource>
   }
@@ -70,13 +74,17 @@ const exportLocked = async (
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<ExitCode> => {
-  const { org, out, parquet, json } = options
+  const { org, out, parquet, json, open = false } = options
   const { say } = steps
   const begun = await readJson<Begun>(join(out, BEGUN))
   const done = await readJson<Manifest>(join(out, MANIFEST))
   const before = begun ?? done
   if (before && before.organization !== org) {
     throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
+  }
+  if (before && (before.opened ?? false) !== open) {
+    const how = before.opened ? 'opened texts: say --open' : 'sealed texts: leave out --open'
+    throw new CommandError(`${out} has an export with ${how}, or choose another directory`)
   }
   // Files without a manifest: their organization and moment are unknown.
   const stray = before
@@ -115,14 +123,19 @@ const writeAll = async (
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
-  const { org, out } = options
+  const { org, out, open = false } = options
   const source = await steps.sourceOf(position.generation.name, org)
   if (begun && begun.rules_version !== source.rules_version) {
     throw new CommandError(`${out} was begun under other rules: choose another directory`)
   }
   const { rules_version } = source
   const as_of = totals.last_change_id
-  await writeJson(join(out, BEGUN), { organization: org, as_of, rules_version } satisfies Begun)
+  await writeJson(join(out, BEGUN), {
+    organization: org,
+    as_of,
+    rules_version,
+    ...(open && { opened: true }),
+  } satisfies Begun)
   for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
   const files = await describeFiles(exportedResources, out, steps.signal)
   // Read again: another generation may have become live meanwhile.
@@ -139,6 +152,7 @@ const writeAll = async (
     published_at: last ? instantOf(last.at) : null,
     position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
     rules_version,
+    ...(open && { opened: true }),
     ...files.sums,
     files: files.files,
     digest: files.digest,
@@ -147,14 +161,14 @@ const writeAll = async (
   await writeJson(join(out, MANIFEST), manifest)
 }
 
-type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version'>
+type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'opened'>
 
 const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 
 const write = async (
   resource: ExportedResource,
   totals: Totals,
-  { org, out }: ExportOptions,
+  { org, out, open = false }: ExportOptions,
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
@@ -166,7 +180,7 @@ const write = async (
   try {
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
-      : records(resource, idIn(partial.last), org, totals, steps)) {
+      : records(resource, idIn(partial.last), org, totals, open ? openedPages(steps) : steps)) {
       await lock.assertHeld()
       await partial.append(texts)
       count += texts.length
@@ -188,7 +202,7 @@ async function* records(
   after: string | undefined,
   org: string,
   { last_change_id }: Totals,
-  { readList }: ExportSteps,
+  { readList }: Pick<ExportSteps, 'readList'>,
 ): AsyncGenerator<Buffer[]> {
   if (last_change_id === null) return
   const asOf = asOfChange(last_change_id)
@@ -201,6 +215,19 @@ async function* records(
     yield page.hits.map(hit => textOfListed(kind, hit))
   }
 }
+
+/** Reads pages with their sealed texts opened. @throws CommandError if a key is unknown, or cannot be read */
+const openedPages = ({ readList, openRecords, signal }: ExportSteps): Pick<ExportSteps, 'readList'> => ({
+  readList: async (org, kind, parameters) => {
+    const page = await readList(org, kind, parameters)
+    try {
+      return openRecords ? { ...page, hits: (await openRecords.hits(org, page.hits, signal)).hits } : page
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new CommandError(`a sealed text of ${kind} cannot be opened: ${error.reason} (SEAL_KEYS_DIR)`)
+    }
+  },
+})
 
 /** Yields the statements of the payouts in the finished file, without those already written. */
 async function* statements(

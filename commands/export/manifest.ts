@@ -29,6 +29,8 @@ export type Manifest = {
   /** Position just after that change: the next offset. */
   readonly position: { readonly topic: string; readonly partition: number; readonly offset: number }
   readonly rules_version: number
+  /** Present if sealed texts were opened. */
+  readonly opened?: true
   readonly owed: Sums
   readonly paid: Sums
   readonly files: Readonly<Record<string, FileDescription>>

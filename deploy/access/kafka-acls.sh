@@ -29,7 +29,7 @@ allow commission-keys --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write
 allow commission-parked --topic "${KAFKA_EVENTS_TOPIC}" --operation Write  # publish-again
 allow commission-parked --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write  # publish-again
 
-# projection: npm run projection: rebuild, replay, status, adopt, drop and the others
+# projection: npm run projection: rebuild, replay, status, adopt, drop and the others; npm run subjects
 allow commission-projection --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
 allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # adopt
 allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete

@@ -8,7 +8,7 @@ import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
 /** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */
-export const RULES_VERSION = 2
+export const RULES_VERSION = 3
 /** The same for API keys. They have no generations: a new version projects them again under a new index prefix. */
 export const KEY_RULES_VERSION = 1
 

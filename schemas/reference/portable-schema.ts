@@ -37,9 +37,11 @@ const portableFields = (schema: object): Json => {
     ...(properties && {
       properties: Object.fromEntries(Object.entries(properties).map(([name, of]) => [name, portable(of)])),
     }),
-    ...(pattern && { pattern, not: { type: 'string', pattern: not ? `${not.pattern}|${LINE_ENDS}` : LINE_ENDS } }),
+    ...(pattern && { pattern, ...(pattern.endsWith('$') && { not: { type: 'string', pattern: notOf(not) } }) }),
   }
 }
+
+const notOf = (not: Keywords['not']): string => (not ? `${not.pattern}|${LINE_ENDS}` : LINE_ENDS)
 
 type Keywords = {
   readonly format?: string

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import * as limits from '../../api/limits.ts'
-import { API_KEY_LENGTH_MAX, PAGE_BYTES_MAX, RECORD_VALUE_BYTES_MAX, TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
+import {
+  API_KEY_LENGTH_MAX,
+  PAGE_BYTES_MAX,
+  RECORD_VALUE_BYTES_MAX,
+  SEALED_TEXT_LENGTH_MAX,
+  TEXT_LENGTH_MAX,
+} from '../../schemas/limits.ts'
 
 describe('the limits of the API', () => {
   test('leave Elasticsearch less time than the request has', () => {
@@ -36,6 +42,7 @@ describe('the limits of the API', () => {
 
   test('bound the size of a record without lines: two texts of six-byte characters, and small fields', () => {
     expect(2 * TEXT_LENGTH_MAX * 6 + 1_000).toBeLessThan(limits.PLAIN_RECORD_BYTES_MAX)
+    expect(2 * SEALED_TEXT_LENGTH_MAX + 1_000).toBeLessThan(limits.PLAIN_RECORD_BYTES_MAX)
     expect(201 * limits.PLAIN_RECORD_BYTES_MAX).toBeLessThan(PAGE_BYTES_MAX)
   })
 

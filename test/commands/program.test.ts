@@ -29,6 +29,9 @@ const said = async (...args: string[]) => {
       adopt: action('adopt'),
       drop: action('drop'),
       exportOrganization: action('exportOrganization'),
+      listSubjects: action('listSubjects'),
+      reportSubject: action('reportSubject'),
+      eraseSubject: action('eraseSubject'),
       showTotals: action('showTotals'),
       replay: action('replay'),
       diff: action('diff'),
@@ -215,6 +218,7 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
       out: 'x',
       asOf: { kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } },
       parquet: false,
+      open: false,
       json: false,
     },
   ])
@@ -222,6 +226,29 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
   expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })
+})
+
+test('subjects are listed, reported and erased by organization and rep', async () => {
+  expect((await said('subjects', 'list', 'org_1', '--json')).called).toEqual([
+    'listSubjects',
+    { org: 'org_1', json: true },
+  ])
+  expect((await said('subjects', 'report', 'org_1', 'rep_1')).called).toEqual([
+    'reportSubject',
+    { org: 'org_1', rep: 'rep_1', json: false },
+  ])
+  const erase = { org: 'org_1', rep: 'rep_1', shared: false, json: false }
+  expect((await said('subjects', 'erase', 'org_1', 'rep_1')).called).toEqual([
+    'eraseSubject',
+    { ...erase, confirm: undefined },
+  ])
+  expect((await said('subjects', 'erase', 'org_1', 'rep_1', '--confirm', 'rep_1')).called).toEqual([
+    'eraseSubject',
+    { ...erase, confirm: 'rep_1' },
+  ])
+  for (const wrong of [['list'], ['report', 'org_1'], ['erase', 'rep_1', 'org_1'], ['erase', 'org_1']]) {
+    expect(await said('subjects', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
 })
 
 test('diff takes two generations or sandboxes, and explain takes one payout', async () => {

@@ -75,6 +75,9 @@ const missing = (name: string, wanted: readonly string[] = [], found: readonly s
 const meaning = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(meaning)
   if (typeof schema !== 'object' || schema === null) return schema
+  const { if: _, then, else: plain, ...rest }: { if?: unknown; then?: unknown; else?: object } = schema
+  // A text that may be sealed now: the schema accepts more than that of a plain text, which is its `else`.
+  if (then !== undefined && JSON.stringify(then).includes('sealed:')) return meaning({ ...rest, ...plain })
   const kept = Object.entries(schema).filter(
     ([name]) => !['description', 'example', 'examples', 'title'].includes(name),
   )

@@ -7,6 +7,7 @@ import { asyncapi } from '../../schemas/reference/asyncapi.ts'
 import { openapi } from '../../schemas/reference/openapi.ts'
 import { portableSchemas } from '../../schemas/reference/portable-schema.ts'
 import { type GoldenRecord, linesIn, projectLog, rawOf } from '../golden/golden.ts'
+import { sealedVectors } from './sealed-vectors.ts'
 
 /** Text, or its bytes in base64 if they are not UTF-8. */
 type Bytes = string | { readonly base64: string } | null
@@ -37,6 +38,7 @@ export const contractFiles = async (log: readonly GoldenRecord[]): Promise<Map<s
     ['asyncapi.json', pretty(asyncapi)],
     ['receipts.json', pretty(receiptsOpenapi)],
     ...schemas.map(([type, schema]) => [`events/${type}.json`, pretty(schema)] as const),
+    ['sealed.json', pretty(sealedVectors())],
     ['records.ndjson', `${records.map(record => JSON.stringify(record)).join('\n')}\n`],
   ])
 }

@@ -6,6 +6,7 @@ import {
   newKeyText,
   type Outgoing,
   payoutRecorded,
+  payrollRecorded,
   periodRecorded,
   repRecorded,
   withData,
@@ -13,7 +14,8 @@ import {
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
 import { programCopy } from '../support/run-copy.ts'
-import { call, createPrefix } from '../support/stored.ts'
+import { createKeys, seal } from '../support/seal.ts'
+import { call, createPrefix, everythingProjected } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 const ORGANIZATIONS = 10_000
@@ -88,6 +90,34 @@ for (const { folder, programs } of publishers) {
         },
       ])
       expect(ended.stderr).toMatch(/^partition \d: 3 published, 1 parked, 0 not yet published$/m)
+    })
+
+    test('seals the personal texts of a line with a seal key, to the same bytes as every other publisher', async t => {
+      const { environment, run, prefix, projector } = await setUp(t, folder)
+      const { directory } = createKeys(t, ['k1'])
+      const org = 'org_1'
+      const name = 'Zoë 😀 "é"'
+      const rep = repRecorded({ org_id: org, name, email: 'zoe@example.com' })
+      const paid = payrollRecorded({ org_id: org, destination: { type: 'other', label: 'Safe 7' } })
+      const lines = [rep, paid].map(record => JSON.stringify({ ...JSON.parse(lineOf(record)), seal: 'k1' }))
+      const events = [lines[0], lineOf(periodRecorded({ org_id: org })), lines[1]]
+      const ended = await run({ ...environment, SEAL_KEYS_DIR: directory }, events.join('\n'))
+      expect(ended.code, ended.stderr).toBe(0)
+      await untilCaughtUp(projector)
+      const stored = JSON.stringify(await everythingProjected(prefix))
+      const locations = [
+        ['rep_1', 'name', name],
+        ['rep_1', 'email', 'zoe@example.com'],
+        ['payroll_1', 'destination.label', 'Safe 7'],
+      ] as const
+      for (const [record, field, text] of locations) {
+        expect(stored).toContain(seal(text, { org, record, field, keyId: 'k1' }))
+        expect(stored).not.toContain(text)
+      }
+      const unsealed = await run({ ...environment, SEAL_KEYS_DIR: directory }, events[0]?.replace('"k1"', '"k2"') ?? '')
+      expect([unsealed.code, unsealed.lines]).toEqual([1, []])
+      expect(unsealed.stderr).toMatch(/^line 1 cannot be sealed with k2: .*nothing was sent/m)
+      expect(unsealed.stderr).not.toMatch(STACK_TRACE)
     })
 
     test('sends nothing if the input is empty or a line is no event', async t => {

@@ -11,6 +11,7 @@ import { kafkaMutants } from './kafka-mutants.ts'
 import { limitMutants } from './limit-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
+import { sealedMutants } from './sealed-mutants.ts'
 import { sourceMutants } from './source-mutants.ts'
 
 export const mutants: readonly Mutant[] = [
@@ -270,6 +271,7 @@ export const mutants: readonly Mutant[] = [
   },
 
   ...sourceMutants,
+  ...sealedMutants,
   ...kafkaMutants,
   ...apiMutants,
   ...answerMutants,

@@ -13,6 +13,7 @@ test('the limits are those of the contract', () => {
     TOPIC_MESSAGE_BYTES_MAX: 9 * 2 ** 20,
     DATA_DEPTH_MAX: 32,
     TEXT_LENGTH_MAX: 1_000,
+    SEALED_TEXT_LENGTH_MAX: 8_000,
     LINE_ITEMS_MAX: 10_000,
     TRACE_STEPS_MAX: 100_000,
     CHAIN_LENGTH_MAX: 10_000,

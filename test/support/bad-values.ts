@@ -92,6 +92,13 @@ export const badValues: Readonly<Record<string, Make>> = {
   'null where a value must be': inRep({ name: null }),
   'a number for a text': inRep({ name: 7 }),
   'a text of 1,001': inRep({ name: '😀'.repeat(1_001) }),
+  'a sealed text with padding': inRep({ name: `sealed:v1:k1:${'A'.repeat(39)}=` }),
+  'a sealed text without a key id': inRep({ email: `sealed:v1:${'A'.repeat(40)}` }),
+  'a sealed text of a version that nobody knows': inRep({ name: `sealed:v2:k1:${'A'.repeat(40)}` }),
+  'a sealed text of 8,001': inRep({ name: `sealed:v1:k1:${'A'.repeat(8_001 - 13)}` }),
+  'a sealed text that ends with a line break': inRep({ name: `sealed:v1:k1:${'A'.repeat(40)}\n` }),
+  'a sealed label that is cut off': org =>
+    withData(payrollRecorded({ org_id: org }), { destination: { type: 'other', label: 'sealed:v1:k1:CANARY' } }),
   'a lone surrogate as an escape': inRep({ name: 'CANARY \ud800' }),
   'two surrogates in the wrong order': inRep({ name: 'CANARY \udc00\ud800' }),
   'a date that is not in the calendar': inRep({ started_on: '2026-02-29' }),

@@ -17,6 +17,7 @@ import {
   withData,
   withHeaders,
 } from './events.ts'
+import { seal } from './seal.ts'
 
 const rep = (org: string): Outgoing => repRecorded({ org_id: org, id: 'rep_2' })
 const payout = (org: string): Outgoing => payoutCalculated({ org_id: org })
@@ -73,6 +74,22 @@ export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
   'a name with every kind of character': org =>
     withData(rep(org), { name: '\u0000\u2028\ufeff\u202e"\\/</script>\n😀é\u0065\u0301', email: '' }),
   'a text of 1,000 that take two units each': org => withData(rep(org), { name: '😀'.repeat(1_000) }),
+  'a sealed name and e-mail': org =>
+    withData(rep(org), {
+      name: seal('CANARY', { org, record: 'rep_2', field: 'name', keyId: 'k1' }),
+      email: seal('canary@example.com', { org, record: 'rep_2', field: 'email', keyId: 'k1' }),
+    }),
+  'the longest sealed text': org =>
+    withData(rep(org), { name: `sealed:v1:${'k'.repeat(64)}:${'A'.repeat(8_000 - 75)}` }),
+  'a plain text that begins nearly like a sealed one': org => withData(rep(org), { name: 'sealed: in the safe' }),
+  'a payment with a sealed label': org =>
+    payrollRecorded({
+      org_id: org,
+      destination: {
+        type: 'bank_account',
+        label: seal('CANARY', { org, record: 'payroll_1', field: 'destination.label', keyId: 'k1' }),
+      },
+    }),
   'the longest id': org => withData(rep(org), { id: `rep_${'aZ09'.repeat(16)}` }),
   'a leap day': org => withData(rep(org), { started_on: '2000-02-29', departed_on: '0000-01-01' }),
   'a rep that departed before it started': org => withData(rep(org), { status: 'departed', departed_on: '2001-01-01' }),

@@ -34,6 +34,7 @@ describe('the OpenAPI document', () => {
         history: nothing,
         totals: nothing,
       },
+      { record: nothing, hits: nothing },
       nothing,
     )
     const routed = router.stack.map(({ path }) => String(path).replace('/api/v1', '').replace(':id', '{id}'))

@@ -38,6 +38,7 @@ func main() {
 		var event struct {
 			Type string
 			Data json.RawMessage
+			Seal string
 		}
 		var named struct {
 			Org *string `json:"org_id"`
@@ -49,6 +50,10 @@ func main() {
 		if err != nil || event.Type == "" || named.Org == nil {
 			fmt.Fprintf(os.Stderr, "line %d is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent\n", number)
 			os.Exit(1)
+		}
+		if event.Seal != "" {
+			event.Data, err = sealTexts(event.Type, event.Data, event.Seal)
+			check(err, fmt.Sprintf("line %d cannot be sealed with %s: nothing was sent", number, event.Seal))
 		}
 		// The record key is the organization: all its events are in one partition, in order.
 		record := &kgo.Record{Topic: topic, Key: []byte(*named.Org), Value: event.Data}

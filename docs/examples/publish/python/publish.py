@@ -8,6 +8,7 @@ from http.client import HTTPException
 from urllib.request import urlopen
 
 from confluent_kafka import KafkaException, Producer
+from seal import seal_texts
 
 TOPIC = os.environ.get("TOPIC") or os.environ.get("KAFKA_EVENTS_TOPIC") or "commission.events"
 ADMIN = os.environ.get("ADMIN", "http://127.0.0.1:9465")
@@ -19,6 +20,11 @@ for number, line in enumerate(sys.stdin.buffer, 1):
     try:
         event = json.loads(line)
         headers = {"ce_specversion": "1.0", "ce_source": "/example", "ce_type": event["type"].encode()}
+        if isinstance(event.get("seal"), str):
+            try:
+                seal_texts(event["type"], event["data"], event["seal"])
+            except (OSError, ValueError) as error:
+                sys.exit(f"line {number} cannot be sealed with {event['seal']}: {error}: nothing was sent")
         # The record key is the organization: all its events are in one partition, in order.
         events.append((headers, event["data"]["org_id"].encode(), json.dumps(event["data"])))
     except (ValueError, KeyError, TypeError, AttributeError):

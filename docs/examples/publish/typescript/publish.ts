@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline/promises'
 import kafkajs from 'kafkajs'
+import { sealTexts } from './seal.js'
 
 const { KAFKA_BROKERS = '', KAFKA_EVENTS_TOPIC, ADMIN = 'http://127.0.0.1:9465' } = process.env
 const TOPIC = process.env.TOPIC || KAFKA_EVENTS_TOPIC || 'commission.events'
@@ -10,14 +11,24 @@ function fail(reason: string): never {
   process.exit(1)
 }
 
+/** @param keyId the seal key of the person */
+function sealEvent(type: string, data: Parameters<typeof sealTexts>[1], keyId: string): void {
+  try {
+    sealTexts(type, data, keyId)
+  } catch (error) {
+    fail(`line ${number} cannot be sealed with ${keyId}: ${(error as Error).message}: nothing was sent`)
+  }
+}
+
 const messages: kafkajs.Message[] = []
 let number = 0
 for await (const line of createInterface({ input: process.stdin })) {
   number += 1
   if (line.trim() === '') continue
   try {
-    const { type, data } = JSON.parse(line)
+    const { type, data, seal } = JSON.parse(line)
     if (typeof type !== 'string' || typeof data.org_id !== 'string') throw new Error()
+    if (typeof seal === 'string') sealEvent(type, data, seal)
     const headers = { ce_specversion: '1.0', ce_id: randomUUID(), ce_source: '/example', ce_type: type }
     // The record key is the organization: all its events are in one partition, in order.
     messages.push({ key: data.org_id, headers, value: JSON.stringify(data) })

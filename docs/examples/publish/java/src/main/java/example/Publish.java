@@ -12,6 +12,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LongSummaryStatistics;
@@ -86,6 +87,14 @@ public class Publish {
     }
     if (!event.path("type").isTextual() || !event.at("/data/org_id").isTextual())
       fail("line " + number + " is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent");
+    if (event.path("seal").isTextual()) {
+      String keyId = event.get("seal").asText();
+      try {
+        Seal.texts(event.get("type").asText(), event.get("data"), keyId);
+      } catch (IOException | GeneralSecurityException | IllegalArgumentException error) {
+        fail("line " + number + " cannot be sealed with " + keyId + ": " + error + ": nothing was sent");
+      }
+    }
     // The record key is the organization: all its events are in one partition, in order.
     var record = new ProducerRecord<>(TOPIC, event.at("/data/org_id").asText(), event.get("data").toString());
     Map.of("ce_specversion", "1.0", "ce_id", UUID.randomUUID().toString(), "ce_source", "/example",

@@ -1,0 +1,19 @@
+/**
+ * The store of seal keys: one interface, whatever holds the keys. A second implementation (a key management service)
+ * needs only this type.
+ */
+
+/**
+ * The answer to one key id. `destroyed` needs a proof: the receipt of the erasure. A key that is merely missing is
+ * `unknown`, because a lost directory must not look like a forgotten person.
+ */
+export type SealKey =
+  | { readonly state: 'here'; readonly key: Buffer }
+  | { readonly state: 'destroyed' }
+  | { readonly state: 'unknown' | 'malformed' | 'unavailable' | 'no_store' }
+
+/** Returns the key of an id. Never rejects. */
+export type ReadSealKey = (id: string) => Promise<SealKey>
+
+/** The store of a process without keys. */
+export const noSealKeys: ReadSealKey = async () => ({ state: 'no_store' })

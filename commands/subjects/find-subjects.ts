@@ -1,0 +1,130 @@
+/**
+ * Finds personal texts: names and e-mail addresses of reps, labels of their payroll records, and parked records that
+ * may have any of them. In: a generation. Out: where each text is, and whether it is sealed.
+ */
+
+import { parseSealedText, SEAL_KEY_ID, SEALED_PREFIX } from '../../schemas/sealed/sealed-text.ts'
+import { indexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
+import { isId } from '../../schemas/values.ts'
+import type { CommandContext } from '../context.ts'
+import type { Document } from '../documents/as-of.ts'
+import { scan } from '../documents/scan.ts'
+import { findRemains } from '../generations/remains.ts'
+import { inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
+
+/** A rep of an organization: the person that a text is about. */
+export type Subject = { readonly org: string; readonly rep: string }
+
+/** A text in a stored document, or all sealed texts of a parked record. */
+export type FoundText = {
+  readonly kind: 'reps' | 'payroll_files' | 'parked'
+  /** The record; of a parked one topic:partition:offset. */
+  readonly id: string
+  /** The offset of its event. */
+  readonly offset: number
+  /** Undefined for a parked record whose person is not known. */
+  readonly subject: Subject | undefined
+  /** The key ids of its sealed texts; empty if all are plain. */
+  readonly keys: readonly string[]
+  /** The sealed texts as they were published. */
+  readonly sealed: readonly string[]
+  /** Texts that anybody can read who reads the document. Of a parked record not known: undefined. */
+  readonly plain: number | undefined
+}
+
+/** A generation or sandbox with its own indices. `label` is its name in arguments and output. */
+export type SearchedGeneration = {
+  readonly label: string
+  readonly name: string
+  readonly indices: readonly string[]
+  readonly context: CommandContext
+}
+
+/** Lists all generations and sandboxes, whole or not. */
+export const searchedGenerations = async (context: CommandContext): Promise<SearchedGeneration[]> => {
+  const generations = async (of: CommandContext, labelOf: (name: string) => string) =>
+    [...(await findRemains(of))].map(([name, { indices }]) => ({ label: labelOf(name), name, indices, context: of }))
+  return [...(await generations(context, name => name)), ...(await generations(inSandbox(context), sandboxLabel))]
+}
+
+/** @param org only of this organization, and of parked records that name none; undefined for all */
+export async function* findTexts(
+  { name, indices, context }: SearchedGeneration,
+  org: string | undefined,
+): AsyncGenerator<FoundText> {
+  for await (const document of documents('reps', org)) yield* textsOfRep(document)
+  for await (const document of documents('payroll_files', org)) yield* textsOfPayroll(document)
+  for await (const document of documents('parked', org)) yield* textsOfParked(document)
+  if (org !== undefined) for await (const document of documents('parked', '')) yield* textsOfParked(document)
+
+  async function* documents(kind: FoundText['kind'], of: string | undefined): AsyncGenerator<Document> {
+    const index = indexOf(context.prefix, name, kind)
+    // A generation that was never whole, or is dropped, may lack it.
+    if (indices.includes(index)) yield* scan(index, of, context)
+  }
+}
+
+type RepFields = { org_id: string; seq?: number; body: { id: string; name: string; email: string | null } }
+type PayrollFields = {
+  org_id: string
+  seq: number
+  rep_id: string
+  body: { id: string; destination: { label: string } }
+}
+
+const textsOfRep = ({ source }: Document): FoundText[] => {
+  const { org_id: org, seq, body } = source as RepFields
+  // The list of versions has no texts.
+  if (seq === undefined) return []
+  const texts = [body.name, ...(body.email === null ? [] : [body.email])]
+  return [{ kind: 'reps', id: body.id, offset: seq, subject: { org, rep: body.id }, ...sortTexts(texts) }]
+}
+
+const textsOfPayroll = ({ source }: Document): FoundText[] => {
+  const { org_id: org, seq, rep_id: rep, body } = source as PayrollFields
+  const texts = sortTexts([body.destination.label])
+  return [{ kind: 'payroll_files', id: body.id, offset: seq, subject: { org, rep }, ...texts }]
+}
+
+const sortTexts = (texts: readonly string[]): Pick<FoundText, 'keys' | 'sealed' | 'plain'> => {
+  const parsed = texts.map(text => ({ text, keyId: parseSealedText(text)?.keyId }))
+  const keys = parsed.flatMap(({ keyId }) => keyId ?? [])
+  return {
+    keys: [...new Set(keys)],
+    sealed: parsed.flatMap(({ text, keyId }) => (keyId === undefined ? [] : [text])),
+    plain: parsed.filter(({ text, keyId }) => keyId === undefined && text !== '').length,
+  }
+}
+
+const sealedTexts = new RegExp(`${SEALED_PREFIX}(${SEAL_KEY_ID}):[0-9A-Za-z_-]+`, 'g')
+
+/** A parked record may be broken in any way: its texts are searched for in its bytes. */
+const textsOfParked = ({ id, source }: Document): FoundText[] => {
+  const { org_id, offset, body } = source as unknown as ParkedDocument
+  const value = Buffer.from(body.value ?? '', 'base64').toString('utf8')
+  const found = [...value.matchAll(sealedTexts)]
+  const rep = repIn(value)
+  const org = org_id ?? orgIn(value)
+  if (found.length === 0 && rep === undefined) return []
+  return [
+    {
+      kind: 'parked',
+      id,
+      offset,
+      subject: rep === undefined || org === undefined ? undefined : { org, rep },
+      keys: [...new Set(found.map(([, keyId = '']) => keyId))],
+      sealed: found.map(([text]) => text),
+      plain: undefined,
+    },
+  ]
+}
+
+/** The first id of a rep in the bytes: a rep's own, or the rep of a payroll record or payout. */
+const repIn = (value: string): string | undefined =>
+  idIn(value, /"(?:rep_id|id)"\s*:\s*"(rep_[0-9A-Za-z]{1,64})"/, 'rep')
+const orgIn = (value: string): string | undefined => idIn(value, /"org_id"\s*:\s*"(org_[0-9A-Za-z]{1,64})"/, 'org')
+
+const idIn = (value: string, pattern: RegExp, prefix: 'rep' | 'org'): string | undefined => {
+  const id = pattern.exec(value)?.[1]
+  return isId(prefix, id) ? id : undefined
+}

@@ -1,0 +1,246 @@
+/**
+ * `npm run subjects`: lists the people of an organization, reports where the data of one is, and erases it by
+ * destroying the key that seals it. Documents keep what was published, so `verify` and rebuilds stay equal.
+ */
+import { hash } from 'node:crypto'
+import { partitionOf } from '../../schemas/partition.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { identityOf, readAll } from '../generations/generations.ts'
+import { aligned, createProgressLine, timeOf } from '../terminal.ts'
+import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf } from './destroy-key.ts'
+import {
+  type FoundText,
+  findTexts,
+  type SearchedGeneration,
+  type Subject,
+  searchedGenerations,
+} from './find-subjects.ts'
+
+export type SubjectsContext = CommandContext & {
+  /** SEAL_KEYS_DIR; undefined if it is not set. */
+  readonly keysDirectory: string | undefined
+  readonly draw: ((line: string) => void) | undefined
+  readonly signal: AbortSignal
+}
+
+export type ListSubjectsOptions = { readonly org: string; readonly json: boolean }
+export type ReportSubjectOptions = Subject & { readonly json: boolean }
+export type EraseSubjectOptions = Subject & {
+  readonly confirm: string | undefined
+  /** Also a key that seals texts of others: these are lost, too. */
+  readonly shared: boolean
+  readonly json: boolean
+}
+
+/** Lists the reps of an organization in the live generation, with the keys of their texts. */
+export const listSubjects = async ({ org, json }: ListSubjectsOptions, context: SubjectsContext): Promise<ExitCode> => {
+  const { out, say } = context
+  const live = await liveGeneration(context)
+  const reps = new Map<string, FoundText[]>()
+  for await (const found of withProgress(findTexts(live, org), context)) {
+    if (found.kind === 'parked' || found.subject?.org !== org) continue
+    const { rep } = found.subject
+    reps.set(rep, [...(reps.get(rep) ?? []), found])
+  }
+  const rows: string[][] = [['REP', 'VERSIONS', 'LABELS', 'IN THE OPEN', 'KEYS']]
+  for (const [rep, texts] of reps) {
+    const summary = { ...summaryOf(texts), keys: await statesOf(keysOf(texts), context) }
+    if (json) out(`${JSON.stringify({ rep, ...summary })}\n`)
+    const { versions, labels, plain, keys } = summary
+    rows.push([rep, `${versions}`, `${labels}`, `${plain}`, shownKeys(keys)])
+  }
+  if (!json) out(`${aligned(rows, [1, 2, 3])}\n`)
+  say(`${reps.size} reps of ${org} in ${live.label}`)
+  return exitCodes.done
+}
+
+/** Shows where the texts of a person are, in each generation and sandbox. */
+export const reportSubject = async (
+  { org, rep, json }: ReportSubjectOptions,
+  context: SubjectsContext,
+): Promise<ExitCode> => {
+  const { out } = context
+  const { topic, partitions } = await identityOf((await liveGeneration(context)).name, context)
+  const partition = partitionOf(org, partitions)
+  const generations = []
+  for (const { generation, texts } of await findEverywhere({ org, rep }, context)) {
+    generations.push({
+      generation,
+      ...summaryOf(texts),
+      records: texts.map(({ kind, id, offset, keys, plain = null }) => ({ kind, id, offset, keys, plain })),
+    })
+  }
+  const all = generations.flatMap(({ records }) => records.flatMap(({ keys }) => keys))
+  const keys = await statesOf([...new Set(all)], context)
+  if (json) {
+    out(`${JSON.stringify({ organization: org, rep, topic, partition, keys, generations })}\n`)
+    return exitCodes.done
+  }
+  out(`${rep} of ${org}, in partition ${partition} of ${topic}\nkeys: ${shownKeys(keys)}\n`)
+  for (const { generation, versions, labels, parked, plain, records } of generations) {
+    out(`${generation}: ${versions} versions, ${labels} labels, ${parked} parked records; ${plain} texts in the open\n`)
+    const rows = records.map(({ kind, id, offset, keys, plain }) => [
+      kind,
+      id,
+      `offset ${offset}`,
+      keys.length > 0 ? `sealed with ${keys.join(', ')}` : plain === null ? 'parked: look at its value' : 'in the open',
+    ])
+    out(`${aligned(rows).replaceAll(/^/gm, '  ')}\n`)
+  }
+  return exitCodes.done
+}
+
+/** Destroys the keys of a person. Without `confirm` it only shows what would be lost. */
+export const eraseSubject = async (
+  { org, rep, confirm, shared, json }: EraseSubjectOptions,
+  context: SubjectsContext,
+): Promise<ExitCode> => {
+  const { out, say } = context
+  const directory = requireDirectory(context)
+  if (confirm !== undefined && confirm !== rep) {
+    throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
+  }
+  const found = await findEverywhere({ org, rep }, context)
+  const texts = found.flatMap(({ texts }) => texts)
+  const keys = keysOf(texts)
+  if (keys.length === 0) {
+    throw new CommandError(`no text of ${rep} is sealed: there is no key to destroy (docs/privacy.md)`)
+  }
+  const states = await statesOf(keys, context)
+  const missing = keys.filter(key => states[key] === 'missing')
+  if (missing.length > 0) {
+    const what = `SEAL_KEYS_DIR has neither ${missing.join(', ')} nor a receipt`
+    throw new CommandError(`${what}: nothing was destroyed. Is it the directory that the API reads?`)
+  }
+  if (!shared) await refuseShared({ org, rep }, keys, context)
+
+  const receipts = keys.map(key_id => receiptOf(key_id, texts, { org, rep }, context))
+  if (confirm === undefined) {
+    const { versions, labels, parked, plain } = summaryOf(texts)
+    say(`${rep} of ${org}: sealed with ${shownKeys(states)}`)
+    say(
+      `in ${found.map(({ generation }) => generation).join(', ')}: ${versions} versions, ${labels} labels, ${parked} parked records`,
+    )
+    if (plain > 0) say(`${plain} texts were published in the open: they stay readable (docs/privacy.md)`)
+    say(
+      `Nothing is changed yet. The texts are lost for ever with: npm run subjects -- erase ${org} ${rep} --confirm ${rep}`,
+    )
+    if (json) for (const receipt of receipts) out(`${JSON.stringify({ ...receipt, erased_at: null })}\n`)
+    return exitCodes.done
+  }
+  for (const receipt of receipts) {
+    const { key_id } = receipt
+    if (states[key_id] === 'erased') {
+      say(`${key_id} was erased before`)
+      continue
+    }
+    await destroyKey(directory, receipt)
+    if (json) out(`${JSON.stringify(receipt)}\n`)
+    say(`erased ${key_id}; its receipt is ${key_id}.erased.json`)
+  }
+  say('Every API answers without these texts within 2 s. Remove the key from all copies of the directory, too.')
+  return exitCodes.done
+}
+
+/** @throws CommandError if a key seals the text of somebody else: the text would be lost, too */
+const refuseShared = async (subject: Subject, keys: readonly string[], context: SubjectsContext): Promise<void> => {
+  const live = await liveGeneration(context)
+  const others = new Map<string, string>()
+  let texts = 0
+  for await (const found of withProgress(findTexts(live, undefined), context)) {
+    const key = found.keys.find(one => keys.includes(one))
+    if (key === undefined || isOf(subject, found)) continue
+    texts += found.sealed.length
+    const { subject: other } = found
+    others.set(other ? `${other.rep} of ${other.org}` : `parked record ${found.id}`, key)
+  }
+  const [first] = others
+  if (first === undefined) return
+  const what = `${first[1]} seals ${texts} texts of ${others.size} others too, of which one is ${first[0]}`
+  const advice = 'Publish them sealed with keys of their own, then say --shared: it destroys the key all the same'
+  throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
+}
+
+const isOf = ({ org, rep }: Subject, { subject }: FoundText): boolean => subject?.org === org && subject.rep === rep
+
+type FoundIn = { readonly generation: string; readonly texts: readonly FoundText[] }
+
+/** @throws CommandError if no generation has a rep of this id */
+const findEverywhere = async (subject: Subject, context: SubjectsContext): Promise<FoundIn[]> => {
+  const found: FoundIn[] = []
+  for (const generation of await searchedGenerations(context)) {
+    const texts: FoundText[] = []
+    for await (const text of withProgress(findTexts(generation, subject.org), context)) {
+      if (isOf(subject, text)) texts.push(text)
+    }
+    if (texts.length > 0) found.push({ generation: generation.label, texts })
+  }
+  if (found.length > 0) return found
+  throw new CommandError(`${subject.org} has no ${subject.rep} (npm run subjects -- list ${subject.org})`)
+}
+
+const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {
+  const { live } = await readAll(context)
+  const found = (await searchedGenerations(context)).find(({ label }) => label === live)
+  if (found) return found
+  throw new CommandError(`generation ${live} is gone`)
+}
+
+/** Shows the number of documents from time to time, and stops with the command. */
+async function* withProgress(texts: AsyncIterable<FoundText>, context: SubjectsContext): AsyncGenerator<FoundText> {
+  const show = createProgressLine(context, context.now)
+  let count = 0
+  for await (const text of texts) {
+    context.signal.throwIfAborted()
+    show(`searched ${++count} records`)
+    yield text
+  }
+}
+
+const keysOf = (texts: readonly FoundText[]): string[] => [...new Set(texts.flatMap(({ keys }) => keys))].sort()
+
+const summaryOf = (texts: readonly FoundText[]) => {
+  const count = (kind: FoundText['kind']): number => texts.filter(text => text.kind === kind).length
+  return {
+    versions: count('reps'),
+    labels: count('payroll_files'),
+    parked: count('parked'),
+    plain: texts.reduce((sum, { plain = 0 }) => sum + plain, 0),
+  }
+}
+
+/** The state of each key; `unknown` if SEAL_KEYS_DIR is not set. */
+type KeyStates = Readonly<Record<string, KeyState | 'unknown'>>
+const statesOf = async (keys: readonly string[], { keysDirectory }: SubjectsContext): Promise<KeyStates> => {
+  const state = (id: string) => (keysDirectory === undefined ? 'unknown' : keyStateOf(keysDirectory, id))
+  return Object.fromEntries(await Promise.all(keys.map(async id => [id, await state(id)] as const)))
+}
+const shownKeys = (states: KeyStates): string =>
+  Object.entries(states)
+    .map(([id, state]) => `${id} (${state})`)
+    .join(', ') || '-'
+
+const requireDirectory = ({ keysDirectory }: SubjectsContext): string => {
+  if (keysDirectory !== undefined) return keysDirectory
+  throw new CommandError('SEAL_KEYS_DIR is not set: it names the directory of the keys')
+}
+
+const receiptOf = (
+  key_id: string,
+  texts: readonly FoundText[],
+  { org, rep }: Subject,
+  { now }: SubjectsContext,
+): ErasureReceipt => {
+  const ofKey = texts.flatMap(({ sealed }) => sealed.filter(text => text.includes(`:${key_id}:`)))
+  const sealed = [...new Set(ofKey)].sort()
+  return {
+    version: 1,
+    erased_at: timeOf(now()),
+    organization: org,
+    rep,
+    key_id,
+    sealed_texts: sealed.length,
+    sealed_sha256: hash('sha256', sealed.map(text => `${text}\n`).join('')),
+  }
+}

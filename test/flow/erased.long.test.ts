@@ -1,0 +1,156 @@
+/**
+ * After an erasure the texts of the person are nowhere: neither in the files of Kafka and Elasticsearch, nor in sealed
+ * exports, logs, or the heap of the API. The test has servers of its own, so that it can search their files.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { shortLived } from '../../services/service.ts'
+import { startServer } from '../../services/services.ts'
+import { createClient } from '../support/client.ts'
+import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
+import {
+  keyCreated,
+  newKeyText,
+  payoutCalculated,
+  payrollRecorded,
+  periodRecorded,
+  repRecorded,
+} from '../support/events.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+import { createKeys, seal } from '../support/seal.ts'
+import { call, createPrefix, everythingProjected } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+
+const OPEN = 'Canary Published In The Open'
+const SECRETS = ['Canary Perdita Forgotten', 'canary.perdita@example.com', 'Canary Safe 4711'] as const
+const org = 'org_a'
+
+/** A folder for the data of servers, exports and snapshots, removed at the end. */
+const createFolder = (scope: Scope): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'erased-'))
+  scope.onTestFinished(async () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const startServers = async (scope: Scope, folder: string) => {
+  const environment = {
+    ...process.env,
+    ...{ KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined, COMMISSION_SERVICES: 'jvm', TMPDIR: folder },
+  }
+  const start = async (which: 'kafka' | 'elasticsearch', heap: string) => {
+    const service = await startServer(which, { say: () => undefined, environment, [which]: { ...shortLived, heap } })
+    scope.onTestFinished(() => service[Symbol.asyncDispose]())
+    return service.address
+  }
+  const [kafka, elasticsearch] = await Promise.all([start('kafka', '256m'), start('elasticsearch', '512m')])
+  return { kafka, elasticsearch }
+}
+
+/** Returns the names of the files under a folder that have a text. */
+const filesWith = (folder: string, text: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => {
+    const file = join(folder, name)
+    return statSync(file, { throwIfNoEntry: false })?.isFile() && readFileSync(file).includes(text)
+  })
+
+test('the texts of an erased person are found nowhere, and nothing else changes', async t => {
+  const folder = createFolder(t)
+  const { kafka, elasticsearch } = await startServers(t, folder)
+  const topics = await createTopics(t, { partitions: 1, kafka })
+  const prefix = createPrefix(t, elasticsearch)
+  const keys = createKeys(t, ['k1', 'k2'])
+  const settings = { ELASTICSEARCH_URL: elasticsearch, SEAL_KEYS_DIR: keys.directory }
+  const commands = { ...commandSettings(topics, prefix), ...settings, KAFKA_GROUP_ID: prefix }
+  const projector = await startProjector(t, { topics, prefix, settings: { ELASTICSEARCH_URL: elasticsearch } })
+  const NODE_OPTIONS = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${folder}`
+  const text = newKeyText()
+  const [name, email, label] = SECRETS
+  const name1 = seal(name, { org, record: 'rep_1', field: 'name', keyId: 'k1' })
+  await topics.publish([
+    keyCreated({ org_id: org, text }),
+    periodRecorded({ org_id: org }),
+    repRecorded({
+      org_id: org,
+      name: name1,
+      email: seal(email, { org, record: 'rep_1', field: 'email', keyId: 'k1' }),
+    }),
+    repRecorded({ org_id: org, id: 'rep_2', name: seal('Bo', { org, record: 'rep_2', field: 'name', keyId: 'k2' }) }),
+    repRecorded({ org_id: org, id: 'rep_3', name: OPEN }),
+    payoutCalculated({ org_id: org }),
+    payrollRecorded({
+      org_id: org,
+      destination: {
+        type: 'other',
+        label: seal(label, { org, record: 'payroll_1', field: 'destination.label', keyId: 'k1' }),
+      },
+    }),
+    // Parked: the period is not known.
+    payrollRecorded({
+      org_id: org,
+      id: 'payroll_9',
+      period_id: 'period_9',
+      destination: {
+        type: 'other',
+        label: seal(label, { org, record: 'payroll_9', field: 'destination.label', keyId: 'k1' }),
+      },
+    }),
+  ])
+  await untilCaughtUp(projector)
+  const api = await startApi(t, prefix, { settings: { ...settings, NODE_OPTIONS } })
+  const client = createClient([api], text)
+  const paths = ['/reps', '/payroll_files', '/changes', '/reps/rep_1', '/reps/rep_1?as_of=payroll_1']
+  const before = await Promise.all(paths.map(path => client.ask(path)))
+  for (const { text } of before.slice(0, 3)) expect(SECRETS.some(secret => text.includes(secret))).toBe(true)
+
+  const run = async (...args: string[]) => {
+    const ran = await runCommand(args, commands)
+    expect(ran.code, ran.said).toBe(0)
+    expect(ran.said).not.toMatch(/canary/i)
+    return ran
+  }
+  const exported = (name: string) => ['projection', 'export', '--org', org, '--out', join(folder, name)]
+  await run(...exported('sealed'))
+  await run(...exported('opened'), '--open')
+  expect(filesWith(join(folder, 'opened'), name)).toEqual(['reps.ndjson'])
+  expect(filesWith(join(folder, 'sealed'), name1)).toEqual(['reps.ndjson'])
+  rmSync(join(folder, 'opened'), { recursive: true })
+  const stored = await everythingProjected(prefix)
+
+  const [report] = jsonLines(await run('subjects', 'report', org, 'rep_1', '--json'))
+  expect(report).toMatchObject({ generations: [{ generation: 'g1', versions: 1, labels: 1, parked: 1 }] })
+  const [receipt] = jsonLines(await run('subjects', 'erase', org, 'rep_1', '--confirm', 'rep_1', '--json'))
+  expect(receipt).toMatchObject({ key_id: 'k1', sealed_texts: 4 })
+  await eventually(async () => expect((await client.ask('/reps/rep_1')).text).toContain('"erased":true'))
+  for (const path of paths) {
+    const { status, text } = await client.ask(path)
+    expect([path, status, SECRETS.filter(secret => text.includes(secret)), text.includes('"erased":true')]).toEqual([
+      ...[path, 200, [], true],
+    ])
+  }
+  expect((await client.ask('/reps')).text).toContain('"name":"Bo"')
+
+  // Documents are what was published, also in a new generation.
+  expect(await everythingProjected(prefix)).toEqual(stored)
+  await run('projection', 'rebuild')
+  await run('projection', 'verify', 'g1', 'g2')
+  await run(...exported('after'), '--open')
+  await call('POST', `/${prefix}-*/_flush?force=true`)
+  await call('POST', `/${prefix}-*/_forcemerge?max_num_segments=1`)
+
+  process.kill(api.pid, 'SIGUSR2')
+  await eventually(() => {
+    const [snapshot = ''] = readdirSync(folder).filter(file => file.endsWith('.heapsnapshot'))
+    expect(readFileSync(join(folder, snapshot), 'utf8').endsWith('}')).toBe(true)
+  })
+  const logs = [projector.log(), api.log()].join()
+  for (const secret of SECRETS) {
+    expect([secret, filesWith(folder, secret), logs.includes(secret)]).toEqual([secret, [], false])
+  }
+  // The search finds texts where they are.
+  expect(filesWith(folder, OPEN).some(file => file.endsWith('.log'))).toBe(true)
+  expect(filesWith(folder, name1).length).toBeGreaterThan(1)
+  expect(filesWith(folder, OPEN)).toContain(join('after', 'reps.ndjson'))
+}, 300_000)

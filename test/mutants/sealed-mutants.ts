@@ -1,0 +1,62 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in sealed texts and their erasure: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const flow = 'test/flow/sealed.test.ts'
+
+export const sealedMutants: readonly Mutant[] = [
+  {
+    name: 'a sealed text of another organization opens',
+    file: 'schemas/sealed/sealed-text.ts',
+    find: '`commission sealed v1\\n${org}\\n${record}\\n${field}`',
+    replace: '`commission sealed v1\\n${org.slice(0, 0)}\\n${record}\\n${field}`',
+    flow,
+  },
+  {
+    name: 'a key that is missing counts as destroyed without a receipt',
+    file: 'api/sealed/key-directory.ts',
+    find: "  return second === 'missing' ? { state: 'unknown' } : destroyed(second, id)",
+    replace: "  return second === 'missing' ? { state: 'destroyed' } : destroyed(second, id)",
+    flow,
+  },
+  {
+    name: 'a receipt of another key counts',
+    file: 'api/sealed/key-directory.ts',
+    find: "key_id === id && typeof erased_at === 'string'",
+    replace: "typeof key_id === 'string' && typeof erased_at === 'string'",
+  },
+  {
+    name: 'the entity tag stays when a text is erased',
+    file: 'api/answer/answer-page.ts',
+    find: 'const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)',
+    replace: 'const etag = contentTag',
+    flow,
+  },
+  {
+    name: 'an answer as of a change says immutable although it has a sealed text',
+    file: 'api/answer/answer-page.ts',
+    find: 'const neverChanges = isFixed && sealState === undefined',
+    replace: 'const neverChanges = isFixed',
+    flow,
+  },
+  {
+    name: 'the label of a void is opened for the void itself',
+    file: 'schemas/sealed/sealed-text.ts',
+    find: '  reverses_id ?? id\n',
+    replace: '  reverses_id === null ? id : id\n',
+    flow,
+  },
+  {
+    name: 'a key that seals texts of others is destroyed',
+    file: 'commands/subjects/subjects.ts',
+    find: '    if (key === undefined || isOf(subject, found)) continue\n',
+    replace: '    if (key === undefined || isOf(subject, found) || others.size === 0) continue\n',
+    flow,
+  },
+  {
+    name: 'a key is removed before its receipt is written',
+    file: 'commands/subjects/destroy-key.ts',
+    find: '  if (!(await exists(receiptFile))) {\n',
+    replace: '  await rm(keyFile, { force: true })\n  if (!(await exists(receiptFile))) {\n',
+  },
+]
