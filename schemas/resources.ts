@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox'
 import { refusals } from './errors.ts'
 import { Destination, LineItem, PayoutCalculated, PeriodRecorded, RepRecorded, TraceStep } from './events.ts'
 import { keysOf } from './objects.ts'
-import { Currency, Id, Instant, idPattern, Money, Nullable, Sum } from './values.ts'
+import { Currency, Id, Instant, idPattern, type KeyPermission, Money, Nullable, Sum } from './values.ts'
 
 const rep = RepRecorded.properties
 export const Rep = Type.Object(
@@ -234,3 +234,14 @@ export const Refused = Type.Object(
   },
   { description: 'Every refusal has this shape.' },
 )
+
+/** The permission that a request needs, by the first word of its path. `/changes` has records of every kind. */
+export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
+  ['reps', 'reps:read'],
+  ['periods', 'periods:read'],
+  ['payouts', 'payouts:read'],
+  ['statements', 'statements:read'],
+  ['payroll_files', 'payroll:read'],
+  ['totals', 'totals:read'],
+  ['changes', 'changes:read'],
+])
