@@ -14,6 +14,7 @@ export {
   createElasticsearch,
   type DocumentAddress,
   documentPath,
+  ifVersion,
   multiGet,
   type Request,
   type Send,

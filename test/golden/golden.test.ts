@@ -20,7 +20,7 @@ test('the golden log gives the same documents as before under this version of th
   })
 })
 
-/** SHA-256 of the lines of API keys that the last program with version 1 alone made of this log, new events included. */
+/** SHA-256 of the lines of API keys that the last program with version 1 alone made of this log. */
 const FIRST_KEYS = 'a14635619699b25cf843b654451b581ee86f9535e01acaf135cefaae8a7e21f7'
 
 test('API keys that version 1 of their rules decides have the bytes that it gave them', async () => {
