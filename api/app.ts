@@ -83,7 +83,7 @@ export const createApi = (parts: ApiParts): Api => {
   const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: batched }, holdings)
   const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, now, later)
   const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
-  const keys = keysChecked(createApiKeyCache(prefix, multiGet, now), checkIndices)
+  const keys = keysChecked(createApiKeyCache(prefix, multiGet, now, parts.time), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)

@@ -28,7 +28,7 @@ export const failures: Record<RefusalCode, Failure> = {
   invalid_request: { shows: 'the given message' },
   invalid_cursor: plain,
   unauthorized: { ...plain, headers: { 'WWW-Authenticate': 'Bearer' } },
-  forbidden: plain,
+  forbidden: { shows: 'the given message' },
   not_found: plain,
   method_not_allowed: { ...plain, headers: { Allow: 'GET, HEAD' } },
   request_timeout: closing,

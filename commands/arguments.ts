@@ -85,6 +85,12 @@ export const parseInstant = (text: string): number => {
   return Number(nanoseconds / 1_000_000n - (nanoseconds % 1_000_000n < 0n ? 1n : 0n))
 }
 
+/** Returns the text of an instant. */
+export const parseExpiry = (text: string): string => {
+  parseInstant(text)
+  return text
+}
+
 /** Adds the options that select parked records. */
 export const withFilter = (command: Command): Command =>
   command

@@ -10,6 +10,8 @@ export const CHECK_TIMEOUT_MS = 10_000
 export const LIST_DEFAULT = 50
 /** Keys of one organization that `list` shows. */
 export const KEYS_MAX = 10_000
+/** Keys whose names are read with one request. */
+export const NAMES_AT_ONCE = 500
 /** Records of one run of a command. The command reports the rest; the next run takes them. */
 export const RECORDS_MAX = 10_000
 /** Hits of one search, without the bytes of records. */

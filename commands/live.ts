@@ -22,6 +22,7 @@ import {
   type Identity,
   type IndexKind,
   KEY_RULES_VERSION,
+  knowsKeyRules,
   multiGet,
   RULES_VERSION,
   type Send,
@@ -77,7 +78,7 @@ export const assertSameSourceAndRules = async (
 ): Promise<void> => {
   assertSameSource(identity, await describeSource(admin, topics[stream]))
   const ours = stream === 'events' ? RULES_VERSION : KEY_RULES_VERSION
-  if (identity.rules_version === ours) return
+  if (stream === 'events' ? identity.rules_version === ours : knowsKeyRules(identity)) return
   const detail = `the projection has version ${identity.rules_version}, this program ${ours}`
   throw new StopError('rules_changed', detail)
 }

@@ -36,8 +36,10 @@ import { type RebuildSteps, rebuild } from './generations/rebuild.ts'
 import { dropSandbox, listSandboxes } from './generations/sandboxes.ts'
 import { status } from './generations/status.ts'
 import { rollback, swap } from './generations/swap.ts'
+import { upgradeKeys } from './generations/upgrade-keys.ts'
 import { verify } from './generations/verify.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
+import { rotateKey } from './keys/rotate.ts'
 import { readLive } from './live.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
@@ -221,6 +223,8 @@ const main = async (args: readonly string[]): Promise<number> => {
       listSubjects: async options => listSubjects(options, erasing()),
       reportSubject: async options => reportSubject(options, erasing()),
       eraseSubject: async options => eraseSubject(options, erasing()),
+      rotateKey: async options => rotateKey(options, publishing()),
+      upgradeKeys: async options => upgradeKeys(options, publishing(), groupId()),
       listGenerations: async options => listGenerations(options, reading()),
       status: async options => status(options, publishing()),
       rebuild: async options => rebuild(options, rebuilding()),

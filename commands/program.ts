@@ -5,11 +5,9 @@ import {
   addPosition,
   filterOf,
   numberOption,
-  orgOption,
   parseGeneration,
   parseGenerationOrSandbox,
   parseId,
-  parseKeyName,
   parsePosition,
   waitOption,
   withFilter,
@@ -20,16 +18,17 @@ import { sandboxIn } from './generations/sandboxes.ts'
 import type { StatusOptions } from './generations/status.ts'
 import type { SwapOptions } from './generations/swap.ts'
 import type { VerifyOptions } from './generations/verify.ts'
-import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
 import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
 import {
   addDoctor,
   addFollow,
+  addKeys,
   addReference,
   addRules,
   addSubjects,
+  addUpgradeKeys,
   addValidate,
   type StreamActions,
 } from './stream-commands.ts'
@@ -43,9 +42,6 @@ type Actions = AnalysisActions &
     readonly count: (options: Options<typeof count>) => Promise<ExitCode>
     readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
     readonly again: (options: Options<typeof again>) => Promise<ExitCode>
-    readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
-    readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
-    readonly revokeKey: (options: RevokeKeyOptions) => Promise<ExitCode>
     readonly listGenerations: (options: { readonly json: boolean }) => Promise<ExitCode>
     readonly status: (options: StatusOptions) => Promise<ExitCode>
     readonly rebuild: (options: RebuildOptions) => Promise<ExitCode>
@@ -155,47 +151,6 @@ const addParked = (program: Command, actions: Actions, run: RunAction): void => 
     .addHelpText('after', published)
 }
 
-const addKeys = (program: Command, actions: Actions, run: RunAction): void => {
-  const keys = program
-    .command('keys')
-    .description('Makes, lists and revokes the API keys of an organization.')
-    .addHelpText('after', keysHelp)
-  const ofOrganization = (command: Command): Command => command.addOption(orgOption())
-
-  ofOrganization(keys.command('create'))
-    .description('makes a key and shows its text, which is never shown again')
-    .addOption(new Option('--name <name>', 'what it is for').argParser(parseKeyName).makeOptionMandatory())
-    .option('--no-read', 'the key may not read anything yet')
-    .addOption(waitOption())
-    .option('--json', 'as JSON')
-    .action(
-      run((options: { org: string; name: string; read: boolean; wait: number; json?: true }) =>
-        actions.createKey({
-          org: options.org,
-          name: options.name,
-          mayRead: options.read,
-          waitSeconds: options.wait,
-          json: options.json ?? false,
-        }),
-      ),
-    )
-
-  ofOrganization(keys.command('list'))
-    .description('lists all keys by id, revoked ones too')
-    .option('--json', 'a line of JSON each')
-    .action(run(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
-
-  ofOrganization(keys.command('revoke'))
-    .description('revokes a key for ever: within 5 s every API refuses it')
-    .addOption(new Option('--id <key>', 'its id, as list shows it').argParser(parseId('key')).makeOptionMandatory())
-    .addOption(waitOption())
-    .action(
-      run(({ org, id, wait }: { org: string; id: string; wait: number }) =>
-        actions.revokeKey({ org, id, waitSeconds: wait }),
-      ),
-    )
-}
-
 const addProjection = (program: Command, actions: Actions, run: RunAction): void => {
   const projection = program
     .command('projection')
@@ -287,6 +242,7 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
   addParked(projection, actions, run)
   addAnalysis(projection, actions, run)
   addRules(projection, actions, run)
+  addUpgradeKeys(projection, actions, run)
 }
 
 type SwapFlags = { readonly force?: string; readonly json?: boolean }
@@ -303,10 +259,6 @@ const exits = `
 Reads the projector's settings for Elasticsearch from the environment; publish-again also those for Kafka.
 In a script use npm run -s and --json. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong;
 3 publish-again: not every record is, or would be, applied.`
-
-const keysHelp = `
-Reads the projector's settings for Kafka and Elasticsearch from the environment. Standard output has the key only: KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke a key you need its id: --json prints both.
-Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
 
 const projectionHelp = `
 Reads the projector's settings from the environment, KAFKA_GROUP_ID too. No command needs a restart: projectors keep up every generation that is

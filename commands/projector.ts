@@ -14,6 +14,7 @@ export {
   createElasticsearch,
   type DocumentAddress,
   documentPath,
+  ifVersion,
   multiGet,
   type Request,
   type Send,
@@ -37,6 +38,7 @@ export {
   readGenerations,
 } from '../projector/generations/generations.ts'
 export { readIndexIds } from '../projector/generations/indices.ts'
+export { firstKeyRulesUntil, knowsKeyRules } from '../projector/generations/key-rules.ts'
 export { prepareControl, prepareGeneration, readGeneration } from '../projector/generations/prepare.ts'
 export { accessRefusal, withRight } from '../projector/kafka/access-refusal.ts'
 export {

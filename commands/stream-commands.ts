@@ -1,12 +1,16 @@
-/** `npm run validate`, `follow`, `doctor`, `reference`, `subjects`, `projection -- rules check`: options and help. */
+/** `npm run keys`, `validate`, `follow`, `doctor`, `reference`, `subjects`, some of `projection`: options and help. */
 import { Argument, type Command, Option } from 'commander'
 import { type IdentityName, identities } from '../schemas/access.ts'
+import { type KeyPermission, keyPermissions } from '../schemas/values.ts'
 import type { RunAction } from './analysis-commands.ts'
-import { numberOption, parseId } from './arguments.ts'
+import { numberOption, orgOption, parseExpiry, parseId, parseKeyName, waitOption } from './arguments.ts'
 import type { DoctorOptions } from './doctor/doctor.ts'
 import type { FollowOptions } from './export/follow.ts'
 import type { ReferenceOptions } from './export/reference.ts'
 import type { ExitCode } from './failures.ts'
+import type { UpgradeKeysOptions } from './generations/upgrade-keys.ts'
+import type { CreateKeyOptions, ListKeysOptions, RevokeKeyOptions } from './keys/keys.ts'
+import type { RotateKeyOptions } from './keys/rotate.ts'
 import type { EraseSubjectOptions, ListSubjectsOptions, ReportSubjectOptions } from './subjects/subjects.ts'
 import type { CheckRulesOptions } from './validate/check-rules.ts'
 import type { ValidateOptions } from './validate/validate.ts'
@@ -16,6 +20,11 @@ export type StreamActions = {
   readonly follow: (options: FollowOptions) => Promise<ExitCode>
   readonly doctor: (options: DoctorOptions) => Promise<ExitCode>
   readonly checkRules: (options: CheckRulesOptions) => Promise<ExitCode>
+  readonly createKey: (options: CreateKeyOptions) => Promise<ExitCode>
+  readonly listKeys: (options: ListKeysOptions) => Promise<ExitCode>
+  readonly revokeKey: (options: RevokeKeyOptions) => Promise<ExitCode>
+  readonly rotateKey: (options: RotateKeyOptions) => Promise<ExitCode>
+  readonly upgradeKeys: (options: UpgradeKeysOptions) => Promise<ExitCode>
   readonly reference: (options: ReferenceOptions) => Promise<ExitCode>
   readonly listSubjects: (options: ListSubjectsOptions) => Promise<ExitCode>
   readonly reportSubject: (options: ReportSubjectOptions) => Promise<ExitCode>
@@ -85,6 +94,104 @@ export const addReference = (program: Command, actions: StreamActions, run: RunA
     .description('Writes the reference of the API as files that a browser opens without a server.')
     .argument('<directory>', 'target directory; created if missing')
     .action(run((directory: string) => actions.reference({ directory })))
+}
+
+export const addKeys = (program: Command, actions: StreamActions, run: RunAction): void => {
+  const keys = program
+    .command('keys')
+    .description('Makes, lists, rotates and revokes the API keys of an organization.')
+    .addHelpText('after', keysHelp)
+  const ofOrganization = (command: Command): Command => command.addOption(orgOption())
+  const ofKey = (command: Command): Command =>
+    ofOrganization(command).addOption(
+      new Option('--id <key>', 'its id, as list shows it').argParser(parseId('key')).makeOptionMandatory(),
+    )
+  const expiryOption = (): Option =>
+    new Option('--expires-at <instant>', 'the API refuses it from then on').argParser(parseExpiry)
+
+  ofOrganization(keys.command('create'))
+    .description('makes a key and shows its text, which is never shown again')
+    .addOption(new Option('--name <name>', 'what it is for').argParser(parseKeyName).makeOptionMandatory())
+    .addOption(
+      new Option('--permission <permission...>', 'what it may read (default: read, which is all)').choices(
+        keyPermissions,
+      ),
+    )
+    .option('--no-read', 'the key may not read anything')
+    .addOption(expiryOption())
+    .addOption(waitOption())
+    .option('--json', 'as JSON')
+    .action(
+      run((options: CreateKeyFlags, command: Command) => {
+        const { org, name, read, permission, expiresAt = null, wait, json = false } = options
+        if (!read && permission !== undefined) command.error('error: --no-read and --permission exclude each other')
+        const permissions = read ? (permission ?? ['read']) : []
+        return actions.createKey({ org, name, permissions, expiresAt, waitSeconds: wait, json })
+      }),
+    )
+
+  ofOrganization(keys.command('list'))
+    .description('lists all keys by id, revoked and expired ones too')
+    .option('--json', 'a line of JSON each')
+    .action(run(({ org, json = false }: { org: string; json?: boolean }) => actions.listKeys({ org, json })))
+
+  ofKey(keys.command('rotate'))
+    .description(
+      'makes the next key, with the name and the permissions of this one, which stays valid until you revoke it',
+    )
+    .addOption(new Option('--name <name>', 'another name').argParser(parseKeyName))
+    .addOption(expiryOption())
+    .addOption(waitOption())
+    .option('--json', 'as JSON')
+    .action(
+      run(({ org, id, name, expiresAt = null, wait, json = false }: RotateKeyFlags) =>
+        actions.rotateKey({ org, id, name, expiresAt, waitSeconds: wait, json }),
+      ),
+    )
+
+  ofKey(keys.command('revoke'))
+    .description('revokes a key for ever: within 5 s every API refuses it')
+    .addOption(waitOption())
+    .action(
+      run(({ org, id, wait }: { org: string; id: string; wait: number }) =>
+        actions.revokeKey({ org, id, waitSeconds: wait }),
+      ),
+    )
+}
+
+type NewKeyFlags = {
+  readonly org: string
+  readonly expiresAt?: string | null
+  readonly wait: number
+  readonly json?: boolean
+}
+type CreateKeyFlags = NewKeyFlags & {
+  readonly name: string
+  readonly read: boolean
+  readonly permission?: KeyPermission[]
+}
+type RotateKeyFlags = NewKeyFlags & { readonly id: string; readonly name?: string }
+
+const keysHelp = `
+Reads the projector's settings for Kafka and Elasticsearch from the environment. Standard output has the key only: KEY=$(npm run -s keys -- create --org org_1 --name Payroll). To revoke a key you need its id: --json prints both.
+Permissions: ${keyPermissions.join(', ')}. --permission takes several.
+Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
+
+export const addUpgradeKeys = (projection: Command, actions: StreamActions, run: RunAction): void => {
+  projection
+    .command('upgrade-keys')
+    .description(
+      'raises the version of the rules for API keys, with all projectors stopped: keys get permissions and expiry',
+    )
+    .addOption(
+      numberOption('--from <offset>', 'the offset that it printed before, after a restore', 0, Number.MAX_SAFE_INTEGER),
+    )
+    .option('--json', 'as JSON')
+    .action(
+      run(({ from, json = false }: { readonly from?: number; readonly json?: boolean }) =>
+        actions.upgradeKeys({ from, json }),
+      ),
+    )
 }
 
 export const addRules = (projection: Command, actions: StreamActions, run: RunAction): void => {

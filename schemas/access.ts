@@ -171,7 +171,7 @@ export const identities = {
     programs: '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `drop` and the others; `npm run subjects`',
     kafka: [
       ...rights(events, readsTopic),
-      ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`adopt`'),
+      ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`adopt`, `upgrade-keys`'),
       ...rights(groups, {
         Read: 'joins the consumer group of the generation or sandbox that it makes',
         Delete: 'deletes the consumer group of what it drops',

@@ -9,6 +9,7 @@ import {
   Currency,
   Id,
   Instant,
+  KeyPermission,
   Money,
   Nullable,
   NullablePersonalText,
@@ -109,7 +110,7 @@ export const PayrollVoided = Type.Object({
   recorded_at: Instant,
 })
 
-export const ApiKeyCreated = Type.Object({
+const keyNames = {
   org_id: Id('org'),
   id: Id('key'),
   name: Text,
@@ -118,6 +119,24 @@ export const ApiKeyCreated = Type.Object({
     description: 'SHA-256 of the whole key text, 64 lower-case hex digits.',
   }),
   last4: Type.String({ pattern: '^[0-9A-Za-z_-]{4}$', description: 'The last four characters of the key text.' }),
+}
+
+export const ApiKeyCreated = Type.Object({
+  ...keyNames,
+  permissions: Type.Array(KeyPermission, {
+    description: 'What the key may read: a set. `read` stands for everything. An empty set permits nothing.',
+  }),
+  created_at: Instant,
+  // Absent and null mean the same, so that events from before this field keep their meaning and their hash.
+  expires_at: Type.Optional({
+    ...Nullable(Instant),
+    description: 'The API refuses the key from this RFC 3339 instant on. Absent or null: the key does not expire.',
+  }),
+})
+
+/** The data of `commission.api_key.created.v1` under the first version of the rules for keys. */
+export const ApiKeyCreatedAtFirst = Type.Object({
+  ...keyNames,
   permissions: Type.Array(Type.Literal('read')),
   created_at: Instant,
 })

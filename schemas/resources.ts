@@ -13,7 +13,7 @@ import {
   TraceStep,
 } from './events.ts'
 import { keysOf } from './objects.ts'
-import { Currency, Id, Instant, idPattern, Money, Nullable, Sum, Text } from './values.ts'
+import { Currency, Id, Instant, idPattern, type KeyPermission, Money, Nullable, Sum, Text } from './values.ts'
 
 /** Marks beside texts that were published sealed. They are absent in nearly all records. */
 const marks = {
@@ -264,3 +264,14 @@ export const Refused = Type.Object(
   },
   { description: 'Every refusal has this shape.' },
 )
+
+/** The permission that a request needs, by the first word of its path. `/changes` has records of every kind. */
+export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
+  ['reps', 'reps:read'],
+  ['periods', 'periods:read'],
+  ['payouts', 'payouts:read'],
+  ['statements', 'statements:read'],
+  ['payroll_files', 'payroll:read'],
+  ['totals', 'totals:read'],
+  ['changes', 'changes:read'],
+])

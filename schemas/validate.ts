@@ -1,7 +1,7 @@
 /** The schemas, compiled by ajv with the formats of `values.ts`. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
-import { type AnyEvent, type EventType, eventSchemas, type Stream } from './events.ts'
+import { type AnyEvent, ApiKeyCreatedAtFirst, type EventType, eventSchemas, type Stream } from './events.ts'
 import { formats } from './values.ts'
 
 // Without `ownProperties`: parsed JSON has own members only, and no schema names an inherited one.
@@ -19,6 +19,12 @@ export const isEventType = (stream: Stream, type: string): type is EventType => 
 /** Whether the data is valid by its event type's schema. The projector checks the rules that span several fields. */
 export const matchesSchema = (stream: Stream, event: { type: string; data: unknown }): event is AnyEvent =>
   validators[stream].get(event.type)?.(event.data) === true
+
+const keyCreatedAtFirst = compile(ApiKeyCreatedAtFirst)
+
+/** Whether the data of a key is valid under the first version of the rules for keys. */
+export const matchesFirstKeySchema = (data: unknown): data is { readonly expires_at?: unknown } =>
+  keyCreatedAtFirst(data)
 
 /**
  * Returns the first rule of its schema that the data breaks: the field as a JSON pointer, and the rule. Undefined if it

@@ -101,6 +101,23 @@ export const NullablePersonalText = Type.Unsafe<string | null>({ type: ['string'
 
 export type Money = Static<typeof Money>
 
+/** The parts of the API that a key may read. `read` stands for all of them. */
+export const KeyPermission = Type.Union([
+  Type.Literal('read'),
+  Type.Literal('reps:read'),
+  Type.Literal('periods:read'),
+  Type.Literal('payouts:read'),
+  Type.Literal('statements:read'),
+  Type.Literal('payroll:read'),
+  Type.Literal('totals:read'),
+  Type.Literal('changes:read'),
+])
+export type KeyPermission = Static<typeof KeyPermission>
+export const keyPermissions: readonly KeyPermission[] = KeyPermission.anyOf.map(literal => literal.const)
+
+const permissionNames: ReadonlySet<unknown> = new Set(keyPermissions)
+export const isKeyPermission = (value: unknown): value is KeyPermission => permissionNames.has(value)
+
 const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /** Whether `YYYY-MM-DD` is a day of the Gregorian calendar. */

@@ -1,5 +1,5 @@
 /**
- * In: an authenticated request. Out: the same request, counted, if its key may read and has units left in the window.
+ * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
  *   so that large answers cost more. Every answer from here on shows the units left. A 304 to an entity tag that the
  *   client has gives the unit back.
@@ -8,6 +8,7 @@ import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import { Refusal } from '../failures.ts'
 import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
+import { requirePermission } from './permissions.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 
 type Parts = {
@@ -36,7 +37,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
-    if (!key.mayRead) throw new Refusal('forbidden')
+    requirePermission(key, ctx.state.route)
     if (counted.consumedPoints > rate.requests) {
       onLimited()
       ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))

@@ -1,6 +1,7 @@
 /**
  * In: the text of an API key. Out: its holder and permissions, or `unknown`.
- * Promises: a result is at most KEY_CACHE_TIME old. A caller cannot tell an unknown key from a revoked one.
+ * Promises: a result is at most KEY_CACHE_TIME old. A caller cannot tell an unknown key from a revoked or an expired
+ *   one. A key is expired from the first millisecond of the clock of this process that is not before its expiry.
  * Can go wrong: keys are not read completely yet, or cannot be read → `unavailable`, never `unknown`. Never cached.
  */
 import { hash } from 'node:crypto'
@@ -13,6 +14,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
 import {
   type DocumentName,
@@ -28,8 +30,13 @@ export type KeyHolder = {
   readonly org: string
   readonly orgHash: string
   readonly id: string
-  readonly mayRead: boolean
+  /** May be empty: such a key is valid, and may read nothing. */
+  readonly permissions: ReadonlySet<KeyPermission>
 }
+
+/** A key that is not revoked. `expiresAt`: milliseconds since 1970. */
+type FoundKey = { readonly holder: KeyHolder; readonly expiresAt: number }
+
 export type ApiKeyCache = {
   /** Returns the cached result; undefined if the key must be looked up. */
   readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
@@ -41,10 +48,19 @@ export type ApiKeyCache = {
 }
 type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
 
-/** Creates the look-up of keys and its cache. @param now milliseconds of a monotonic clock */
-export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () => number): ApiKeyCache => {
+/**
+ * Creates the look-up of keys and its cache.
+ * @param now milliseconds of a monotonic clock
+ * @param time milliseconds since 1970
+ */
+export const createApiKeyCache = (
+  prefix: string,
+  multiGet: MultiGet,
+  now: () => number,
+  time: () => number,
+): ApiKeyCache => {
   const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }
-  const known = new LRUCache<string, KeyHolder>(options)
+  const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
   const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
   const position: DocumentName = {
@@ -53,7 +69,17 @@ export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () =>
     form: 'small',
   }
 
-  const rememberedOf = (digest: string) => known.get(digest) ?? (unknown.get(digest) ? 'unknown' : undefined)
+  /** Not at the look-up alone: a key can expire while its holder is cached, or while its request waits. */
+  const inForce = (digest: string, { holder, expiresAt }: FoundKey): KeyHolder | 'unknown' => {
+    if (time() < expiresAt) return holder
+    valid.delete(digest)
+    return 'unknown'
+  }
+
+  const rememberedOf = (digest: string) => {
+    const key = known.get(digest)
+    return key ? inForce(digest, key) : unknown.get(digest) && 'unknown'
+  }
 
   const lookup: LookupKey = async (key, signal) => {
     const digest = digestOf(key)
@@ -64,17 +90,17 @@ export const createApiKeyCache = (prefix: string, multiGet: MultiGet, now: () =>
     const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
     const [document, served] = sliceMultiGet(await multiGet(names, signal), names)
     requireServed(served)
-    const holder = document && holderOf(document)
+    const found = document && keyIn(document)
     // The age counts from the request: a slow answer is old when it arrives.
     const ttl = Math.max(1, KEY_CACHE_TIME - (now() - asked))
-    if (holder === undefined) {
+    if (found === undefined) {
       unknown.set(digest, true, { ttl })
       valid.delete(digest)
       return 'unknown'
     }
-    known.set(digest, holder, { ttl })
+    known.set(digest, found, { ttl })
     valid.set(digest, true)
-    return holder
+    return inForce(digest, found)
   }
 
   const checkServed = async (signal: AbortSignal) => {
@@ -104,13 +130,24 @@ const requireServed = (document: DocumentSlice | undefined): void => {
 /** Hexadecimal digits: enough to tell the organizations of an installation apart. */
 const ORG_HASH_LENGTH = 16
 
-const holderOf = (document: DocumentSlice): KeyHolder | undefined => {
-  const { org_id, key_id, permissions, revoked } = smallDocument<ApiKeyDocument>(document)
+const keyIn = (document: DocumentSlice): FoundKey | undefined => {
+  const { org_id, key_id, revoked, permissions: ofAll, body } = smallDocument<ApiKeyDocument>(document)
+  const permissions = body?.permissions ?? ofAll
   if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
     throw unavailable('key_malformed')
   }
   // A key is in force only if `revoked` is exactly false.
   if (revoked !== false) return undefined
   const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
-  return { org: org_id, orgHash, id: key_id, mayRead: permissions.includes('read') }
+  // A permission of a newer version permits nothing here.
+  const known = new Set(permissions.filter(isKeyPermission))
+  return { holder: { org: org_id, orgHash, id: key_id, permissions: known }, expiresAt: expiryOf(body?.expires_at) }
+}
+
+/** Returns the first whole millisecond that is not before the expiry. */
+const expiryOf = (instant: string | undefined): number => {
+  if (instant === undefined) return Number.POSITIVE_INFINITY
+  const nanoseconds = instantToNanoseconds(instant)
+  if (nanoseconds === undefined) throw unavailable('key_malformed')
+  return Number((nanoseconds + 999_999n) / 1_000_000n)
 }

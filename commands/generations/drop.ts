@@ -96,12 +96,13 @@ const without = (generation: string, now: Generations): Generations => ({
  * notice, and no position has changed for a while. The last check covers projectors of another group or an older
  * version. A process that was suspended all this time finds no index to write to, and ends that stream.
  */
-const waitUntilNobodyWrites = async (
+export const waitUntilNobodyWrites = async (
   generation: string,
   partitions: number,
   group: string,
   admin: Admin,
   { send, prefix, now, sleep, say }: KafkaContext,
+  advice = 'drop it again',
 ): Promise<void> => {
   const _index = controlIndexOf(prefix)
   const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
@@ -122,8 +123,8 @@ const waitUntilNobodyWrites = async (
     const members = groups[0]?.members.length ?? 0
     if (members === 0 && now() - began >= PROJECTOR_STOP_MS && now() - quietSince >= QUIET_MS) return
     if (now() - began <= DROP_WAIT_MS) continue
-    if (members > 0) throw new CommandError(`${members} projectors still keep ${generation} up; drop it again later`)
+    if (members > 0) throw new CommandError(`${members} projectors still keep ${generation} up: ${advice} later`)
     const who = 'a projector of another KAFKA_GROUP_ID, or a rebuild of an older version'
-    throw new CommandError(`somebody still writes to ${generation} (${who}): stop that, and drop it again`)
+    throw new CommandError(`somebody still writes to ${generation} (${who}): stop that, and ${advice}`)
   }
 }

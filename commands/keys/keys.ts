@@ -11,12 +11,13 @@ import {
   apiKeysIndexOf,
   recordId,
 } from '../../schemas/stored/documents.ts'
+import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
-import { KEYS_MAX } from '../limits.ts'
-import { assertSameSourceAndRules, readLive, waitUntilPublished } from '../live.ts'
+import { KEYS_MAX, NAMES_AT_ONCE } from '../limits.ts'
+import { assertSameSourceAndRules, type Live, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import {
   type Answer,
@@ -27,33 +28,63 @@ import {
   type Total,
   withRight,
 } from '../projector.ts'
+import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 
 export type CreateKeyOptions = {
   readonly org: string
   readonly name: string
-  /** Whether the key may read; otherwise it may do nothing yet. */
-  readonly mayRead: boolean
+  readonly permissions: KeyPermission[]
+  /** An instant; null for a key that does not expire. */
+  readonly expiresAt: string | null
   readonly waitSeconds: number
   readonly json: boolean
 }
 
 export const createKey = async (options: CreateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
-  const { org, name, mayRead, waitSeconds, json } = options
+  await createAndTell(options, context)
+  context.say('The API accepts it now.')
+  return exitCodes.done
+}
+
+/** Makes a key and shows its text. @param replaces the key that it is made instead of. @returns its id */
+export const createAndTell = async (
+  options: CreateKeyOptions,
+  context: KafkaContext,
+  replaces?: string,
+): Promise<string> => {
+  const { org, name, permissions, expiresAt, waitSeconds, json } = options
+  assertLater(expiresAt, context.now())
   const text = newKeyText()
   const id = newKeyId()
   const created_at = new Date(context.now()).toISOString()
-  const permissions: 'read'[] = mayRead ? ['read'] : []
-  const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at }
+  const expiry = expiresAt === null ? {} : { expires_at: expiresAt }
+  const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at, ...expiry }
   // Shown as soon as Kafka has it, before the projector has: it cannot be shown again, whatever happens next.
-  const publish = await prepared(context)
+  const publish = await prepared(context, live => assertUnderstood(live['api-keys'].identity, options))
   const advice = `The API accepts ${id} when the projector has caught up: do not make another one`
   await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, advice, () => {
-    context.out(json ? `${JSON.stringify({ id, org_id: org, name, permissions, key: text })}\n` : `${text}\n`)
+    const made = { id, org_id: org, name, permissions, expires_at: expiresAt, key: text }
+    context.out(json ? `${JSON.stringify({ ...made, ...(replaces !== undefined && { replaces }) })}\n` : `${text}\n`)
     context.say(`made ${id} of ${org}. This is the only time that its text is shown.`)
   })
-  context.say('The API accepts it now.')
-  return exitCodes.done
+  return id
+}
+
+const assertLater = (expiresAt: string | null, now: number): void => {
+  if (expiresAt === null || Date.parse(expiresAt) > now) return
+  throw new CommandError(`--expires-at: expected an instant after ${new Date(now).toISOString()}, got ${expiresAt}`)
+}
+
+/** @throws CommandError if the projection would park the key, or ignore its expiry */
+const assertUnderstood = (
+  { rules_version }: Live['api-keys']['identity'],
+  { permissions, expiresAt }: Pick<CreateKeyOptions, 'permissions' | 'expiresAt'>,
+): void => {
+  if (rules_version !== 1) return
+  if (expiresAt === null && permissions.every(permission => permission === 'read')) return
+  const detail = 'version 1 of the rules decides about API keys here: it knows the permission read only, and no expiry'
+  throw new CommandError(`${detail}; docs/generations.md says how to raise it (npm run projection -- upgrade-keys)`)
 }
 
 export type RevokeKeyOptions = { readonly org: string; readonly id: string; readonly waitSeconds: number }
@@ -83,37 +114,68 @@ export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandC
   const { keys, total } = await findKeys(org, context)
   if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
   else {
-    const width = Math.max(0, ...keys.map(({ id }) => id.length))
-    for (const { id, permissions, revoked } of keys) {
-      const may = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing yet'
-      context.out(`${id.padEnd(width)}  ${revoked ? 'revoked' : may}\n`)
-    }
+    const rows = keys.map(key => [key.id, mayText(key, context.now()), printable(key.name ?? '')])
+    if (rows.length > 0) context.out(`${aligned(rows)}\n`)
   }
   if (!json || total > keys.length) context.say(`${keys.length} of ${total} keys of ${org}`)
   return exitCodes.done
 }
 
-type Listed = {
+const mayText = ({ permissions, expires_at, revoked }: KeyListed, now: number): string => {
+  if (revoked) return 'revoked'
+  const may = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing'
+  if (expires_at === null) return may
+  return Date.parse(expires_at) > now ? `${may} until ${expires_at}` : `expired at ${expires_at}`
+}
+
+export type KeyListed = {
   readonly id: string
   readonly org_id: string
+  /** null for a key that version 1 of the rules decided: it stored no names. */
+  readonly name: string | null
   readonly permissions: readonly string[]
+  readonly expires_at: string | null
   readonly revoked: boolean
 }
 
-const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<{ keys: Listed[]; total: number }> => {
-  const path = `/${apiKeysIndexOf(prefix)}`
+/** Returns the keys of an organization by id, and how many there are. */
+export const findKeys = async (
+  org: string,
+  { send, prefix }: CommandContext,
+): Promise<{ keys: KeyListed[]; total: number }> => {
+  const _index = apiKeysIndexOf(prefix)
   // Only operators search this index, so the command refreshes it.
-  whole(await send<Coverage>({ method: 'POST', path: `${path}/_refresh` }))
+  whole(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
   const query = { allow_partial_search_results: false }
-  const request = { method: 'POST', path: `${path}/_search`, query, body: searchOf(org) } as const
+  const request = { method: 'POST', path: `/${_index}/_search`, query, body: searchOf(org) } as const
   const { hits } = whole(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }> & Total>(request))
-  const keys = hits.hits.map(({ _source: { key_id, org_id, permissions, revoked } }) => ({
+  const found = hits.hits.map(({ _source }) => _source)
+  const names = await namesOf(found, _index, send)
+  const keys = found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
     id: key_id,
     org_id,
-    permissions,
+    name: names[index] ?? null,
+    permissions: body.permissions ?? permissions,
+    expires_at: body.expires_at ?? null,
     revoked,
   }))
   return { keys, total: hits.total.value }
+}
+
+const namesOf = async (
+  found: readonly ApiKeyDocument[],
+  _index: string,
+  send: CommandContext['send'],
+): Promise<(string | undefined)[]> => {
+  const names: (string | undefined)[] = []
+  while (names.length < found.length) {
+    const docs = found
+      .slice(names.length, names.length + NAMES_AT_ONCE)
+      .map(({ org_id, key_id }) => ({ _index, _id: recordId(org_id, key_id) }))
+    const heads = await multiGet<ApiKeyHeadDocument>(send, docs)
+    for (const head of heads) names.push(head.found ? head._source.body.name : undefined)
+  }
+  return names
 }
 
 /** @throws StopError for an incomplete answer: keys would be missing from the list */
@@ -127,7 +189,6 @@ const searchOf = (org: string): object => ({
   track_total_hits: true,
   sort: [{ key_id: 'asc' }],
   query: { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'key_id' } }] } },
-  _source: ['key_id', 'org_id', 'permissions', 'revoked'],
 })
 
 const headOf = async (
@@ -143,8 +204,9 @@ const headOf = async (
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
 
 /** Checks that the projection is made from this topic, before anything is sent. */
-const prepared = async (context: KafkaContext): Promise<Publish> => {
+const prepared = async (context: KafkaContext, check: (live: Live) => void = () => undefined): Promise<Publish> => {
   const live = await readLive(context.send, context.prefix)
+  check(live)
   const stream = live['api-keys']
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)

@@ -7,7 +7,15 @@ import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
-import { Cache, type ReadDocuments, refOf, type State, type ValidEvent, versionsBefore } from '../projector.ts'
+import {
+  Cache,
+  firstKeyRulesUntil,
+  type ReadDocuments,
+  refOf,
+  type State,
+  type ValidEvent,
+  versionsBefore,
+} from '../projector.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from './decide-record.ts'
 import type { Parked } from './find.ts'
 
@@ -36,7 +44,10 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     isOlder: (event: ValidEvent, state: State) => boolean,
     isSent: (forecast: Forecast) => boolean,
   ): Promise<Forecast> => {
-    const source = { stream: stream.stream, topic, partition: targetPartition(stream, parked), partitions }
+    const partition = targetPartition(stream, parked)
+    const isKeys = stream.stream === 'api-keys'
+    const rulesOfKeys = isKeys && { firstKeyRulesUntil: firstKeyRulesUntil(stream.identity) }
+    const source = { stream: stream.stream, topic, partition, partitions, ...rulesOfKeys }
     let older = false
     const { outcome, documents } = await decideRecord({ ...parked.record, offset }, source, known, read, (...of) => {
       older = isOlder(...of)

@@ -31,7 +31,7 @@ allow commission-parked --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write  # p
 
 # projection: npm run projection: rebuild, replay, status, adopt, drop and the others; npm run subjects
 allow commission-projection --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
-allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # adopt
+allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # adopt, upgrade-keys
 allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete
 
 # events-publisher: the calculation system

@@ -17,9 +17,9 @@ type Picker = (value: unknown) => unknown
 
 /** Returns a function that copies the known fields of a value, derived from the keywords of the schema. */
 const pickerOf = (schema: TSchema): Picker => {
-  const { additionalProperties, properties, items, anyOf }: Keywords = schema
+  const { additionalProperties, properties, required = [], items, anyOf }: Keywords = schema
   if (additionalProperties) return sortedMap
-  if (properties) return objectPicker(properties)
+  if (properties) return objectPicker(properties, new Set(required))
   if (items) {
     const item = pickerOf(items)
     return item === asItIs ? asItIs : listPicker(item)
@@ -42,10 +42,14 @@ const listPicker =
     return picked.every((one, index) => one === items[index]) ? items : picked
   }
 
-/** Returns a value uncopied if it has only the known fields, in order: nearly all values do, and there are many. */
-const objectPicker = (properties: Readonly<Record<string, TSchema>>): Picker => {
+/**
+ * Returns a value uncopied if it has only the known fields, in order: nearly all values do, and there are many. A field
+ * that is not required is left out if it is null: absent and null are one event.
+ */
+const objectPicker = (properties: Readonly<Record<string, TSchema>>, required: ReadonlySet<string>): Picker => {
   const fields = Object.entries(properties).map(([name, schema]) => [name, pickerOf(schema)] as const)
   const names = fields.map(([name]) => name)
+  const optional = names.filter(name => !required.has(name))
   const inner = fields.filter(([, pick]) => pick !== asItIs)
   const isInOrder = (value: Record<string, unknown>): boolean => {
     let index = 0
@@ -56,8 +60,10 @@ const objectPicker = (properties: Readonly<Record<string, TSchema>>): Picker => 
   return value => {
     const given = value as Record<string, unknown>
     const picked = inner.map(([name, pick]) => [name, pick(given[name])] as const)
-    if (isInOrder(given) && picked.every(([name, inside]) => inside === given[name])) return given
-    const copy = Object.fromEntries(names.map(name => [name, given[name]]))
+    const isPicked = isInOrder(given) && picked.every(([name, inside]) => inside === given[name])
+    if (isPicked && optional.every(name => given[name] !== null)) return given
+    const present = names.filter(name => required.has(name) || (given[name] ?? null) !== null)
+    const copy = Object.fromEntries(present.map(name => [name, given[name]]))
     for (const [name, inside] of picked) copy[name] = inside
     return copy
   }

@@ -15,6 +15,7 @@ type Properties = Readonly<Record<string, TSchema>>
 export type Keywords = {
   readonly type?: unknown
   readonly properties?: Properties
+  readonly required?: readonly string[]
   readonly items?: TSchema
   readonly anyOf?: readonly TSchema[]
   readonly propertyNames?: TSchema

@@ -14,7 +14,7 @@ import type {
   TraceStep,
 } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { isEventType, matchesSchema } from '../../schemas/validate.ts'
+import { isEventType, matchesFirstKeySchema, matchesSchema } from '../../schemas/validate.ts'
 import { instantToNanoseconds } from '../../schemas/values.ts'
 import { canonical } from './canonical.ts'
 import type { Envelope } from './decode.ts'
@@ -32,13 +32,23 @@ type ListsAsText<Event extends PayoutEvent> = Event extends unknown
 export type PayoutData<Data> = { [Name in keyof Data]: Data[Name] extends readonly unknown[] ? JsonText : Data[Name] }
 
 /** The partition that a record was read from. */
-export type PartitionSource = { readonly stream: Stream; readonly partition: number; readonly partitions: number }
+export type PartitionSource = {
+  readonly stream: Stream
+  readonly partition: number
+  readonly partitions: number
+  /** Of API keys: the first version of their rules decides the records before this offset. By default none. */
+  readonly firstKeyRulesUntil?: number
+}
+
+/** Whether the first version of the rules for API keys decides the record. */
+export const hasFirstKeyRules = ({ stream, firstKeyRulesUntil = 0 }: PartitionSource, { offset }: RawRecord): boolean =>
+  stream === 'api-keys' && offset < firstKeyRulesUntil
 
 export const validate = (envelope: Envelope, record: RawRecord, source: PartitionSource): ValidEvent | ParkCode => {
   if (!isEventType(source.stream, envelope.type)) return 'type_unknown'
   const known = envelope.plain
     ? plainPayout(envelope.type, envelope.plain, record)
-    : knownEvent(envelope, source.stream)
+    : knownEvent(envelope, source.stream, hasFirstKeyRules(source, record))
   if (known === undefined) return 'data_invalid'
   const { event, amounts } = known
   // Organization ids are ASCII: only the same bytes, read as latin1, give the same text.
@@ -51,13 +61,22 @@ export const validate = (envelope: Envelope, record: RawRecord, source: Partitio
 /** A valid event, with the amounts of its line items. */
 type Known = { readonly event: ValidEvent; readonly amounts: readonly string[] }
 
-const knownEvent = (envelope: Envelope, stream: Stream): Known | undefined => {
-  if (!matchesSchema(stream, envelope)) return undefined
+const knownEvent = (given: Envelope, stream: Stream, isAtFirst: boolean): Known | undefined => {
+  const envelope = isAtFirst ? underFirstKeyRules(given) : given
+  if (envelope === undefined || !matchesSchema(stream, envelope)) return undefined
   const event = canonical(envelope)
   if (!keepsValueRules(event)) return undefined
   const hash = eventHash(event.type, Buffer.from(JSON.stringify(event.data)))
   if (!isPayout(event)) return { event: { ...event, hash }, amounts: [] }
   return { event: listsAsText(event, hash), amounts: event.data.line_items.map(line => line.amount) }
+}
+
+/** Returns a key event as the first version of the rules reads it: `expires_at` is a field that it does not know. */
+const underFirstKeyRules = (envelope: Envelope): Envelope | undefined => {
+  if (envelope.type !== 'commission.api_key.created.v1') return envelope
+  if (!matchesFirstKeySchema(envelope.data)) return undefined
+  const { expires_at: _, ...data } = envelope.data
+  return { ...envelope, data }
 }
 
 /** The bytes of the record are its canonical JSON. */

@@ -2,9 +2,9 @@
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Envelope } from '../event/decode.ts'
 import type { RawRecord } from '../event/raw-record.ts'
-import { type PartitionSource, validate } from '../event/validate.ts'
+import { hasFirstKeyRules, type PartitionSource, validate } from '../event/validate.ts'
 import type { Reads } from '../rules/decision.ts'
-import type { RulesTable } from '../rules/rules.ts'
+import { firstKeyRules, type RulesTable } from '../rules/rules.ts'
 import { type Assessed, orgOf, type Skipped } from './project.ts'
 
 export type AssessSteps = {
@@ -21,7 +21,7 @@ export const assess = (record: RawRecord, { decode, source, rules: table }: Asse
   // Parking needs only these fields. The rest of the envelope would take most of the memory.
   const { org_id } = verdict.data
   const { type, id } = envelope
-  const rules = table[verdict.type]
+  const rules = (hasFirstKeyRules(source, record) ? firstKeyRules : table)[verdict.type]
   return { record, envelope: { type, id, data: { org_id } }, verdict, reads: rules.reads(verdict.data), rules }
 }
 

@@ -27,6 +27,7 @@ import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
+import { knowsKeyRules } from './key-rules.ts'
 
 export type PrepareSteps = {
   readonly request: Ask
@@ -144,7 +145,8 @@ export const openGeneration = async (
     throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
   assertSameSource(identity, source)
   const version = versionOf(indexed, steps)
-  if (identity.rules_version !== version) throw rulesChanged(identity, version)
+  const isKnown = indexed ? identity.rules_version === version : knowsKeyRules(identity)
+  if (!isKnown) throw rulesChanged(identity, version)
   const indices = indexed ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
   for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)

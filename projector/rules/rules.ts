@@ -1,7 +1,7 @@
 /** The rules of every event type, and their version. */
 import type { EventType } from '../../schemas/events.ts'
 import type { ValidEvent } from '../event/validate.ts'
-import { keyCreatedRules, keyRevokedRules } from './api-keys.ts'
+import { firstKeyCreatedRules, keyCreatedRules, keyRevokedRules } from './api-keys.ts'
 import type { Rules } from './decision.ts'
 import { payoutRules } from './payouts.ts'
 import { paymentRules, voidRules } from './payroll.ts'
@@ -9,8 +9,11 @@ import { periodRules, repRules } from './versioned.ts'
 
 /** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */
 export const RULES_VERSION = 3
-/** The same for API keys. They have no generations: a new version projects them again under a new index prefix. */
-export const KEY_RULES_VERSION = 1
+/**
+ * The same for API keys. They have no generations: `npm run keys -- upgrade` stores the offset from which on a new
+ * version decides, and this program also has the rules of the version before it.
+ */
+export const KEY_RULES_VERSION = 2
 
 /** The rules of any event type. The cast is safe: rules receive only data and references of their own type. */
 export type AnyRules = Rules<ValidEvent['data']>
@@ -27,4 +30,10 @@ export const builtInRules: RulesTable = {
   'commission.payroll.voided.v1': anyRules(voidRules),
   'commission.api_key.created.v1': anyRules(keyCreatedRules),
   'commission.api_key.revoked.v1': anyRules(keyRevokedRules),
+}
+
+/** Rules for records of API keys that version 1 decides. */
+export const firstKeyRules: RulesTable = {
+  ...builtInRules,
+  'commission.api_key.created.v1': anyRules(firstKeyCreatedRules),
 }

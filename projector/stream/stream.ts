@@ -25,6 +25,7 @@ import { createRefresh, type Refreshing } from '../flow/refresh.ts'
 import { pack } from '../flow/serialize.ts'
 import { write } from '../flow/write.ts'
 import { watchIndices } from '../generations/indices.ts'
+import { firstKeyRulesUntil } from '../generations/key-rules.ts'
 import type { Health } from '../health.ts'
 import type { Identity, SourceAdmin } from '../kafka/source.ts'
 import {
@@ -203,6 +204,11 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   }
 }
 
+const sourceOf = (stream: Stream, identity: Identity, partition: number): FlowSteps['source'] => {
+  const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }
+  return stream === 'api-keys' ? { ...source, firstKeyRulesUntil: firstKeyRulesUntil(identity) } : source
+}
+
 const createRefreshing = (context: StreamContext): Refreshing => {
   const { elapsed, retryOptions, elasticsearch } = context
   const lifetime = new AbortController().signal
@@ -250,7 +256,7 @@ const createFlowStarter = (
     watchdog.onStarted(partition)
     return new PartitionFlow(
       wrapSteps({
-        source: { stream, topic: identity.topic, partition, partitions: identity.partitions },
+        source: sourceOf(stream, identity, partition),
         decode,
         rules,
         org,

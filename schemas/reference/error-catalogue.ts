@@ -25,14 +25,14 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
     example: '`GET /api/v1/payouts?starting_after=payout_unknown`',
   },
   unauthorized: {
-    cause: 'The Authorization header is missing, repeated or malformed, or names an unknown or revoked key.',
+    cause: 'The Authorization header is missing, repeated or malformed, or names an unknown, revoked or expired key.',
     action: 'Check the key. A new key works 5 seconds after the receipt of its event, at the latest.',
     example: '`GET /api/v1/payouts` without `Authorization`',
   },
   forbidden: {
-    cause: 'The key is valid but may not read.',
-    action: 'Ask the operator for a key with the right to read.',
-    example: 'a key whose `permissions` are empty',
+    cause: 'The key is valid but lacks the permission of this path; `message` names it.',
+    action: 'Ask the operator for a key with this permission.',
+    example: '`GET /api/v1/payouts` with a key whose `permissions` are `["reps:read"]`',
   },
   not_found: {
     cause:

@@ -5,7 +5,7 @@ export const messages: Record<RefusalCode, string> = {
   invalid_request: 'The request is not valid.',
   invalid_cursor: '`starting_after` does not name a record of this list that this key can read.',
   unauthorized: 'A valid API key is required: `Authorization: Bearer <API key>`.',
-  forbidden: 'This API key may not read.',
+  forbidden: 'This API key lacks a permission.',
   not_found: 'There is nothing at this address that this key can read.',
   method_not_allowed: 'Only GET and HEAD are supported.',
   request_timeout: 'The request did not arrive in time.',

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document for clients, built from the resources, the refusals and the limits. */
 
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../limits.ts'
-import { changePattern, Refused, resourceParts, resources } from '../resources.ts'
+import { changePattern, permissionOfPath, Refused, resourceParts, resources } from '../resources.ts'
 import { filteredKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
@@ -110,6 +110,7 @@ const security = [{ apiKey: [] }]
 const ifNoneMatch = ref('parameters', 'IfNoneMatch')
 const asOf = ref('parameters', 'AsOf')
 const tagOf = (path: string): string => path.split('/')[0] ?? path
+const needsOf = (path: string): string => `Needs the permission \`${permissionOfPath.get(tagOf(path))}\` or \`read\`.`
 const cursorOf = (prefix: IdPrefix | 'change') =>
   prefix === 'change'
     ? { pattern: changePattern, example: recordExamples.Change.id }
@@ -151,6 +152,7 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
     operationId,
     tags: [tagOf(path)],
     summary,
+    description: needsOf(path),
     security,
     parameters: [
       ...idsOf(path, prefix),
@@ -175,6 +177,7 @@ const singlePaths = singles.map(([path, operationId, name, prefix, summary]) => 
     operationId,
     tags: [tagOf(path)],
     summary,
+    description: needsOf(path),
     security,
     parameters: [
       ...idsOf(path, prefix),
@@ -230,7 +233,7 @@ export const openapi = {
       apiKey: {
         type: 'http',
         scheme: 'bearer',
-        description: `An API key of the organization: ${API_KEY_LENGTH_MIN} to ${API_KEY_LENGTH_MAX} characters of A-Za-z0-9_-. It can only read.`,
+        description: `An API key of the organization: ${API_KEY_LENGTH_MIN} to ${API_KEY_LENGTH_MAX} characters of A-Za-z0-9_-. It can only read, and only what its permissions name: each operation says which one it needs.`,
       },
     },
     parameters: {

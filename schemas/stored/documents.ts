@@ -135,21 +135,24 @@ export type ParkedDocument = {
 
 // --- documents of the API key index
 
-/** Authenticates a request: id is the SHA-256 of the key text, 64 lower-case hex digits. */
+/**
+ * Authenticates a request: id is the SHA-256 of the key text, 64 lower-case hex digits. A key that expires has its
+ * permissions in the body, and none in `permissions`: an API of an older version knows no expiry, and must refuse it.
+ */
 export type ApiKeyDocument = {
   key_id: string
   org_id: string
   permissions: string[]
   revoked: boolean
   body_bytes: number
-  body: { created_seq: number }
+  body: { created_seq: number; permissions?: string[]; expires_at?: string }
 }
 
-/** Decides a key event: id `recordId(org, key id)`. */
+/** Decides a key event: id `recordId(org, key id)`. A key of the first version of the rules has no `name`. */
 export type ApiKeyHeadDocument = {
   org_id: string
   body_bytes: number
-  body: { secret_sha256: string; hash: string; created_seq: number; revoked_seq: number | null }
+  body: { secret_sha256: string; hash: string; created_seq: number; revoked_seq: number | null; name?: string }
 }
 
 // --- documents of the control index: `kind` and a body that is not indexed
@@ -184,6 +187,8 @@ export type GenerationDocument = {
     cluster_id: string
     partitions: number
     rules_version: number
+    /** Only for API keys: records before this offset are decided under version 1. Absent in version 2: none are. */
+    first_rules_until?: number
     /** The generation that was live when this one began under other rules: records parked there stay parked here. */
     follows?: string
     /** The ids of its indices, by index name; absent until a projector that knows ids has started. */

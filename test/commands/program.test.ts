@@ -43,6 +43,8 @@ const said = async (...args: string[]) => {
       doctor: action('doctor'),
       follow: action('follow'),
       reference: action('reference'),
+      rotateKey: action('rotateKey'),
+      upgradeKeys: action('upgradeKeys'),
     },
     { out: more => (text.out += more), error: more => (text.error += more) },
   )
@@ -64,12 +66,34 @@ test('an option that is missing has a default', async () => {
 test('keys are created, listed and revoked with the given options', async () => {
   expect((await said('keys', 'create', '--org', 'org_1', '--name', 'Payroll Ä')).called).toEqual([
     'createKey',
-    { org: 'org_1', name: 'Payroll Ä', mayRead: true, waitSeconds: 60, json: false },
+    { org: 'org_1', name: 'Payroll Ä', permissions: ['read'], expiresAt: null, waitSeconds: 60, json: false },
   ])
   expect((await said('keys', 'create', '--org', 'org_1', '--name', '', '--no-read', '--json')).called).toEqual([
     'createKey',
-    { org: 'org_1', name: '', mayRead: false, waitSeconds: 60, json: true },
+    { org: 'org_1', name: '', permissions: [], expiresAt: null, waitSeconds: 60, json: true },
   ])
+  const limited = ['--permission', 'payouts:read', '--permission', 'reps:read', '--expires-at', '2999-01-01T00:00:00Z']
+  expect((await said('keys', 'create', '--org', 'org_1', '--name', 'x', ...limited)).called?.[1]).toMatchObject({
+    permissions: ['payouts:read', 'reps:read'],
+    expiresAt: '2999-01-01T00:00:00Z',
+  })
+  const rotated = await said('keys', 'rotate', '--org', 'org_1', '--id', 'key_1', '--name', 'y', '--json')
+  expect(rotated.called).toEqual([
+    'rotateKey',
+    { org: 'org_1', id: 'key_1', name: 'y', expiresAt: null, waitSeconds: 60, json: true },
+  ])
+  expect((await said('projection', 'upgrade-keys', '--from', '7')).called).toEqual([
+    'upgradeKeys',
+    { from: 7, json: false },
+  ])
+  for (const wrong of [
+    ['--permission', 'write'],
+    ['--permission', 'reps:read', '--no-read'],
+    ['--expires-at', 'tomorrow'],
+  ]) {
+    const refused = await said('keys', 'create', '--org', 'org_1', '--name', 'x', ...wrong)
+    expect([refused.called, refused.code]).toEqual([[], exitCodes.usage])
+  }
   expect((await said('keys', 'list', '--org', 'org_1', '--json')).called).toEqual([
     'listKeys',
     { org: 'org_1', json: true },

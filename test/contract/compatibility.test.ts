@@ -64,6 +64,12 @@ describe('a difference that breaks a publisher is found', () => {
       '"required":["team","org_id","id","rep_id","period_id","payout_id"',
       'commission.payroll.recorded.v1.team is no longer optional',
     ],
+    [
+      'a permission that is gone',
+      '"items":{"type":"string","const":"read"}',
+      '"items":{"anyOf":[{"type":"string","const":"reps:read"}]}',
+      'commission.api_key.created.v1.permissions has another form',
+    ],
     ['a narrower pattern', '{1,40})?$', '{1,2})?$', 'commission.payout.calculated.v1.net_amount has another form'],
   ])('%s', (_, text, by, found) => {
     const at = JSON.stringify(released.events)

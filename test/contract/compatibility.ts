@@ -40,7 +40,10 @@ export const breaksReaders = (before: Documents, now: Documents): string[] => [
   ...Object.entries(before.schemas).flatMap(([name, old]) => {
     const present = now.schemas[name]
     if (present === undefined) return [`the schema ${name} is gone`]
-    return [...fieldsThatChanged(name, old, present), ...missing(name, old.required, present.required, 'always there')]
+    return [
+      ...fieldsThatChanged(name, old, present, false),
+      ...missing(name, old.required, present.required, 'always there'),
+    ]
   }),
 ]
 
@@ -49,7 +52,10 @@ export const breaksPublishers = (before: Documents, now: Documents): string[] =>
   Object.entries(before.events).flatMap(([type, old]) => {
     const present = now.events[type]
     if (present === undefined) return [`the event ${type} is gone`]
-    return [...fieldsThatChanged(type, old, present), ...missing(type, present.required, old.required, 'optional')]
+    return [
+      ...fieldsThatChanged(type, old, present, true),
+      ...missing(type, present.required, old.required, 'optional'),
+    ]
   })
 
 const resolved = (given: Parameter, { parameters }: Documents): Parameter =>
@@ -57,13 +63,27 @@ const resolved = (given: Parameter, { parameters }: Documents): Parameter =>
 
 const isSame = (a: Parameter, b: Parameter): boolean => isDeepStrictEqual(meaning(a), meaning(b))
 
-const fieldsThatChanged = (name: string, old: Schema, present: Schema): string[] => [
+/** Whether a list of constants takes the old ones and more. */
+const takesMore = (old: Json, present: Json): boolean => {
+  const [before, now] = [constantsOf(old.items), constantsOf(present.items)]
+  return before.length > 0 && old.type === present.type && before.every(value => now.includes(value))
+}
+
+const constantsOf = (items: unknown): unknown[] => {
+  if (typeof items !== 'object' || items === null) return []
+  if ('const' in items) return [items.const]
+  return 'anyOf' in items && Array.isArray(items.anyOf) ? items.anyOf.flatMap(constantsOf) : []
+}
+
+/** @param mayWiden whether a value that is taken in addition breaks nobody */
+const fieldsThatChanged = (name: string, old: Schema, present: Schema, mayWiden: boolean): string[] => [
   ...Object.entries(old.properties ?? {}).flatMap(([field, schema]) => {
     const current = present.properties?.[field]
     if (current === undefined) return [`${name}.${field} is gone`]
     // A client must expect codes that it does not know.
     if (name === 'Refusal') return []
-    return isDeepStrictEqual(meaning(schema), meaning(current)) ? [] : [`${name}.${field} has another form`]
+    if (isDeepStrictEqual(meaning(schema), meaning(current)) || (mayWiden && takesMore(schema, current))) return []
+    return [`${name}.${field} has another form`]
   }),
   ...(isDeepStrictEqual(meaning(old.oneOf), meaning(present.oneOf)) ? [] : [`${name} has other kinds`]),
 ]

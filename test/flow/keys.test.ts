@@ -32,6 +32,14 @@ const ask = async ({ url }: Api, key: string) =>
     text: await answer.text(),
   }))
 
+const madeListed = () => ({
+  id: made.id,
+  org_id: org,
+  name: 'Payroll export',
+  permissions: ['read'],
+  expires_at: null,
+})
+
 test('a new key works at once on every API, and its text is only on standard output', async () => {
   const ran = await keys('create', '--org', org, '--name', 'Payroll export')
   expect(ran).toMatchObject({ code: 0, said: expect.stringContaining('only time') })
@@ -65,9 +73,9 @@ test('with --json the key is a field; a key without the read permission is known
 test('the list shows the permissions of each key, and nothing of other organizations', async () => {
   const listed = jsonLines(await keys('list', '--org', org, '--json'))
   expect(listed).toHaveLength(2)
-  expect(listed).toContainEqual({ id: made.id, org_id: org, permissions: ['read'], revoked: false })
+  expect(listed).toContainEqual({ ...madeListed(), revoked: false })
   const asText = await keys('list', '--org', org)
-  expect(asText.out.toString()).toMatch(new RegExp(`^${made.id} +may read$`, 'm'))
+  expect(asText.out.toString()).toMatch(new RegExp(`^${made.id} +may read +Payroll export$`, 'm'))
   expect(await keys('list', '--org', newId('org'))).toMatchObject({ code: 0, said: expect.stringContaining('0 of 0') })
 })
 
@@ -83,12 +91,31 @@ test('every API refuses a revoked key within five seconds, with the answer for a
     code: 0,
     said: expect.stringContaining('before'),
   })
-  expect(jsonLines(await keys('list', '--org', org, '--json'))).toContainEqual({
-    id: made.id,
-    org_id: org,
-    permissions: ['read'],
-    revoked: true,
-  })
+  expect(jsonLines(await keys('list', '--org', org, '--json'))).toContainEqual({ ...madeListed(), revoked: true })
+})
+
+test('a key can read a part of the API until its expiry; rotate makes the next one beside it', async () => {
+  const expires_at = '2999-01-01T00:00:00Z'
+  const limits = ['--permission', 'reps:read', '--permission', 'totals:read', '--expires-at', expires_at]
+  const [first] = jsonLines(await keys('create', '--org', org, '--name', 'Board', ...limits, '--json'))
+  const id = String(first?.id)
+  expect(first).toMatchObject({ permissions: ['reps:read', 'totals:read'], expires_at })
+  const refused = await keys('rotate', '--org', org, '--id', id)
+  expect(refused).toMatchObject({ code: 1, said: expect.stringContaining('say when the next key does') })
+
+  const rotated = await keys('rotate', '--org', org, '--id', id, '--expires-at', '2999-06-01T00:00:00Z', '--json')
+  const [next] = jsonLines(rotated)
+  expect(next).toMatchObject({ name: 'Board', permissions: ['reps:read', 'totals:read'], replaces: id })
+  expect(rotated.said).toContain(`npm run keys -- revoke --org ${org} --id ${id}`)
+  for (const api of apis) {
+    for (const key of [first, next]) expect((await ask(api, String(key?.key))).status).toBe(200)
+    const payouts = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${next?.key}` } })
+    expect([payouts.status, await payouts.text()]).toEqual([403, expect.stringContaining('payouts:read')])
+  }
+  const listed = (await keys('list', '--org', org)).out.toString()
+  expect(listed).toMatch(new RegExp(`^${id} +may reps:read, totals:read until ${expires_at} +Board$`, 'm'))
+  const past = await keys('create', '--org', org, '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z')
+  expect(past).toMatchObject({ code: 1, said: expect.stringContaining('--expires-at: expected an instant after') })
 })
 
 test('an unknown key, a wrong topic or an empty projection is refused, and nothing is published', async () => {

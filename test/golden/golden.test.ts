@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { eventSchemas } from '../../schemas/events.ts'
+import { sha256 } from '../support/bodies.ts'
 import { DOCUMENTS, LOG, linesIn, projectLog } from './golden.ts'
 
 const log = linesIn(LOG).map(line => JSON.parse(line))
@@ -17,6 +18,15 @@ test('the golden log gives the same documents as before under this version of th
   expect(JSON.parse(header), 'the documents are from another version of the rules; run: npm run golden').toEqual({
     rules_version: RULES_VERSION,
   })
+})
+
+/** SHA-256 of the lines of API keys that the last program with version 1 alone made of this log. */
+const FIRST_KEYS = 'a14635619699b25cf843b654451b581ee86f9535e01acaf135cefaae8a7e21f7'
+
+test('API keys that version 1 of their rules decides have the bytes that it gave them', async () => {
+  const { lines } = await projectLog(log, Number.POSITIVE_INFINITY)
+  const ofKeys = lines.filter(line => line.startsWith('["api-keys"'))
+  expect(sha256(ofKeys.join('\n'))).toBe(FIRST_KEYS)
 })
 
 test('the golden log has every type of event, duplicates, every park code but chain_too_long, and chains', async () => {

@@ -63,15 +63,21 @@ export const linesIn = (file: string): string[] => readFileSync(file, 'utf8').tr
 /**
  * Projects the log under the current rules. Returns the lines of `documents.ndjson`, the outcomes, partition by
  * partition, and the verdict on each record: `applied`, `duplicate` or the code under which it is parked.
+ * @param firstKeyRulesUntil offset before which version 1 of the rules decides about API keys
  */
-export const projectLog = async (log: readonly GoldenRecord[]) => {
+export const projectLog = async (log: readonly GoldenRecord[], firstKeyRulesUntil = 0) => {
   const documents = new Map<string, string>()
   const outcomes: string[] = []
   const verdicts = new Map<GoldenRecord, string>()
   for (const stream of ['events', 'api-keys'] as const) {
     for (let partition = 0; partition < (stream === 'events' ? PARTITIONS : 1); partition++) {
       const records = log.filter(record => record.stream === stream && record.partition === partition)
-      for await (const { record, rendered, type, verdict } of projectPartition(records, stream, partition)) {
+      for await (const { record, rendered, type, verdict } of projectPartition(
+        records,
+        stream,
+        partition,
+        firstKeyRulesUntil,
+      )) {
         outcomes.push(`${type}${verdict}`)
         verdicts.set(record, verdict)
         for (const { key, version, line } of rendered) {
@@ -89,9 +95,10 @@ async function* projectPartition(
   records: readonly GoldenRecord[],
   stream: Stream,
   partition: number,
+  firstKeyRulesUntil: number,
 ): AsyncGenerator<{ record: GoldenRecord; rendered: readonly Rendered[]; type: string; verdict: string }> {
   const cache = new Cache(true)
-  const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1 }
+  const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
   let atBefore = 0
   for (const [offset, record] of records.entries()) {

@@ -9,6 +9,27 @@ const MOMENTS = 'test/flow/promises/moments.long.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
 const SHARDS = 'test/flow/promises/shards.long.test.ts'
 
+const PROBES = 'test/simulation/permissions/permissions.test.ts'
+
+/** For each permission: its path is opened by another one. */
+const permissionMutants: readonly Mutant[] = (
+  [
+    ['reps', 'reps:read', 'periods:read'],
+    ['periods', 'periods:read', 'reps:read'],
+    ['payouts', 'payouts:read', 'statements:read'],
+    ['statements', 'statements:read', 'payouts:read'],
+    ['payroll_files', 'payroll:read', 'payouts:read'],
+    ['totals', 'totals:read', 'payouts:read'],
+    ['changes', 'changes:read', 'payouts:read'],
+  ] as const
+).map(([path, needed, other]) => ({
+  name: `a key with ${other} reads /${path}`,
+  file: 'schemas/resources.ts',
+  find: `['${path}', '${needed}'],`,
+  replace: `['${path}', '${other}'],`,
+  flow: PROBES,
+}))
+
 export const apiMutants: readonly Mutant[] = [
   {
     name: 'a page begins with the record that its cursor names',
@@ -190,9 +211,30 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a single record is read without a check of the permissions of the key',
     file: 'api/access/limit-rate.ts',
-    find: '    if (!key.mayRead) throw',
-    replace: "    if (!key.mayRead && !ctx.state.route?.endsWith(':id')) throw",
-    flow: 'test/flow/api-refusals.test.ts',
+    find: '    requirePermission(key, ctx.state.route)',
+    replace: "    if (!ctx.state.route?.endsWith(':id')) requirePermission(key, ctx.state.route)",
+    flow: PROBES,
+  },
+  {
+    name: 'a key without a permission gets 404 for an unknown path',
+    file: 'api/access/permissions.ts',
+    find: 'if (permissions.size === 0) throw',
+    replace: 'if (permissions.size === 0 && route !== undefined) throw',
+    flow: PROBES,
+  },
+  ...permissionMutants,
+  {
+    name: 'a key is still valid at the instant of its expiry',
+    file: 'api/read/api-keys.ts',
+    find: 'if (time() < expiresAt) return holder',
+    replace: 'if (time() <= expiresAt) return holder',
+  },
+  {
+    name: 'the expiry of a key is looked at in its look-up, and not while its holder is cached',
+    file: 'api/read/api-keys.ts',
+    find: "return key ? inForce(digest, key) : unknown.get(digest) && 'unknown'",
+    replace: "return key?.holder ?? (unknown.get(digest) && 'unknown')",
+    flow: PROBES,
   },
   {
     name: 'a revoked key is accepted',

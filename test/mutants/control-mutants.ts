@@ -96,4 +96,16 @@ export const controlMutants: readonly Mutant[] = [
     find: "  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')\n",
     replace: '',
   },
+  {
+    name: 'a key that was decided under version 1 of the rules is stored as under version 2',
+    file: 'projector/flow/assess.ts',
+    find: '(hasFirstKeyRules(source, record) ? firstKeyRules : table)',
+    replace: 'table',
+  },
+  {
+    name: 'version 1 of the rules for keys decides one record too many',
+    file: 'projector/event/validate.ts',
+    find: "stream === 'api-keys' && offset < firstKeyRulesUntil",
+    replace: "stream === 'api-keys' && offset <= firstKeyRulesUntil",
+  },
 ]

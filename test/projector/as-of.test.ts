@@ -121,7 +121,7 @@ const projectAnyhow = async (
   }
   for (let from = 0; from < records.length; ) {
     const size = 1 + chance(chances, 6)
-    const projection = await projectBatch(records.slice(from, from + size), cache, documents.read, at, stream)
+    const projection = await projectBatch(records.slice(from, from + size), cache, documents.read, at, { stream })
     from += size
     at = projection.at
     parkedCodes.push(...projection.parkedCodes)
@@ -197,7 +197,12 @@ describe('for any history of commission events', patient, () => {
         const decided = await decideOneByOne(records, documents)
         const start = choice % records.length
         const again = documents.copy()
-        const redelivered = await decideOneByOne(records.slice(start), again, 'events', decided[start - 1]?.at)
+        const redelivered = await decideOneByOne(
+          records.slice(start),
+          again,
+          { stream: 'events' },
+          decided[start - 1]?.at,
+        )
         expect(redelivered).toEqual(decided.slice(start))
         expect(again.all()).toEqual(documents.all())
       }),
@@ -247,10 +252,10 @@ describe('for any history of API keys', patient, () => {
     await fc.assert(
       fc.asyncProperty(keys, fc.nat(), chances, async (records, choice, chances) => {
         const documents = new Documents()
-        const decided = await decideOneByOne(records, documents, 'api-keys')
+        const decided = await decideOneByOne(records, documents, { stream: 'api-keys' })
         const start = choice % records.length
         const rest = records.slice(start)
-        const redelivered = await decideOneByOne(rest, documents.copy(), 'api-keys')
+        const redelivered = await decideOneByOne(rest, documents.copy(), { stream: 'api-keys' })
         expect(redelivered.map(({ outcome, changes }) => ({ outcome, changes }))).toEqual(
           decided.slice(start).map(({ outcome, changes }) => ({ outcome, changes })),
         )

@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import { textOf } from '../../projector/event/raw-json.ts'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
+import type { PartitionSource } from '../../projector/event/validate.ts'
 import { Cache } from '../../projector/flow/cache.ts'
 import { load, type PendingEvent, type ReadDocuments } from '../../projector/flow/load.ts'
 import { type ProjectedBatch, project } from '../../projector/flow/project.ts'
 import { render } from '../../projector/flow/serialize.ts'
 import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
-import type { Stream } from '../../schemas/events.ts'
 import { assess, type Event, eventRecord } from './records.ts'
 
 type Stored = { readonly version: number; readonly draft: AnyNewDocument }
@@ -61,15 +61,17 @@ const copy = (draft: AnyNewDocument): AnyNewDocument =>
 
 export const TOPIC = 'commission.events'
 
+type StreamSource = Pick<PartitionSource, 'stream' | 'firstKeyRulesUntil'>
+
 /** Projects one batch like the flow, up to the write. */
 export const projectBatch = async (
   records: readonly RawRecord[],
   cache: Cache,
   read: ReadDocuments,
   atBefore = 0,
-  stream: Stream = 'events',
+  source: StreamSource = { stream: 'events' },
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
-  const assessed = records.map(record => assess(record, { stream, partition: 0, partitions: 1 }))
+  const assessed = records.map(record => assess(record, { ...source, partition: 0, partitions: 1 }))
   const events = assessed.flatMap(({ record, verdict, reads, rules }): PendingEvent[] =>
     rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }],
   )
@@ -85,7 +87,7 @@ export type Decided = { readonly outcome: string; readonly changes: readonly Doc
 export const decideOneByOne = async (
   records: readonly RawRecord[],
   documents: Documents,
-  stream: Stream = 'events',
+  source: StreamSource = { stream: 'events' },
   atBefore = 0,
 ): Promise<Decided[]> => {
   const cache = new Cache(false)
@@ -96,7 +98,7 @@ export const decideOneByOne = async (
       cache,
       documents.read,
       decided.at(-1)?.at ?? atBefore,
-      stream,
+      source,
     )
     documents.write(changes)
     acknowledged()
@@ -106,7 +108,7 @@ export const decideOneByOne = async (
   return decided
 }
 
-export type Given = { readonly documents: Documents; readonly from: number; readonly stream?: Stream }
+export type Given = { readonly documents: Documents; readonly from: number } & Partial<StreamSource>
 
 /**
  * Projects a story of events with their expected outcomes, and returns the final documents. Then checks that one batch
@@ -116,23 +118,24 @@ export const tell = (...story: readonly [Event, outcome: string][]): Promise<Doc
   tellAfter({ documents: new Documents(), from: 0 }, ...story)
 
 export const tellAfter = async (
-  { documents: given, from, stream = 'events' }: Given,
+  { documents: given, from, stream = 'events', ...rules }: Given,
   ...story: readonly [Event, outcome: string][]
 ): Promise<Documents> => {
   const records = story.map(([event], at) => eventRecord(event, from + at, 1_000 + at))
+  const source: StreamSource = { stream, ...rules }
   const documents = given.copy()
-  const decided = await decideOneByOne(records, documents, stream)
+  const decided = await decideOneByOne(records, documents, source)
   expect(story.map(([{ type }], at) => `${type}: ${decided[at]?.outcome}`)).toEqual(
     story.map(([{ type }, outcome]) => `${type}: ${outcome}`),
   )
 
   const together = given.copy()
-  together.write((await projectBatch(records, new Cache(false), together.read, 0, stream)).changes)
+  together.write((await projectBatch(records, new Cache(false), together.read, 0, source)).changes)
   expect(together.all(), 'one batch with all events writes the same documents').toEqual(documents.all())
 
   for (let start = 0; start < records.length; start++) {
     const again = documents.copy()
-    const redelivered = await decideOneByOne(records.slice(start), again, stream, decided[start - 1]?.at)
+    const redelivered = await decideOneByOne(records.slice(start), again, source, decided[start - 1]?.at)
     expect(redelivered, `a redelivery from event ${start} decides the same`).toEqual(decided.slice(start))
     expect(again.all(), `a redelivery from event ${start} changes nothing`).toEqual(documents.all())
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type EventType, eventSchemas, type Stream } from '../../schemas/events.ts'
 import { isEventType, matchesSchema } from '../../schemas/validate.ts'
+import { keyPermissions } from '../../schemas/values.ts'
 import { calculated, examples, keyCreated, line, payment, period, rep, step } from './examples.ts'
 
 type Path = readonly (string | number)[]
@@ -116,12 +117,22 @@ describe('the enums', () => {
     expect(isPayout({ line_items: [{ ...line, category: 'bonus' }] })).toBe(false)
   })
 
-  test('permissions are "read" or an empty list', () => {
-    expect([isKey({ permissions: [] }), isKey({ permissions: ['read'] }), isKey({ permissions: ['write'] })]).toEqual([
-      true,
-      true,
-      false,
-    ])
+  test('permissions are a set of "read" and one for each part of the API, which may be empty', () => {
+    const parts = ['reps', 'periods', 'payouts', 'statements', 'payroll', 'totals', 'changes'].map(
+      part => `${part}:read`,
+    )
+    expect(keyPermissions).toEqual(['read', ...parts])
+    for (const permission of keyPermissions) expect(isKey({ permissions: [permission] })).toBe(true)
+    for (const permissions of [[], parts, [...parts, 'read', 'read']]) expect(isKey({ permissions })).toBe(true)
+    for (const other of ['write', 'payouts', 'payout:read', 'payouts:write', ' read', 'READ', '', null, 1])
+      expect(isKey({ permissions: ['read', other] })).toBe(false)
+  })
+
+  test('the expiry of a key is an instant, null or absent', () => {
+    for (const expires_at of ['2027-01-01T00:00:00Z', '2027-01-01T00:00:00.123456789+02:00', null, undefined])
+      expect(isKey({ expires_at })).toBe(true)
+    for (const expires_at of ['2027-01-01', '', 'never', '2027-02-30T00:00:00Z', 1, false, {}])
+      expect(isKey({ expires_at })).toBe(false)
   })
 })
 

@@ -85,7 +85,7 @@ export class Readers {
     const { search, multiGet } = createSearches(clock, engine, faults)
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
     const { readers } = createReaders(PREFIX, search, multiGet, () => undefined, clock.now, later)
-    const keys = createApiKeyCache(PREFIX, multiGet, clock.now)
+    const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
     return { readList: readers.list, read: readers.records, keys }
   }
 

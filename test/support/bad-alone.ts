@@ -142,6 +142,10 @@ export const refusedAlone = {
     'a recorded payout without the time it was recorded': org =>
       withHeaders(payout(org), { ce_type: 'commission.payout.recorded.v1' }),
     'a permission that is not there': org => withData(keyCreated({ org_id: org }), { permissions: ['read', 'write'] }),
+    'permissions that are not a list': org => withData(keyCreated({ org_id: org }), { permissions: 'read' }),
+    'a permission of another spelling': org => withData(keyCreated({ org_id: org }), { permissions: ['Payouts:read'] }),
+    'an expiry that is a date': org => withData(keyCreated({ org_id: org }), { expires_at: '2099-12-31' }),
+    'an expiry that is a number': org => withData(keyCreated({ org_id: org }), { expires_at: 4_102_444_800 }),
     'the hash of a key in capitals': org =>
       withData(keyCreated({ org_id: org }), { secret_sha256: sha256('x').toUpperCase() }),
   },

@@ -98,6 +98,8 @@ const notHere = {
   doctor: elsewhere,
   follow: elsewhere,
   reference: elsewhere,
+  rotateKey: elsewhere,
+  upgradeKeys: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

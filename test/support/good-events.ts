@@ -6,6 +6,7 @@ import {
   keyCreated,
   keyRevoked,
   line,
+  newKeyText,
   type Outgoing,
   payoutCalculated,
   payoutRecorded,
@@ -135,6 +136,11 @@ export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
   'a payment of nothing': org => payrollRecorded({ org_id: org, amount: '0.00' }),
   'a key without permissions': org => keyCreated({ org_id: org, permissions: [] }),
   'a key with one permission twice': org => keyCreated({ org_id: org, permissions: ['read', 'read'] }),
+  'a key that reads payouts and totals': org =>
+    keyCreated({ org_id: org, permissions: ['payouts:read', 'totals:read'] }),
+  'a key that expires': org => keyCreated({ org_id: org, expires_at: '2099-12-31T23:59:59.999999999+14:00' }),
+  'a key that expired before it was made': org => keyCreated({ org_id: org, expires_at: '1970-01-01T00:00:00Z' }),
+  'a key whose expiry is null': org => keyCreated({ org_id: org, expires_at: null }),
 }
 
 /** An event, and the same event in another form, for an organization that has `rep_1` and `period_1`. */
@@ -166,6 +172,10 @@ export const duplicates: Readonly<Record<string, (org: string) => readonly [...b
     'a void': org => [payrollRecorded({ org_id: org }), payrollVoided({ org_id: org }), payrollVoided({ org_id: org })],
     'the rep as it is': org => [repRecorded({ org_id: org })],
     'the period as it is': org => [periodRecorded({ org_id: org })],
+    'a key whose expiry is null, and absent': org => {
+      const text = newKeyText()
+      return [keyCreated({ org_id: org, text, expires_at: null }), keyCreated({ org_id: org, text })]
+    },
     'a key that was revoked meanwhile': org => {
       const created = keyCreated({ org_id: org })
       return [created, keyRevoked({ org_id: org }), created]

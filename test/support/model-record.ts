@@ -150,7 +150,12 @@ const utf8 = (bytes: Buffer | null): string | undefined => {
 // --- the data
 
 /** A field has a check, or is a list of objects, an object, or a map of texts. */
-type Field = Check | { readonly rows: Fields; readonly most: number } | { readonly object: Fields } | 'texts'
+type Field =
+  | Check
+  | { readonly rows: Fields; readonly most: number }
+  | { readonly object: Fields }
+  | { readonly optional: Check }
+  | 'texts'
 type Fields = Readonly<Record<string, Field>>
 
 const lineItem: Fields = {
@@ -229,6 +234,17 @@ const ofEvents: Readonly<Record<string, Fields>> = {
   },
 }
 
+const isPermission = isOneOf(
+  'read',
+  'reps:read',
+  'periods:read',
+  'payouts:read',
+  'statements:read',
+  'payroll:read',
+  'totals:read',
+  'changes:read',
+)
+
 const ofApiKeys: Readonly<Record<string, Fields>> = {
   'commission.api_key.created.v1': {
     org_id: isId('org'),
@@ -236,8 +252,9 @@ const ofApiKeys: Readonly<Record<string, Fields>> = {
     name: isText,
     secret_sha256: isSha256,
     last4: isLast4,
-    permissions: json => Array.isArray(json) && json.every(permission => permission === 'read'),
+    permissions: json => Array.isArray(json) && json.every(isPermission),
     created_at: isInstant,
+    expires_at: { optional: isInstant },
   },
   'commission.api_key.revoked.v1': { org_id: isId('org'), id: isId('key'), revoked_at: isInstant },
 }
@@ -252,6 +269,8 @@ const pick = (json: Json | undefined, fields: Fields): Data | undefined => {
   if (!(json instanceof Map)) return undefined
   const picked: [string, Plain][] = []
   for (const [name, field] of Object.entries(fields)) {
+    // Absent and null are one event.
+    if (isOptional(field) && ((json as JsonObject).get(name) ?? null) === null) continue
     const value = pickField((json as JsonObject).get(name), field)
     if (value === undefined) return undefined
     picked.push([name, value])
@@ -259,10 +278,13 @@ const pick = (json: Json | undefined, fields: Fields): Data | undefined => {
   return Object.fromEntries(picked)
 }
 
+const isOptional = (field: Field): boolean => typeof field === 'object' && 'optional' in field
+
 const pickField = (json: Json | undefined, field: Field): Plain | undefined => {
   if (typeof field === 'function') return field(json) ? (json as Plain) : undefined
   if (field === 'texts') return pickTexts(json)
   if ('object' in field) return pick(json, field.object)
+  if ('optional' in field) return pickField(json, field.optional)
   if (!Array.isArray(json) || json.length > field.most) return undefined
   const items = json.map(item => pick(item, field.rows))
   return items.every(item => item !== undefined) ? items : undefined

@@ -53,7 +53,8 @@ export type ModelChange = {
 export type ModelKey = {
   readonly org: string
   readonly id: string
-  readonly mayRead: boolean
+  readonly permissions: readonly string[]
+  readonly expiresAt: string | null
   readonly revoked: boolean
 }
 
@@ -299,9 +300,10 @@ class Keys {
   bySecret(): Map<string, ModelKey> {
     return new Map(
       [...this.#bySecret].map(([secret, { event, revoked }]) => {
-        const { id, permissions } = event.data
-        const mayRead = Array.isArray(permissions) && permissions.includes('read')
-        return [secret, { org: event.org, id: String(id), mayRead, revoked }]
+        const { id, permissions, expires_at = null } = event.data
+        const names = Array.isArray(permissions) ? permissions.map(String) : []
+        const expiresAt = expires_at === null ? null : String(expires_at)
+        return [secret, { org: event.org, id: String(id), permissions: names, expiresAt, revoked }]
       }),
     )
   }

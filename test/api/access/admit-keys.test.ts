@@ -6,7 +6,7 @@ import { unavailable } from '../../../api/failures.ts'
 import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
 import { abortReason } from '../../../api/time-limits.ts'
 
-const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', mayRead: true }
+const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', permissions: new Set(['read']) }
 const never = new AbortController().signal
 const noTimer = () => () => undefined
 const turn = () => new Promise(resolve => setImmediate(resolve))

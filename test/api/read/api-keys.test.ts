@@ -7,15 +7,18 @@ import { multiGetAnswer, positionText } from '../answers.ts'
 
 const signal = new AbortController().signal
 const KEY = 'ck_0123456789abcdefghij'
+const EXPIRY = Date.parse('2027-01-01T00:00:00Z')
 
 const keyIndex = () => {
   const asked: number[] = []
-  const clock = { now: 1_000 }
+  const clock = { now: 1_000, time: EXPIRY - 1 }
   const documents: Record<string, string> = { 'position:api-keys:0': positionText(5, 0, 5) }
-  const put = (key: string, more: object = {}) => {
+  const put = (key: string, more: object = {}, body: object = {}) => {
     const fields = { key_id: 'key_1', org_id: 'org_a', permissions: ['read'], revoked: false, ...more }
-    documents[sha256(key)] = documentText(fields, '{"created_seq":0}')
+    documents[sha256(key)] = documentText(fields, JSON.stringify({ created_seq: 0, ...body }))
   }
+  const putExpiring = (key: string, expires_at: unknown) =>
+    put(key, { permissions: [] }, { permissions: ['payouts:read'], expires_at })
   const keys = createApiKeyCache(
     'p',
     async (names: readonly DocumentName[]) => {
@@ -23,12 +26,15 @@ const keyIndex = () => {
       return multiGetAnswer(names, documents)
     },
     () => clock.now,
+    () => clock.time,
   )
   return {
     asked,
     clock,
     documents,
     put,
+    putExpiring,
+    remembered: keys.remembered,
     lookup: (key: string) => keys.lookup(key, signal),
     checkServed: keys.checkServed,
     wasValid: keys.wasValid,
@@ -42,13 +48,45 @@ const reasonOf = async (act: Promise<unknown>): Promise<string | undefined> =>
   )
 
 describe('a key', () => {
-  test('belongs to its holder, and may read if its permissions say so', async () => {
+  test('belongs to its holder, with its permissions', async () => {
     const { put, lookup } = keyIndex()
     put(KEY)
     put(`${KEY}x`, { permissions: [] })
-    const orgHash = sha256('org_a').slice(0, 16)
-    expect(await lookup(KEY)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: true })
-    expect(await lookup(`${KEY}x`)).toEqual({ org: 'org_a', orgHash, id: 'key_1', mayRead: false })
+    put(`${KEY}y`, { permissions: ['payouts:read', 'totals:read', 'payouts:read'] })
+    const holder = { org: 'org_a', orgHash: sha256('org_a').slice(0, 16), id: 'key_1' }
+    expect(await lookup(KEY)).toEqual({ ...holder, permissions: new Set(['read']) })
+    expect(await lookup(`${KEY}x`)).toEqual({ ...holder, permissions: new Set() })
+    expect(await lookup(`${KEY}y`)).toEqual({ ...holder, permissions: new Set(['payouts:read', 'totals:read']) })
+  })
+
+  test('gets no permission from a word that this version does not know', async () => {
+    const { put, lookup } = keyIndex()
+    put(KEY, { permissions: ['payouts:write', 'Read', 'reps:read'] })
+    expect(await lookup(KEY)).toMatchObject({ permissions: new Set(['reps:read']) })
+  })
+
+  test.each([
+    ['2027-01-01T00:00:00Z', 0],
+    ['2027-01-01T01:00:00+01:00', 0],
+    ['2027-01-01T00:00:00.000000001Z', 1],
+    ['2026-12-31T23:59:59.999Z', -1],
+    ['2027-01-01T00:00:00.001000000Z', 1],
+  ])('that expires at %s is unknown from there on, without another look-up', async (expires_at, first) => {
+    const { asked, clock, putExpiring, lookup, remembered, wasValid } = keyIndex()
+    clock.time = EXPIRY + first - 1
+    putExpiring(KEY, expires_at)
+    expect(await lookup(KEY)).toMatchObject({ org: 'org_a', permissions: new Set(['payouts:read']) })
+    clock.time++
+    expect([remembered(KEY), await lookup(KEY), wasValid(KEY)]).toEqual(['unknown', 'unknown', false])
+    expect(asked.length).toBe(1)
+    clock.now += 3_000
+    expect([await lookup(KEY), remembered(KEY), wasValid(KEY)]).toEqual(['unknown', 'unknown', false])
+  })
+
+  test('whose expiry cannot be read is unavailable, not without expiry', async () => {
+    const { putExpiring, lookup } = keyIndex()
+    putExpiring(KEY, 'soon')
+    expect(await reasonOf(lookup(KEY))).toBe('key_malformed')
   })
 
   test('is unknown if it was never created, or is revoked', async () => {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../../api/failures.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../api/limits.ts'
-import type { ApiKeyCache } from '../../../api/read/api-keys.ts'
+import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
 import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
 import { scheduleTimer } from '../../../api/time-limits.ts'
 
@@ -107,7 +107,7 @@ describe('the indices of a generation', () => {
   })
 })
 
-const holder = { org: 'o', orgHash: 'h', id: 'k', mayRead: true }
+const holder: KeyHolder = { org: 'o', orgHash: 'h', id: 'k', permissions: new Set(['read']) }
 const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
   const { check, there } = setUp()
   for (const [name, id] of replaced ?? []) there.set(name, id)

@@ -88,6 +88,27 @@ const everyPath = [
   ...lists.map(list => `/${list}?starting_after=payout_4`),
 ]
 
+const parts = [
+  'reps:read',
+  'periods:read',
+  'payouts:read',
+  'statements:read',
+  'payroll:read',
+  'totals:read',
+  'changes:read',
+] as const
+
+const neededFor = (path: string): (typeof parts)[number] => {
+  const found = parts.find(part => path.replace('payroll_files', 'payroll').startsWith(`/${part.split(':')[0]}`))
+  if (found === undefined) throw new Error(`no permission for ${path}`)
+  return found
+}
+
+const refusedFor = (permissions: readonly string[], needed: string): string => {
+  const message = permissions.length === 0 ? 'has no permission' : `lacks the permission ${needed}`
+  return JSON.stringify({ error: { code: 'forbidden', message: `This API key ${message}.` } })
+}
+
 test("9. A key sees its own organization's records only; nothing it sends can tell an unknown id from someone else's.", async () => {
   for (const path of everyPath) {
     const [own, other] = [await client.ours.ask(path), await client.theirs.ask(path)]
@@ -148,6 +169,43 @@ test('a key that may not read gets the same answer for existing, missing and imp
     expect(answer.status).toBe(403)
     expect(answer.text).toBe(answers[0]?.text)
   }
+})
+
+test('keys with every set of permissions see their own organization only, and nothing beyond their set', async () => {
+  const sets = Array.from({ length: 2 ** parts.length }, (_, set) => parts.filter((_, part) => set & (2 ** part)))
+  const made = sets.map((permissions, place) => ({
+    permissions,
+    text: newKeyText(),
+    id: `key_set${place}`,
+    org: place % 2 === 0 ? ours : theirs,
+  }))
+  await topics.publish(made.map(({ org, id, text, permissions }) => keyCreated({ org_id: org, id, text, permissions })))
+  await untilCaughtUp(projector)
+  for (const { permissions, text, org } of made) {
+    const [one, whole] = [createClient([api], text), org === ours ? client.ours : client.theirs]
+    const paths = everyPath.filter((_, place) => (place + permissions.length) % 3 === 0)
+    await Promise.all(
+      paths.map(async path => {
+        const needed = neededFor(path)
+        const [got, all] = [await one.ask(path), await whole.ask(path)]
+        if (permissions.includes(needed)) expect(seenBy(got)).toEqual(seenBy(all))
+        else expect([got.status, got.text]).toEqual([403, refusedFor(permissions, needed)])
+        expect(got.text).not.toMatch(org === ours ? /theirs|forged|4444/ : /ours|forged|2222/)
+      }),
+    )
+  }
+})
+
+test('a key is refused as an unknown one from its expiry on, on an API that knew it', async () => {
+  const text = newKeyText()
+  const expiring = createClient([api], text)
+  const expires_at = new Date(Date.now() + 4_000).toISOString()
+  await topics.publish([keyCreated({ org_id: ours, id: 'key_expiring', text, expires_at })])
+  await eventually(async () => expect((await expiring.ask('/reps')).status).toBe(200), { within: 3_500 })
+  await eventually(async () => expect((await expiring.ask('/reps')).status).toBe(401), { within: 5_000, every: 10 })
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at))
+  const never = createClient([api], newKeyText())
+  expect(seenBy(await expiring.ask('/reps'))).toEqual(seenBy(await never.ask('/reps')))
 })
 
 test('a new key works, and a revoked key stops working, within 5 seconds on an API that already knew it', async () => {

@@ -123,7 +123,7 @@ describe('the time of a record', () => {
     const times = [5_000, 3_000, 9_000, 1_000]
     const records = times.map((time, offset) => eventRecord(rep({ name: `${offset}` }), offset, time))
     const documents = new Documents()
-    const decided = await decideOneByOne(records, documents, 'events', 4_000)
+    const decided = await decideOneByOne(records, documents, { stream: 'events' }, 4_000)
     expect(decided.map(({ at }) => at)).toEqual([5_000, 5_000, 9_000, 9_000])
     expect(documents.get('reps/org_1:rep_1:3')).toMatchObject({ at: 9_000 })
   })

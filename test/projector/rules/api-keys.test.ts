@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { KeyPermission } from '../../../schemas/values.ts'
 import { Documents, tellAfter } from '../given.ts'
 import type { Event } from '../records.ts'
 import { keyCreated, keyRevoked, rep } from '../story.ts'
@@ -20,13 +21,43 @@ describe('an API key', () => {
     })
     expect(documents.get('api-keys/org_1:key_1')).toEqual({
       org_id: 'org_1',
-      body: { secret_sha256: 'a'.repeat(64), hash: expect.any(String), created_seq: 0, revoked_seq: null },
+      body: {
+        secret_sha256: 'a'.repeat(64),
+        hash: expect.any(String),
+        created_seq: 0,
+        revoked_seq: null,
+        name: 'Payroll export',
+      },
     })
   })
 
-  test('stores neither its name nor its last characters', async () => {
-    const documents = await tell([keyCreated('key_1', 'a', { name: 'Export', last4: 'wxyz' }), 'applied'])
-    expect(JSON.stringify(documents.all())).not.toMatch(/Export|wxyz/)
+  test('does not store its last characters', async () => {
+    const documents = await tell([keyCreated('key_1', 'a', { last4: 'wxyz' }), 'applied'])
+    expect(JSON.stringify(documents.all())).not.toContain('wxyz')
+  })
+
+  test('keeps each permission; one that expires has them where an older API does not look', async () => {
+    const permissions: KeyPermission[] = ['totals:read', 'payouts:read']
+    const expires_at = '2027-01-01T00:00:00+01:00'
+    const documents = await tell(
+      [keyCreated('key_1', 'a', { permissions }), 'applied'],
+      [keyCreated('key_2', 'b', { permissions, expires_at }), 'applied'],
+      [keyRevoked('key_2'), 'applied'],
+    )
+    expect(documents.get(secret('a'))).toMatchObject({ permissions, body: { created_seq: 0 } })
+    const body = { created_seq: 1, permissions, expires_at }
+    expect(documents.get(secret('b'))).toMatchObject({ permissions: [], revoked: true, body })
+  })
+
+  test('without an expiry, with null and created before there was one, is one event', async () => {
+    await tell(
+      [keyCreated('key_1', 'a'), 'applied'],
+      [keyCreated('key_1', 'a', { expires_at: null }), 'duplicate'],
+      [keyCreated('key_1', 'a', { expires_at: '2027-01-01T00:00:00Z' }), 'id_reused'],
+      [keyCreated('key_2', 'b', { expires_at: '2027-01-01T00:00:00Z' }), 'applied'],
+      [keyCreated('key_2', 'b', { expires_at: '2027-01-01T00:00:00Z' }), 'duplicate'],
+      [keyCreated('key_2', 'b'), 'id_reused'],
+    )
   })
 
   test('created again is a duplicate, even once revoked; with other data its id is reused', async () => {
@@ -114,4 +145,43 @@ describe('a revocation', () => {
 
 test('commission events are unknown on the topic of API keys', async () => {
   await tell([rep(), 'type_unknown'])
+})
+
+describe('before the offset from which on version 2 of the rules decides', () => {
+  /** Version 2 decides from offset 4 on. */
+  const tellBeside = (...story: [Event, string][]) =>
+    tellAfter({ documents: new Documents(), from: 0, stream: 'api-keys', firstKeyRulesUntil: 4 }, ...story)
+  const expires_at = '2027-01-01T00:00:00Z'
+  const permissions: KeyPermission[] = ['payouts:read']
+
+  test('other permissions are invalid, an expiry is ignored, and no name is stored', async () => {
+    const documents = await tellBeside(
+      [keyCreated('key_1', 'a', { permissions }), 'data_invalid'],
+      [keyCreated('key_2', 'b', { expires_at }), 'applied'],
+      [keyCreated('key_3', 'c', { expires_at: 'soon' }), 'applied'],
+      [keyCreated('key_3', 'c'), 'duplicate'],
+    )
+    expect(documents.get('api-keys/org_1:key_1')).toBeUndefined()
+    expect(documents.get(secret('b'))).toMatchObject({ permissions: ['read'], body: { created_seq: 1 } })
+    expect(JSON.stringify(documents.all())).not.toMatch(/Payroll export|expires_at/)
+  })
+
+  test('a parked event stays parked; after it, the same event is applied, and an event from before is a duplicate', async () => {
+    const documents = await tellBeside(
+      [keyCreated('key_1', 'a', { permissions }), 'data_invalid'],
+      [keyCreated('key_2', 'b', { expires_at }), 'applied'],
+      [keyCreated('key_3', 'c'), 'applied'],
+      [keyRevoked('key_3'), 'applied'],
+      [keyCreated('key_1', 'a', { permissions }), 'applied'],
+      [keyCreated('key_3', 'c'), 'duplicate'],
+      // Applied without its expiry before: with it, it is another event.
+      [keyCreated('key_2', 'b', { expires_at }), 'id_reused'],
+      [keyCreated('key_4', 'd', { permissions, expires_at }), 'applied'],
+      [keyCreated('key_5', 'e', { expires_at: 'soon' as never }), 'data_invalid'],
+    )
+    expect(documents.get(secret('a'))).toMatchObject({ permissions, body: { created_seq: 4 } })
+    expect(documents.get(secret('d'))).toMatchObject({ permissions: [], body: { permissions, expires_at } })
+    expect(documents.get('api-keys/org_1:key_3')).not.toHaveProperty('body.name')
+    expect(documents.get('api-keys/org_1:key_1')).toHaveProperty('body.name', 'Payroll export')
+  })
 })

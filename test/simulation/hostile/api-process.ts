@@ -34,12 +34,14 @@ type World = {
   readonly faults: Faults
   readonly elasticsearch: Searched
   readonly rate: Rate
+  readonly failuresPerAddress?: number
   readonly fail: (reason: string) => void
   /** Called for each answer that its client did not read in time. */
   readonly onDeliveryTimeout: () => void
 }
 
-export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, onDeliveryTimeout }: World): ApiProcess => {
+export const startApiProcess = (world: World): ApiProcess => {
+  const { clock, faults, elasticsearch, rate, failuresPerAddress, fail, onDeliveryTimeout } = world
   const now = (): number => clock.elapsed
   const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
   const wire = createTransport(clock, faults, elasticsearch)
@@ -56,6 +58,7 @@ export const startApiProcess = ({ clock, faults, elasticsearch, rate, fail, onDe
     }),
     prefix: PREFIX,
     rate,
+    ...(failuresPerAddress !== undefined && { failuresPerAddress }),
     counter: countInVirtualTime(rate, now),
     log: {
       answer: () => undefined,

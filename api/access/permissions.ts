@@ -1,0 +1,20 @@
+/**
+ * In: the permissions of a key, and the route of its request. Out: nothing if the key may read the route, else the
+ *   refusal, which names what is missing.
+ * Promises: a request needs one permission, that of its route. A path that does not exist needs any permission, so that
+ *   a key without one gets 403 for every path.
+ */
+import { permissionOfPath } from '../../schemas/resources.ts'
+import { Refusal } from '../failures.ts'
+import { BASE_PATH } from '../http/request.ts'
+import type { KeyHolder } from '../read/api-keys.ts'
+
+/** @param route the pattern of the route; undefined for an unknown path. @throws Refusal `forbidden` */
+export const requirePermission = ({ permissions }: KeyHolder, route: string | undefined): void => {
+  if (permissions.size === 0) throw new Refusal('forbidden', { message: 'This API key has no permission.' })
+  if (route === undefined || permissions.has('read')) return
+  const needed = permissionOfPath.get(route.slice(BASE_PATH.length + 1).split('/', 1)[0] ?? '')
+  // A route without a permission of its own would be a defect: only a key with all permissions reads it.
+  if (needed !== undefined && permissions.has(needed)) return
+  throw new Refusal('forbidden', { message: `This API key lacks the permission ${needed ?? 'read'}.` })
+}

@@ -1,0 +1,36 @@
+/**
+ * `npm run keys -- rotate`: makes the next key, with the name and the permissions of a key in use.
+ * Promises: the key in use stays valid until somebody revokes it. No event gives it an end: clients change to the next
+ * key in their own time, and the operator sees in the logs of the API when the old id no longer asks.
+ */
+
+import { isKeyPermission } from '../../schemas/values.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { type CreateKeyOptions, createAndTell, findKeys } from './keys.ts'
+
+export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions'> & {
+  readonly id: string
+  /** By default that of the key in use. */
+  readonly name: string | undefined
+}
+
+export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
+  const { org, id, expiresAt } = options
+  const { keys } = await findKeys(org, context)
+  const key = keys.find(known => known.id === id)
+  if (key === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
+  if (key.revoked) throw new CommandError(`${id} of ${org} is revoked: make a new key (npm run keys -- create)`)
+  const name = options.name ?? key.name
+  if (name === null) throw new CommandError(`the name of ${id} was not stored when it was made: give one with --name`)
+  if (key.expires_at !== null && expiresAt === null) {
+    throw new CommandError(`${id} expires at ${key.expires_at}: say when the next key does, with --expires-at`)
+  }
+  const permissions = key.permissions.filter(isKeyPermission)
+  const next = await createAndTell({ ...options, name, permissions }, context, id)
+  context.say(
+    `The API accepts ${next} now, and ${id} as before. When every client has the new key, revoke the old one:`,
+  )
+  context.say(`npm run keys -- revoke --org ${org} --id ${id}`)
+  return exitCodes.done
+}
