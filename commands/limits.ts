@@ -98,3 +98,14 @@ export const READ_RETRY_MS = 1_000
  */
 export const LOCK_HEARTBEAT_MS = 5_000
 export const LOCK_WATCHED_MS = 90_000
+/** Bytes of the entries of one segment of an archive before compression, and of one larger entry. */
+export const SEGMENT_BYTES = 16 * MiB
+export const ENTRY_BYTES_MAX = 600 * MiB
+/** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
+export const ARCHIVE_POLL_MS = 1_000
+export const ARCHIVE_FLUSH_MS = 60_000
+/** Records, and bytes of them, that a restore appends at once; or one larger record. */
+export const RESTORE_RECORDS = 2_000
+export const RESTORE_BYTES = 768 * 1024
+/** Milliseconds between the setting that keeps times of records and the first record of a restore. */
+export const TIMES_KEPT_WAIT_MS = 2_000

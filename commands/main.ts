@@ -18,6 +18,9 @@ import { createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { replay } from './analysis/replay.ts'
 import { createOpenRecords, noSealKeys, pingRedis, type ReadSealKey, readSealKey } from './api.ts'
+import { type ArchiveSteps, archive } from './archive/archive.ts'
+import { restore } from './archive/restore.ts'
+import { verifyDirectory } from './archive/verify.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
 import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
 import { settingsOf, valuesIn } from './doctor/settings.ts'
@@ -50,6 +53,7 @@ import {
   endAtUnhandledErrors,
   kafkaConfig,
   openAuthorizedOperations,
+  openCluster,
   registerCodecs,
   STOP_TIMEOUT_MS,
 } from './projector.ts'
@@ -171,6 +175,17 @@ const main = async (args: readonly string[]): Promise<number> => {
       openRecords: createOpenRecords(sealKeys()),
     }
   }
+  const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {
+    registerCodecs()
+    const config = kafkaConfig(settings, 'commission-archive', readFileSync)
+    const kafka = new kafkajs.Kafka(config)
+    const signal = stoppedBySignal()
+    return {
+      ...{ out, say, draw, elapsed, signal, kafka, processes: runningProcesses, ...time },
+      topics: topicsOf(settings),
+      openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, signal),
+    }
+  }
   const validating = (): ValidateSteps => ({
     open: file => (file === '-' ? process.stdin : createReadStream(file)),
     out,
@@ -241,6 +256,9 @@ const main = async (args: readonly string[]): Promise<number> => {
       listSandboxes: async options => listSandboxes(options, reading()),
       dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
       follow: async options => follow(options, { ...exporting(), out }),
+      archive: async options => archive(options, archiving()),
+      verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, signal: stoppedBySignal() }),
+      restore: async options => restore(options, archiving()),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
       doctor: async options => doctor(options, examining()),

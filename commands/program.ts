@@ -1,6 +1,14 @@
 /** The command line: commands, options and help. Parsing only calls the requested command with its options. */
 import { Command, CommanderError, Option } from 'commander'
-import { type AnalysisActions, addAnalysis, type RunAction } from './analysis-commands.ts'
+import { type ExitCode, exitCodes } from './failures.ts'
+import type { RebuildOptions } from './generations/rebuild.ts'
+import { sandboxIn } from './generations/sandboxes.ts'
+import type { StatusOptions } from './generations/status.ts'
+import type { SwapOptions } from './generations/swap.ts'
+import type { VerifyOptions } from './generations/verify.ts'
+import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
+import { type AnalysisActions, addAnalysis, type RunAction } from './options/analysis-commands.ts'
+import { addArchive } from './options/archive-commands.ts'
 import {
   addPosition,
   filterOf,
@@ -11,27 +19,18 @@ import {
   parsePosition,
   waitOption,
   withFilter,
-} from './arguments.ts'
-import { type ExitCode, exitCodes } from './failures.ts'
-import type { RebuildOptions } from './generations/rebuild.ts'
-import { sandboxIn } from './generations/sandboxes.ts'
-import type { StatusOptions } from './generations/status.ts'
-import type { SwapOptions } from './generations/swap.ts'
-import type { VerifyOptions } from './generations/verify.ts'
-import { LIST_DEFAULT, RECORDS_MAX } from './limits.ts'
-import type { Filter, RecordPosition } from './parked/find.ts'
-import type { again, count, listParked, showParked } from './parked/parked.ts'
+} from './options/arguments.ts'
+import { addKeys, addSubjects, addUpgradeKeys } from './options/key-commands.ts'
 import {
   addDoctor,
   addFollow,
-  addKeys,
   addReference,
   addRules,
-  addSubjects,
-  addUpgradeKeys,
   addValidate,
   type StreamActions,
-} from './stream-commands.ts'
+} from './options/stream-commands.ts'
+import type { Filter, RecordPosition } from './parked/find.ts'
+import type { again, count, listParked, showParked } from './parked/parked.ts'
 
 type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[0]
 
@@ -75,6 +74,7 @@ export const runProgram = async (args: readonly string[], actions: Actions, outp
   addFollow(program, actions, run)
   addDoctor(program, actions, run)
   addReference(program, actions, run)
+  addArchive(program, actions, run)
   try {
     await program.parseAsync(args, { from: 'user' })
     return code

@@ -48,7 +48,7 @@ export {
 } from '../projector/kafka/authorized-operations.ts'
 export { registerCodecs } from '../projector/kafka/codecs.ts'
 export { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
-export { encodeHeaders } from '../projector/kafka/patch-headers.ts'
+export { EncodedHeaders, encodeHeaders } from '../projector/kafka/patch-headers.ts'
 export {
   assertSameSource,
   checkTopicConfiguration,
@@ -65,6 +65,10 @@ export {
   STOP_TIMEOUT_MS,
   STREAMS_STOP_TIMEOUT_MS,
 } from '../projector/limits.ts'
+export { appendLog, type LogAppender, restoreTransactionOf } from '../projector/log/append-log.ts'
+export { type LogCluster, openCluster } from '../projector/log/open-cluster.ts'
+export { type LogEntry, type LogPart, type LogReader, readLog } from '../projector/log/read-log.ts'
+export { BATCH_TIME_SPAN } from '../projector/log/record-batch.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
 export type { Decision, Rules, SequencedEvent } from '../projector/rules/decision.ts'
 export {

@@ -6,7 +6,7 @@
 import { type Kind, kinds, listKinds } from './stored/documents.ts'
 
 /** As `kafka-acls.sh` and Strimzi write them. Read, Write and Delete include Describe. */
-export type KafkaOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'Describe' | 'DescribeConfigs'
+export type KafkaOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'Describe' | 'DescribeConfigs' | 'AlterConfigs'
 
 export type KafkaResource = {
   readonly type: 'Topic' | 'Group' | 'Cluster' | 'TransactionalId'
@@ -78,6 +78,14 @@ const createsTopic = {
   Describe: 'looks whether the topic exists, and waits for its leaders',
   DescribeConfigs: 'checks that an existing topic keeps every record',
 }
+
+const restoresTopic = {
+  Read: 'compares the topic with the archive, before and after',
+  Write: 'appends the records of the archive',
+  DescribeConfigs: 'checks that the topic keeps every record, and reads its settings before it changes one',
+  AlterConfigs: 'lets the records keep their times: `message.timestamp.type` is CreateTime meanwhile',
+}
+const restoreTransactions: KafkaResource = { type: 'TransactionalId', name: 'commission-restore-', pattern: 'prefixed' }
 
 const prefix = `\${ELASTICSEARCH_INDEX_PREFIX}`
 const control = `${prefix}-control`
@@ -198,6 +206,24 @@ export const identities = {
       cluster: [],
       indices: [reads([control, ofGenerations(answered)], 'reads an organization as the API answers it')],
     },
+  },
+  archive: {
+    programs: '`npm run archive`',
+    kafka: [
+      ...rights(events, { Read: 'copies the records. It needs no group' }),
+      ...rights(apiKeys, { Read: 'copies the records. It needs no group' }),
+    ],
+  },
+  restore: {
+    programs: '`npm run restore`',
+    kafka: [
+      ...rights(events, restoresTopic),
+      ...rights(apiKeys, restoresTopic),
+      ...rights(restoreTransactions, {
+        Write: 'makes the holes of the log anew with transactions',
+        Describe: 'finds the coordinator of its transactions',
+      }),
+    ],
   },
   'events-publisher': {
     programs: 'the calculation system',

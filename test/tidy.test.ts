@@ -105,7 +105,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ],
   },
   projector: {
-    order: ['event', 'rules', 'kafka', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
+    order: ['event', 'rules', 'kafka', 'log', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
     ground: ['failures', 'health', 'limits', 'semaphore'],
   },
   api: {
@@ -113,7 +113,19 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ground: ['failures', 'limits', 'pace', 'time-limits'],
   },
   commands: {
-    order: ['documents', 'generations', 'parked', 'keys', 'subjects', 'export', 'analysis', 'validate', 'doctor'],
+    order: [
+      'documents',
+      'generations',
+      'parked',
+      'keys',
+      'subjects',
+      'export',
+      'archive',
+      'analysis',
+      'validate',
+      'doctor',
+      'options',
+    ],
     ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },

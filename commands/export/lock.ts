@@ -1,5 +1,5 @@
 /**
- * Lets one export at a time write into a directory.
+ * Lets one export, or one archive, at a time write into a directory.
  *
  * In: a directory. Out: a lock, or an error if another export writes there.
  * Promises: each export writes its own lock file before it looks for others: of two that start together at most one
@@ -47,11 +47,18 @@ type Owner = {
   readonly started: string
 }
 
-const isLock = (name: string): boolean => /^export\.[0-9a-f-]{36}\.lock$/.test(name)
+/** The work that a lock is for, as messages and names of lock files say it. */
+export type LockedWork = 'export' | 'archive'
+
+const isLock = (name: string): boolean => /^(?:export|archive)\.[0-9a-f-]{36}\.lock$/.test(name)
 
 /** @throws CommandError while another export writes into the directory */
-export const lockDirectory = async (directory: string, steps: LockSteps): Promise<Lock> => {
-  const ours = `export.${randomUUID()}.lock`
+export const lockDirectory = async (
+  directory: string,
+  steps: LockSteps,
+  work: LockedWork = 'export',
+): Promise<Lock> => {
+  const ours = `${work}.${randomUUID()}.lock`
   const file = join(directory, ours)
   const owner = await steps.processes.self()
   await writeFile(file, JSON.stringify(owner), { flag: 'wx' })
@@ -62,7 +69,9 @@ export const lockDirectory = async (directory: string, steps: LockSteps): Promis
       const found = await readOwner(other)
       if (await isRunning(other, found, owner, steps)) {
         const who = found === undefined ? '' : ` (process ${found.pid} on ${found.host})`
-        throw new CommandError(`another export writes into ${directory}${who}: let it end, or choose another directory`)
+        throw new CommandError(
+          `another ${work} writes into ${directory}${who}: let it end, or choose another directory`,
+        )
       }
       await rm(other, { force: true })
     }
@@ -80,7 +89,7 @@ export const lockDirectory = async (directory: string, steps: LockSteps): Promis
     assertHeld: async () => {
       if (await timeOf(file)) return
       throw new CommandError(
-        `another export has taken ${directory} over meanwhile: let it end, or choose another directory`,
+        `another ${work} has taken ${directory} over meanwhile: let it end, or choose another directory`,
       )
     },
     release: async () => {
@@ -103,7 +112,7 @@ const isRunning = async (
   const before = await timeOf(file)
   if (before === undefined) return false
   say(
-    `${other?.host ?? 'somebody'} may be exporting into this directory: watching for up to ${LOCK_WATCHED_MS / 1_000} s`,
+    `${other?.host ?? 'somebody'} may be writing into this directory: watching for up to ${LOCK_WATCHED_MS / 1_000} s`,
   )
   for (let waited = 0; waited < LOCK_WATCHED_MS; waited += LOCK_HEARTBEAT_MS) {
     await sleep(LOCK_HEARTBEAT_MS)

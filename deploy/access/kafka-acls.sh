@@ -34,6 +34,15 @@ allow commission-projection --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --o
 allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # adopt, upgrade-keys
 allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete
 
+# archive: npm run archive
+allow commission-archive --topic "${KAFKA_EVENTS_TOPIC}" --operation Read
+allow commission-archive --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read
+
+# restore: npm run restore
+allow commission-restore --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation Write --operation DescribeConfigs --operation AlterConfigs
+allow commission-restore --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation Write --operation DescribeConfigs --operation AlterConfigs
+allow commission-restore --transactional-id "commission-restore-" --resource-pattern-type prefixed --operation Write --operation Describe
+
 # events-publisher: the calculation system
 allow commission-events-publisher --topic "${KAFKA_EVENTS_TOPIC}" --operation Write
 # allow commission-events-publisher --transactional-id "${TRANSACTIONAL_ID}" --operation Write --operation Describe  # a publisher with transactions

@@ -19,10 +19,11 @@ const refusedRights: ReadonlySet<string> = new Set([
   'TOPIC_AUTHORIZATION_FAILED',
   'GROUP_AUTHORIZATION_FAILED',
   'CLUSTER_AUTHORIZATION_FAILED',
+  'TRANSACTIONAL_ID_AUTHORIZATION_FAILED',
 ])
 
 /** The resource of a right: its kind as in Kafka, and its name. */
-type Resource = `${'topic' | 'group'} ${string}`
+type Resource = `${'topic' | 'group' | 'transactional id'} ${string}`
 
 /** Awaits an answer of Kafka. @throws StopError `access_refused` that names the right, if Kafka refuses it */
 export const withRight = <Answer>(

@@ -92,10 +92,15 @@ const ATTEMPTS = 20
 const RETRY_MS = 250
 
 /** The codes of the protocol. An answer has a bit for each of them. */
-const codes = { Read: 3, Write: 4, Create: 5, Delete: 6, Describe: 8, DescribeConfigs: 10 } as const satisfies Record<
-  KafkaOperation,
-  number
->
+const codes = {
+  Read: 3,
+  Write: 4,
+  Create: 5,
+  Delete: 6,
+  Describe: 8,
+  DescribeConfigs: 10,
+  AlterConfigs: 11,
+} as const satisfies Record<KafkaOperation, number>
 const known = Object.entries(codes) as [KafkaOperation, number][]
 /** An answer without operations: the smallest integer. The user may not describe the resource, or it does not exist. */
 const UNKNOWN = -(2 ** 31)

@@ -12,13 +12,19 @@ describe('a refusal', () => {
     expect(answered).toEqual({ error: { code, message: expect.stringMatching(/^.{10,}$/) } })
   })
 
-  test.each(codes.filter(code => code !== 'invalid_request'))('%s has the same message for every cause', code => {
+  const namesTheCause: readonly RefusalCode[] = ['invalid_request', 'forbidden']
+  test.each(codes.filter(code => !namesTheCause.includes(code)))('%s has the same message for every cause', code => {
     const given = new Refusal(code, { message: 'secret', reason: 'also secret' })
     expect(refusalAnswer(given).body).toEqual(refusalAnswer(new Refusal(code)).body)
   })
 
   test('of a parameter names the parameter', () => {
     expect(new Refusal('invalid_request', { message: '`limit` …' }).message).toBe('`limit` …')
+  })
+
+  test('of a right names the permission that the key lacks', () => {
+    const message = 'This API key lacks the permission payouts:read.'
+    expect(new Refusal('forbidden', { message }).message).toBe(message)
   })
 
   test('has the headers that the client needs to continue', () => {

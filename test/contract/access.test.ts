@@ -50,8 +50,8 @@ const holders = (operation: string, name: string): string[] =>
 
 test('nobody has a right on the Kafka cluster, the projector writes no topic, and few may publish keys', () => {
   expect(all.flatMap(([, { kafka }]) => kafka).filter(({ resource }) => resource.type === 'Cluster')).toEqual([])
-  expect(holders('Write', 'events')).toEqual(['parked', 'events-publisher'])
-  expect(holders('Write', 'keys')).toEqual(['keys', 'parked', 'keys-publisher'])
+  expect(holders('Write', 'events')).toEqual(['parked', 'restore', 'events-publisher'])
+  expect(holders('Write', 'keys')).toEqual(['keys', 'parked', 'restore', 'keys-publisher'])
   expect(holders('Create', 'keys')).toEqual(['topics'])
 })
 

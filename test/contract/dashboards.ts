@@ -3,11 +3,11 @@ import { join } from 'node:path'
 
 export const DASHBOARDS = join(import.meta.dirname, '../../deploy/monitoring/dashboards')
 
-type Unit = 's' | 'bytes' | 'short' | 'reqps' | 'percentunit'
-type Panel = { readonly title: string; readonly unit: Unit; readonly series: string; readonly expr: string }
+export type PanelUnit = 's' | 'bytes' | 'short' | 'reqps' | 'percentunit'
+type Panel = { readonly title: string; readonly unit: PanelUnit; readonly series: string; readonly expr: string }
 type Dashboard = { readonly title: string; readonly panels: readonly Panel[] }
 
-const panel = (title: string, unit: Unit, series: string, expr: string): Panel => ({ title, unit, series, expr })
+const panel = (title: string, unit: PanelUnit, series: string, expr: string): Panel => ({ title, unit, series, expr })
 const rate = (metric: string, by: string): string => `sum by (${by}) (rate(${metric}[$__rate_interval]))`
 const p99 = (metric: string, by: string): string =>
   `histogram_quantile(0.99, sum by (le, ${by}) (rate(${metric}_bucket[$__rate_interval])))`

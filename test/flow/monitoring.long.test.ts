@@ -47,10 +47,8 @@ const setUp = async (scope: Scope) => {
     expect(answers.map(({ status }) => status)).toEqual([200, 404])
   }
   await use()
-  const prometheus = await startPrometheus(scope, {
-    projector: new URL(projector.adminUrl).host,
-    api: new URL(api.adminUrl).host,
-  })
+  const targets = { projector: new URL(projector.adminUrl).host, api: new URL(api.adminUrl).host }
+  const prometheus = await startPrometheus(scope, { targets })
   // Before the first scrape of a process, its absence is pending.
   await eventually(async () => {
     expect(await prometheus.query('up == 1')).toHaveLength(2)

@@ -100,6 +100,9 @@ const notHere = {
   reference: elsewhere,
   rotateKey: elsewhere,
   upgradeKeys: elsewhere,
+  archive: elsewhere,
+  verifyArchive: elsewhere,
+  restore: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

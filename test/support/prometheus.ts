@@ -1,14 +1,7 @@
 /** A test's own Prometheus with the rules of deploy/monitoring/, if the machine has one (Debian: prometheus). */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'vitest'
-import { runOnExit } from '../../services/cleanup-on-exit.ts'
-import { freePort } from '../../services/ports.ts'
-import { prometheusProgram } from './programs.ts'
-import { eventually, type Scope } from './scope.ts'
+import { type PrometheusOptions, runPrometheus } from './run-prometheus.ts'
+import type { Scope } from './scope.ts'
 
 export type Series = { readonly metric: Readonly<Record<string, string>>; readonly value: number }
 export type Alert = { readonly name: string; readonly state: 'pending' | 'firing' }
@@ -21,47 +14,10 @@ export type Prometheus = {
   readonly ruleErrors: () => Promise<string[]>
 }
 
-const rules = join(import.meta.dirname, '../../deploy/monitoring/rules.yml')
-
-/** Starts a Prometheus that scrapes these addresses (host:port) and evaluates the rules every second. */
-export const startPrometheus = async (scope: Scope, targets: Readonly<Record<string, string>>): Promise<Prometheus> => {
-  const folder = await mkdtemp(join(tmpdir(), 'commission-prometheus-'))
-  scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const configuration = {
-    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
-    rule_files: [rules],
-    scrape_configs: Object.entries(targets).map(([name, target]) => ({
-      job_name: name,
-      static_configs: [{ targets: [target] }],
-    })),
-  }
-  // JSON is YAML.
-  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(configuration))
-  const address = `127.0.0.1:${await freePort()}`
-  const words = [
-    `--config.file=${join(folder, 'prometheus.yml')}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
-    `--web.listen-address=${address}`,
-    '--log.level=warn',
-  ]
-  const child = spawn(prometheusProgram ?? '', words, { stdio: ['ignore', 'ignore', 'pipe'] })
-  const will = runOnExit('kill -9 "$0"', String(child.pid))
-  let log = ''
-  child.stderr.setEncoding('utf8').on('data', text => (log += text))
-  const ended = once(child, 'close')
-  scope.onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await ended
-    await will.revoke()
-  })
-  await eventually(async () => expect((await fetch(`http://${address}/-/ready`)).status, log).toBe(200))
-
-  const ask = async <Data>(path: string): Promise<Data> => {
-    const answer = await fetch(`http://${address}/api/v1/${path}`)
-    const text = await answer.text()
-    expect(answer.status, text).toBe(200)
-    return JSON.parse(text).data
-  }
+/** Starts a Prometheus that evaluates the rules every second, until the end of the test. */
+export const startPrometheus = async (scope: Scope, options: PrometheusOptions): Promise<Prometheus> => {
+  const { ask, stop } = await runPrometheus(options)
+  scope.onTestFinished(stop)
   return {
     query: async expression => {
       type Result = { readonly metric: Record<string, string>; readonly value: [number, string] }
@@ -84,3 +40,16 @@ export const startPrometheus = async (scope: Scope, targets: Readonly<Record<str
     },
   }
 }
+
+/** Seconds of a window in a test: at least four scrapes of two seconds, and less than the patience of a test. */
+const windowSeconds = (minutes: number): number => Math.min(60, Math.max(10, minutes * 2))
+const unitMinutes: Readonly<Record<string, number>> = { m: 1, h: 60, d: 1_440 }
+
+/** Returns the rules with shorter windows, and with waits of two seconds. Thresholds stay, but for an age of 60 s. */
+export const soonerRules = (rules: string): string =>
+  rules
+    .replaceAll(/\[(\d+)([mhd])\]/g, (_, count: string, unit: string) => {
+      return `[${windowSeconds(Number(count) * (unitMinutes[unit] ?? 1))}s]`
+    })
+    .replaceAll(/^( +for: )\d+m$/gm, '$12s')
+    .replaceAll('commission:served_age:seconds > 60', 'commission:served_age:seconds > 15')

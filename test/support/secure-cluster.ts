@@ -81,6 +81,7 @@ const operations = {
   Delete: AclOperationTypes.DELETE,
   Describe: AclOperationTypes.DESCRIBE,
   DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
+  AlterConfigs: AclOperationTypes.ALTER_CONFIGS,
 }
 
 const aclOf = (user: string, { resource: { type, name, pattern }, operation }: KafkaRight, values: Values) => ({

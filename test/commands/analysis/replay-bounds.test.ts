@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { AS_OF_MARGIN } from '../../../api/limits.ts'
 import { assertOver, boundsOf, requestedUntil } from '../../../commands/analysis/replay-bounds.ts'
-import { addUntilOffset, parseInstant } from '../../../commands/arguments.ts'
+import { addUntilOffset, parseInstant } from '../../../commands/options/arguments.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 
 /** Not in the order of the partitions, as from Kafka. */

@@ -1,13 +1,13 @@
 /** Options that several commands have, and parsers of arguments. A bad argument is a mistake in the command line. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { parkCodes } from '../schemas/errors.ts'
-import { TEXT_LENGTH_MAX } from '../schemas/limits.ts'
-import { type IdPrefix, instantToNanoseconds, isId } from '../schemas/values.ts'
-import type { UntilOffset } from './analysis/replay-bounds.ts'
-import { type Moment, momentOf } from './api.ts'
-import { WAIT_DEFAULT_S } from './limits.ts'
-import type { Filter, RecordPosition } from './parked/find.ts'
+import { parkCodes } from '../../schemas/errors.ts'
+import { TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
+import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
+import type { UntilOffset } from '../analysis/replay-bounds.ts'
+import { type Moment, momentOf } from '../api.ts'
+import { WAIT_DEFAULT_S } from '../limits.ts'
+import type { Filter, RecordPosition } from '../parked/find.ts'
 
 /** An instant or the id of a change, as `as_of` of the API. */
 export const parseAsOf = (text: string): Moment => {

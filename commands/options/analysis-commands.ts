@@ -1,9 +1,13 @@
 /** The commands of `npm run projection` for analysts: options and help. */
 import { type Command, Option } from 'commander'
-import type { ExplainOptions } from './analysis/explain.ts'
-import type { ReplayOptions } from './analysis/replay.ts'
-import type { UntilOffset } from './analysis/replay-bounds.ts'
-import type { Moment } from './api.ts'
+import type { ExplainOptions } from '../analysis/explain.ts'
+import type { ReplayOptions } from '../analysis/replay.ts'
+import type { UntilOffset } from '../analysis/replay-bounds.ts'
+import type { Moment } from '../api.ts'
+import type { ExportOptions } from '../export/export.ts'
+import { periodKinds, type TotalsOptions } from '../export/totals.ts'
+import type { ExitCode } from '../failures.ts'
+import { type DiffOptions, diffFormats } from '../generations/diff.ts'
 import {
   addUntilOffset,
   numberOption,
@@ -14,10 +18,6 @@ import {
   parseInstant,
   parseSandboxName,
 } from './arguments.ts'
-import type { ExportOptions } from './export/export.ts'
-import { periodKinds, type TotalsOptions } from './export/totals.ts'
-import type { ExitCode } from './failures.ts'
-import { type DiffOptions, diffFormats } from './generations/diff.ts'
 
 /** Runs an action and stores its exit code. */
 export type RunAction = <Args extends unknown[]>(

@@ -1,0 +1,142 @@
+/**
+ * `npm run archive`: copies both topics into archives, every offset of every partition. In: Kafka, and directories.
+ * Out: one archive in each directory. Promises: reads only up to the last stable offset; a run that was stopped or
+ * killed continues where it was; each directory is an archive of its own, which no other one delays or damages.
+ */
+import type { Kafka } from 'kafkajs'
+import type { Stream } from '../../schemas/events.ts'
+import { type LockSteps, lockDirectory } from '../export/lock.ts'
+import { type ExitCode, exitCodes } from '../failures.ts'
+import { reportProgress } from '../generations/progress.ts'
+import { connectAdmin } from '../kafka.ts'
+import { ARCHIVE_FLUSH_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { describeSource, fetchEnds, type LogCluster, type LogReader, readLog } from '../projector.ts'
+import { archivedStreams } from './manifest.ts'
+import { directoryTarget, makeArchiveDirectory } from './target.ts'
+import { openTopicArchive, type TopicArchive } from './topic-archive.ts'
+
+export type ArchiveOptions = {
+  readonly to: readonly string[]
+  /** Goes on until it is stopped. */
+  readonly follow: boolean
+  readonly json: boolean
+}
+export type ArchiveSteps = LockSteps & {
+  readonly out: (text: string) => void
+  readonly draw: ((line: string) => void) | undefined
+  /** Milliseconds on a monotonic clock. */
+  readonly elapsed: () => number
+  readonly signal: AbortSignal
+  readonly kafka: Kafka
+  readonly topics: Readonly<Record<Stream, string>>
+  readonly openCluster: (topic: string) => Promise<LogCluster>
+}
+
+type Log = {
+  readonly stream: Stream
+  readonly clusterId: string
+  readonly partitions: number
+  readonly reader: LogReader
+  readonly ends: readonly number[]
+}
+
+export const archive = async ({ to, follow, json }: ArchiveOptions, steps: ArchiveSteps): Promise<ExitCode> => {
+  await using stack = new AsyncDisposableStack()
+  const logs = await openLogs(steps, stack)
+  const copies: (readonly [Log, TopicArchive])[][] = []
+  for (const directory of to) {
+    await makeArchiveDirectory(directory)
+    const lock = await lockDirectory(directory, steps, 'archive')
+    stack.defer(lock.release)
+    const copy: (readonly [Log, TopicArchive])[] = []
+    for (const log of logs) {
+      const source = { stream: log.stream, cluster_id: log.clusterId, topic: log.reader.topic }
+      const target = directoryTarget(directory)
+      copy.push([log, await openTopicArchive(target, source, log.partitions, lock.assertHeld)])
+    }
+    copies.push(copy)
+  }
+  const all = copies.flat()
+  const total = all.reduce((sum, [log]) => sum + sumOf(log.ends), 0)
+  const report = reportProgress(steps)
+  const onProgress = (): void => {
+    const done = all.reduce((sum, [log, topic]) => sum + reachedOf(log, topic), 0)
+    report({ done, total })
+  }
+  await Promise.all(copies.map(copy => copyLogs(copy, follow, onProgress, steps)))
+  const stopped = steps.signal.aborted && !follow
+  for (const [index, copy] of copies.entries()) {
+    const manifests = copy.map(([, topic]) => topic.manifest())
+    const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
+    const offsets = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.end, 0)
+    const directory = to[index]
+    if (json) steps.out(`${JSON.stringify({ directory, records, offsets, topics: manifests })}\n`)
+    steps.say(`${directory}: ${records} records, ${offsets} offsets${stopped ? '; stopped' : ''}`)
+  }
+  if (stopped) steps.say('the same command continues')
+  return stopped ? exitCodes.failed : exitCodes.done
+}
+
+const openLogs = async (
+  { kafka, topics, openCluster }: Pick<ArchiveSteps, 'kafka' | 'topics' | 'openCluster'>,
+  stack: AsyncDisposableStack,
+): Promise<Log[]> => {
+  const admin = await connectAdmin(kafka, stack)
+  const logs: Log[] = []
+  for (const stream of archivedStreams) {
+    const topic = topics[stream]
+    const { cluster_id: clusterId, partitions } = await describeSource(admin, topic)
+    const ends = (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
+    const cluster = await openCluster(topic)
+    stack.defer(cluster.disconnect)
+    logs.push({ stream, clusterId, partitions, reader: readLog(cluster, topic), ends })
+  }
+  return logs
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
+const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
+  sumOf(topic.positions().map((position, partition) => Math.min(position, ends[partition] ?? 0)))
+
+/** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
+const copyLogs = async (
+  copy: readonly (readonly [Log, TopicArchive])[],
+  follow: boolean,
+  onProgress: () => void,
+  { signal, elapsed, sleep }: ArchiveSteps,
+): Promise<void> => {
+  // Segments are written while the next entries are read.
+  let writing: Promise<void> = Promise.resolve()
+  const cut = async (olderThan: number): Promise<void> => {
+    await writing
+    writing = (async () => {
+      for (const [, topic] of copy) await topic.cut(olderThan)
+    })()
+    // Awaited before the next segments: the error is thrown there.
+    writing.catch(() => undefined)
+  }
+  while (!signal.aborted) {
+    let moved = false
+    for (const [log, topic] of copy) {
+      for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
+        const [position = 0] = topic.positions().slice(partition)
+        if (!follow && position >= (log.ends[partition] ?? 0)) continue
+        const { entries } = await log.reader.read(partition, topic.readFrom(partition)).catch(unlessStopped)
+        if (signal.aborted) break
+        topic.add(partition, entries, elapsed())
+        moved ||= (topic.positions()[partition] ?? 0) > position
+        await cut(follow ? elapsed() - ARCHIVE_FLUSH_MS : Number.NEGATIVE_INFINITY)
+        onProgress()
+      }
+    }
+    if (!follow && !moved) break
+    if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
+  }
+  await cut(Number.POSITIVE_INFINITY)
+  await writing
+
+  function unlessStopped(error: unknown): { readonly entries: readonly [] } {
+    if (!signal.aborted) throw error
+    return { entries: [] }
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * The manifest of one topic in an archive: its source, and how far each partition goes. It is replaced with each
+ * segment, and its size does not grow with the log: the chain of the segments leads from its last digest to the first
+ * segment.
+ */
+import { createHash } from 'node:crypto'
+import type { Stream } from '../../schemas/events.ts'
+import { ArchiveDamaged, type ArchivedSource, NO_RECORDS, NO_SEGMENT } from './segment.ts'
+import { type ArchiveTarget, STAGED } from './target.ts'
+
+export const MANIFEST_FORMAT = 'commission-archive-1'
+export const archivedStreams = ['events', 'api-keys'] as const satisfies readonly Stream[]
+
+export type ArchivedPartition = {
+  readonly partition: number
+  /** Always 0: an archive is the whole log. */
+  readonly from: number
+  /** The offset after the last one. */
+  readonly end: number
+  /** Records that readers see. The other offsets are holes: control records, and records of aborted transactions. */
+  readonly records: number
+  readonly segments: number
+  /** The first offset of the last segment, and its SHA-256. */
+  readonly last_segment: number | null
+  readonly last_sha256: string
+  /** Of all records, with offsets and times. */
+  readonly digest: string
+}
+export type ArchiveManifest = ArchivedSource & {
+  readonly format: typeof MANIFEST_FORMAT
+  readonly partitions: readonly ArchivedPartition[]
+}
+
+export const newManifest = (source: ArchivedSource, partitions: number): ArchiveManifest => ({
+  format: MANIFEST_FORMAT,
+  ...source,
+  partitions: Array.from({ length: partitions }, (_, partition) => ({
+    partition,
+    from: 0,
+    end: 0,
+    records: 0,
+    segments: 0,
+    last_segment: null,
+    last_sha256: NO_SEGMENT,
+    digest: NO_RECORDS,
+  })),
+})
+
+const manifestPath = (stream: Stream): string => `${stream}/manifest.json`
+const SEGMENT_DIGITS = 20
+const segmentFolder = (stream: Stream, partition: number): string => `${stream}/${partition}`
+export const segmentPath = (stream: Stream, partition: number, from: number): string =>
+  `${segmentFolder(stream, partition)}/${String(from).padStart(SEGMENT_DIGITS, '0')}.zst`
+
+/** The first offsets of the segments of a partition that have their names, in order. */
+export const listSegments = async (target: ArchiveTarget, stream: Stream, partition: number): Promise<number[]> =>
+  (await target.list(segmentFolder(stream, partition)))
+    .flatMap(name => {
+      const [, from] = /^(\d{20})\.zst$/.exec(name) ?? []
+      return from === undefined ? [] : [Number(from)]
+    })
+    .sort((a, b) => a - b)
+
+/** Returns undefined if there is none. @throws ArchiveDamaged */
+export const readManifest = async (target: ArchiveTarget, stream: Stream): Promise<ArchiveManifest | undefined> => {
+  const path = manifestPath(stream)
+  const bytes = await target.read(path)
+  if (bytes === undefined) return undefined
+  const name = `${target.name}/${path}`
+  try {
+    const { sha256, ...manifest }: ArchiveManifest & { sha256: string } = JSON.parse(bytes.toString('utf8'))
+    if (manifest.format === MANIFEST_FORMAT && manifest.stream === stream && sha256 === sumOf(manifest)) return manifest
+  } catch {
+    throw new ArchiveDamaged(`${name}: it is not whole`)
+  }
+  throw new ArchiveDamaged(`${name}: its content was changed, or it is no manifest of ${MANIFEST_FORMAT}`)
+}
+
+export const writeManifest = async (target: ArchiveTarget, manifest: ArchiveManifest): Promise<void> => {
+  const path = manifestPath(manifest.stream)
+  const text = `${JSON.stringify({ ...manifest, sha256: sumOf(manifest) }, null, 2)}\n`
+  await target.stage(path, Buffer.from(text))
+  await target.finish(path)
+}
+
+const sumOf = (manifest: ArchiveManifest): string => createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
+
+/** Reads a segment; the last one may have its temporary name still, if the archiving process was killed. */
+export const readSegment = async (target: ArchiveTarget, path: string): Promise<Buffer | undefined> =>
+  (await target.read(path)) ?? (await target.read(`${path}${STAGED}`))

@@ -1,0 +1,170 @@
+/**
+ * Reads archives. In: an archive. Out: its segments in order, each checked, or entries from any offset on.
+ * Promises: the first thing that is wrong is named, with its file: a changed byte, a lost segment, a log that is
+ *   shorter or longer than its manifest. Nothing is written.
+ */
+import type { Stream } from '../../schemas/events.ts'
+import { CommandError } from '../failures.ts'
+import type { LogReader } from '../projector.ts'
+import {
+  type ArchivedPartition,
+  type ArchiveManifest,
+  archivedStreams,
+  listSegments,
+  readManifest,
+  readSegment,
+  segmentPath,
+} from './manifest.ts'
+import { ArchiveDamaged, addEntryToDigest, NO_RECORDS, NO_SEGMENT, openSegment, type Segment } from './segment.ts'
+import type { ArchiveTarget } from './target.ts'
+
+export type Manifests = Readonly<Record<Stream, ArchiveManifest>>
+
+/** @throws ArchiveDamaged; CommandError if there is no archive */
+export const readManifests = async (target: ArchiveTarget): Promise<Manifests> => {
+  const [events, keys] = [await readManifest(target, 'events'), await readManifest(target, 'api-keys')]
+  if (events === undefined && keys === undefined) throw new CommandError(`there is no archive in ${target.name}`)
+  if (events && keys) return { events, 'api-keys': keys }
+  const lost: Stream = events === undefined ? 'events' : 'api-keys'
+  throw new ArchiveDamaged(`${target.name}/${lost}/manifest.json: this file is lost`)
+}
+
+/** Offsets of all partitions. */
+export const offsetsIn = (manifests: Manifests): number =>
+  archivedStreams.flatMap(stream => manifests[stream].partitions).reduce((sum, { end }) => sum + end, 0)
+
+/** Yields the segments of a partition in order. @throws ArchiveDamaged that names the first fault */
+export async function* segmentsOf(
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+): AsyncGenerator<Segment> {
+  const { stream } = manifest
+  const { partition, end, last_segment, last_sha256 } = archived
+  const where = `${target.name}/${stream}/${partition}`
+  let next = 0
+  let previous = NO_SEGMENT
+  let count = 0
+  for (const from of await startsOf(target, manifest, archived)) {
+    const path = segmentPath(stream, partition, from)
+    if (from >= end) throw new ArchiveDamaged(`${where}: the log is longer than its manifest, which ends at ${end}`)
+    if (from > next) throw new ArchiveDamaged(`${where}: the segment that begins with offset ${next} is lost`)
+    if (from < next) throw new ArchiveDamaged(`${target.name}/${path}: its offsets are in the segment before it`)
+    const segment = await openAt(target, manifest, partition, from)
+    if (segment.header.previous !== previous) {
+      const what = `expected ${previous}, got ${segment.header.previous}`
+      throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
+    }
+    yield segment
+    previous = segment.sha256
+    next = segment.header.end
+    count++
+  }
+  if (next > end) throw new ArchiveDamaged(`${where}: the log is longer than its manifest: ${next} offsets, not ${end}`)
+  if (next < end) {
+    const lost = last_segment !== null && last_segment >= next
+    const what = `the log ends at ${next}, its manifest at ${end}`
+    throw new ArchiveDamaged(`${where}: ${lost ? `the segment that begins with offset ${next} is lost: ` : ''}${what}`)
+  }
+  if (previous !== last_sha256 || count !== archived.segments) {
+    throw new ArchiveDamaged(`${where}: the segments are not those that the manifest names`)
+  }
+}
+
+/** First offsets of the segments, also of one that was not finished when its process was killed. */
+const startsOf = async (
+  target: ArchiveTarget,
+  { stream }: ArchiveManifest,
+  { partition, last_segment }: ArchivedPartition,
+): Promise<number[]> => {
+  const starts = await listSegments(target, stream, partition)
+  if (last_segment === null || starts.includes(last_segment)) return starts
+  const staged = await readSegment(target, segmentPath(stream, partition, last_segment))
+  return staged === undefined ? starts : [...starts, last_segment].sort((a, b) => a - b)
+}
+
+const openAt = async (
+  target: ArchiveTarget,
+  { stream, cluster_id, topic }: ArchiveManifest,
+  partition: number,
+  from: number,
+): Promise<Segment> => {
+  const path = segmentPath(stream, partition, from)
+  const name = `${target.name}/${path}`
+  const bytes = await readSegment(target, path)
+  if (bytes === undefined) throw new ArchiveDamaged(`${name}: this segment is lost`)
+  const segment = await openSegment(bytes, name)
+  const expected = { stream, cluster_id, topic, partition, from }
+  for (const field of ['stream', 'cluster_id', 'topic', 'partition', 'from'] as const) {
+    if (segment.header[field] === expected[field]) continue
+    throw new ArchiveDamaged(`${name}: ${field}: expected ${expected[field]}, got ${segment.header[field]}`)
+  }
+  return segment
+}
+
+/** Reads a whole partition again, and compares it with its manifest. @throws ArchiveDamaged */
+export const verifyPartition = async (
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+  onSegment: (offsets: number) => void,
+): Promise<void> => {
+  let digest = NO_RECORDS
+  let records = 0
+  for await (const { header, entries } of segmentsOf(target, manifest, archived)) {
+    for (const entry of entries) {
+      digest = addEntryToDigest(digest, entry)
+      if (entry.kind === 'record') records++
+    }
+    onSegment(header.end - header.from)
+  }
+  if (records === archived.records && digest === archived.digest) return
+  const where = `${target.name}/${manifest.stream}/${archived.partition}`
+  const what = `${records} records with digest ${digest}`
+  throw new ArchiveDamaged(
+    `${where}: the manifest has ${archived.records} records with digest ${archived.digest}, not ${what}`,
+  )
+}
+
+/** @throws ArchiveDamaged that names the first fault */
+export const verifyArchive = async (
+  target: ArchiveTarget,
+  onProgress: (progress: { readonly done: number; readonly total: number }) => void,
+  signal: AbortSignal,
+): Promise<Manifests> => {
+  const manifests = await readManifests(target)
+  const total = offsetsIn(manifests)
+  let done = 0
+  for (const stream of archivedStreams) {
+    for (const archived of manifests[stream].partitions) {
+      await verifyPartition(target, manifests[stream], archived, offsets => {
+        signal.throwIfAborted()
+        done += offsets
+        onProgress({ done, total })
+      })
+    }
+  }
+  return manifests
+}
+
+/** Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here. */
+export const readArchivedLog = (target: ArchiveTarget, manifest: ArchiveManifest): LogReader => {
+  const starts = new Map<number, readonly number[]>()
+  const opened = new Map<number, Segment>()
+  return {
+    topic: manifest.topic,
+    read: async (partition, from) => {
+      const archived = manifest.partitions[partition]
+      if (archived === undefined) throw new Error('a partition that the archive does not have')
+      const { end } = archived
+      if (from >= end) return { entries: [], end }
+      const all = starts.get(partition) ?? (await startsOf(target, manifest, archived))
+      starts.set(partition, all)
+      const start = all.findLast(one => one <= from) ?? 0
+      const before = opened.get(partition)
+      const segment = before?.header.from === start ? before : await openAt(target, manifest, partition, start)
+      opened.set(partition, segment)
+      return { entries: from === start ? segment.entries : segment.entries.slice(from - start), end }
+    },
+  }
+}

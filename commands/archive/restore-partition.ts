@@ -1,0 +1,121 @@
+/**
+ * Restores one partition.
+ *
+ * In: the archive of a partition, and a partition that is empty or has the beginning of that archive. Out: the same
+ *   records at the same offsets with the same times.
+ * Promises: what is in the partition is compared with the archive before anything is appended, so that a restore
+ *   continues after a kill at any moment, and never appends to another log. In the end all of it is compared again.
+ * Can go wrong: somebody else appends meanwhile: the offset of the next record tells, and nothing more is appended.
+ */
+import { CommandError } from '../failures.ts'
+import { RESTORE_BYTES, RESTORE_RECORDS } from '../limits.ts'
+import { BATCH_TIME_SPAN, type LogAppender, type LogEntry, type LogReader } from '../projector.ts'
+import { encodeEntry } from './segment.ts'
+
+export type PartitionRestore = {
+  readonly archived: LogReader
+  readonly log: LogReader
+  readonly appender: LogAppender
+  readonly partition: number
+  /** Of the archive. */
+  readonly end: number
+  /** Called with the number of offsets that are done. */
+  readonly onDone: (offsets: number) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Compares the log with the archive up to the end of the log. Returns that end.
+ * @throws CommandError that names the first offset that differs
+ */
+export const compareWithArchive = async (restore: PartitionRestore, upTo: number): Promise<number> => {
+  const { archived, log, partition, end, onDone, signal } = restore
+  const where = `partition ${partition} of ${log.topic}`
+  let offset = 0
+  let wanted: readonly LogEntry[] = []
+  let index = 0
+  while (offset < upTo) {
+    signal.throwIfAborted()
+    const { entries } = await log.read(partition, offset)
+    for (const got of entries) {
+      if (offset >= end) throw new CommandError(`${where} has a record at offset ${offset}: the archive ends there`)
+      if (index === wanted.length) {
+        wanted = (await archived.read(partition, offset)).entries
+        index = 0
+      }
+      if (!isRestored(wanted[index++], got))
+        throw new CommandError(`${where} differs from the archive at offset ${offset}`)
+      offset++
+    }
+    onDone(entries.length)
+  }
+  return offset
+}
+
+/** Holes are equal whatever is in them. */
+const isRestored = (expected: LogEntry | undefined, got: LogEntry): boolean => {
+  if (expected === undefined) return false
+  if (expected.kind !== 'record' || got.kind !== 'record') return expected.kind !== 'record' && got.kind !== 'record'
+  return encodeEntry(expected).equals(encodeEntry(got))
+}
+
+/** Appends everything of the archive from an offset on. @throws CommandError if somebody else appends meanwhile */
+export const appendFrom = async (restore: PartitionRestore, from: number): Promise<void> => {
+  const { archived, partition, end, signal } = restore
+  for (let offset = from; offset < end; ) {
+    const { entries } = await archived.read(partition, offset)
+    for (const run of runsOf(entries)) {
+      signal.throwIfAborted()
+      await appendRun(restore, run)
+      restore.onDone(run.length)
+    }
+    offset += entries.length
+  }
+}
+
+const appendRun = async ({ log, appender, partition }: PartitionRestore, run: readonly LogEntry[]): Promise<void> => {
+  const [first] = run
+  if (first === undefined) return
+  const spoiled = 'Delete and create the topic, and run the same again'
+  let expected = first.offset
+  let got: number
+  if (first.kind === 'record') {
+    const appended = await appender.append(partition, run)
+    got = appended.base
+    if (!appended.keptTimes) {
+      const what = `Kafka gave records of partition ${partition} of ${log.topic} other times`
+      throw new CommandError(`${what}: message.timestamp.type was changed meanwhile. ${spoiled}`)
+    }
+  } else {
+    expected = first.offset + run.length
+    got = await appender.appendHole(partition, expected, first.timestamp)
+  }
+  if (got === expected) return
+  const what = `partition ${partition} of ${log.topic}: expected offset ${expected}, got ${got}`
+  throw new CommandError(`${what}: somebody else publishes to it. Stop all publishers. ${spoiled}`)
+}
+
+/** Splits entries into runs of records, each for one batch, and runs of holes. */
+function* runsOf(entries: readonly LogEntry[]): Generator<readonly LogEntry[]> {
+  let run: LogEntry[] = []
+  let bytes = 0
+  for (const entry of entries) {
+    const [first] = run
+    const size = (entry.key?.length ?? 0) + (entry.value?.length ?? 0) + entry.headers.bytes.length
+    const isSame = first !== undefined && (first.kind === 'record') === (entry.kind === 'record')
+    const isFull =
+      entry.kind === 'record' &&
+      first !== undefined &&
+      (run.length === RESTORE_RECORDS ||
+        bytes + size > RESTORE_BYTES ||
+        Math.abs(entry.timestamp - first.timestamp) >= BATCH_TIME_SPAN)
+    if (run.length > 0 && (!isSame || isFull)) {
+      yield run
+      run = []
+      bytes = 0
+    }
+    run.push(entry)
+    bytes += size
+  }
+  if (run.length > 0) yield run
+}

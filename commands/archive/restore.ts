@@ -1,0 +1,147 @@
+/**
+ * `npm run restore`: makes both topics anew from an archive. In: an archive, and topics that are empty or that an
+ * earlier run has begun to restore. Out: every record at its offset with its time, compared record by record.
+ * Promises: nothing is written before the whole archive was verified and the topics were compared with it. A run that
+ * was stopped or killed continues where it was.
+ */
+import kafkajs, { type Admin } from 'kafkajs'
+import type { Stream } from '../../schemas/events.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { reportProgress } from '../generations/progress.ts'
+import { connectAdmin } from '../kafka.ts'
+import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
+import { appendLog, checkTopicConfiguration, describeSource, fetchEnds, readLog, withRight } from '../projector.ts'
+import type { ArchiveSteps } from './archive.ts'
+import { type ArchiveManifest, archivedStreams } from './manifest.ts'
+import { offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
+import { appendFrom, compareWithArchive, type PartitionRestore } from './restore-partition.ts'
+import { type ArchiveTarget, directoryTarget } from './target.ts'
+
+export type RestoreOptions = { readonly from: string; readonly json: boolean }
+export type RestoreSteps = Pick<
+  ArchiveSteps,
+  'out' | 'say' | 'draw' | 'elapsed' | 'sleep' | 'signal' | 'kafka' | 'topics' | 'openCluster'
+>
+
+/** @throws ArchiveDamaged; CommandError for a topic that is not empty and not a part of this archive */
+export const restore = async (options: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
+  try {
+    return await restoreTopics(options, steps)
+  } catch (error) {
+    if (!steps.signal.aborted) throw error
+    steps.say('stopped; the same command continues')
+    return exitCodes.failed
+  }
+}
+
+const restoreTopics = async ({ from, json }: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
+  const { say, out, signal, topics } = steps
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(steps.kafka, stack)
+  const target = directoryTarget(from)
+  say(`verifying ${from}`)
+  const manifests = await verifyArchive(target, reportProgress(steps), signal)
+  const total = offsetsIn(manifests)
+
+  const counted = countOffsets(total, steps)
+  const parts: PartitionRestore[] = []
+  for (const stream of archivedStreams) {
+    const topic = topics[stream]
+    await assertFits(admin, topic, manifests[stream])
+    for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
+    parts.push(...(await openParts(stream, manifests[stream], target, counted.onDone, steps, stack)))
+  }
+  // Each partition is compared with the archive before the first record is appended anywhere.
+  say('comparing what is in the topics')
+  const begun = await Promise.all(parts.map(async part => compareWithArchive(part, await stableEndOf(part))))
+  if (begun.some((position, index) => position < (parts[index]?.end ?? 0))) {
+    say('appending')
+    for (const stream of archivedStreams) await setTimestampType(admin, topics[stream], 'CreateTime')
+    // A broker uses the new setting shortly after it shows it. An append that is too early is noticed and refused.
+    await steps.sleep(TIMES_KEPT_WAIT_MS)
+    await Promise.all(parts.map((part, index) => appendFrom(part, begun[index] ?? 0)))
+  }
+  for (const stream of archivedStreams) await setTimestampType(admin, topics[stream], 'LogAppendTime')
+  say('comparing every record')
+  counted.startAgain()
+  for (const part of parts) {
+    const end = await compareWithArchive(part, part.end)
+    if (end !== part.end) throw new CommandError(`partition ${part.partition} of ${part.log.topic} ends at ${end}`)
+  }
+  const records = archivedStreams
+    .flatMap(stream => manifests[stream].partitions)
+    .reduce((sum, archived) => sum + archived.records, 0)
+  if (json) out(`${JSON.stringify({ from, topics: Object.values(topics), records, offsets: total })}\n`)
+  say(`restored and compared: ${records} records, ${total} offsets, in ${Object.values(topics).join(' and ')}`)
+  return exitCodes.done
+}
+
+/** Shows the progress of one pass over all offsets. */
+const countOffsets = (total: number, steps: RestoreSteps) => {
+  let done = 0
+  let report = reportProgress(steps)
+  return {
+    onDone: (offsets: number): void => {
+      done += offsets
+      report({ done, total })
+    },
+    startAgain: (): void => {
+      done = 0
+      report = reportProgress(steps)
+    },
+  }
+}
+
+/** @throws CommandError for another number of partitions; StopError for a topic that lost its beginning */
+const assertFits = async (admin: Admin, topic: string, { partitions: archived }: ArchiveManifest): Promise<void> => {
+  const { partitions } = await describeSource(admin, topic)
+  await fetchEnds(admin, topic)
+  if (partitions === archived.length) return
+  const expected = `expected ${archived.length} partitions, as in the archive, got ${partitions}`
+  throw new CommandError(`${topic}: ${expected}. Nothing is changed`)
+}
+
+const openParts = async (
+  stream: Stream,
+  manifest: ArchiveManifest,
+  target: ArchiveTarget,
+  onDone: (offsets: number) => void,
+  { topics, openCluster, signal }: RestoreSteps,
+  stack: AsyncDisposableStack,
+): Promise<PartitionRestore[]> => {
+  const topic = topics[stream]
+  const cluster = await openCluster(topic)
+  stack.defer(cluster.disconnect)
+  const [log, appender] = [readLog(cluster, topic), appendLog(cluster, topic)]
+  return manifest.partitions.map(({ partition, end }) => {
+    return { archived: readArchivedLog(target, manifest), log, appender, partition, end, onDone, signal }
+  })
+}
+
+/** @throws CommandError if another producer has an open transaction */
+const stableEndOf = async ({ appender, log, partition }: PartitionRestore): Promise<number> => {
+  const { stable, end } = await appender.endOpenTransaction(partition)
+  if (stable === end) return end
+  const what = `partition ${partition} of ${log.topic} has an open transaction of somebody else`
+  throw new CommandError(`${what}: stop all publishers, delete and create the topic, and run the same again`)
+}
+
+type TimestampType = 'CreateTime' | 'LogAppendTime'
+
+/** Kafka replaces all settings of a topic at once: those that the topic has are sent along. */
+const setTimestampType = async (admin: Admin, topic: string, wanted: TimestampType): Promise<void> => {
+  const type = kafkajs.ConfigResourceTypes.TOPIC
+  const asked = { includeSynonyms: false, resources: [{ type, name: topic }] }
+  const { resources } = await withRight('DescribeConfigs', `topic ${topic}`, admin.describeConfigs(asked))
+  const own = (resources[0]?.configEntries ?? []).filter(({ configSource }) => configSource === OF_TOPIC)
+  const entries = new Map(own.map(({ configName, configValue }) => [configName, configValue]))
+  if (entries.get(TIMESTAMP_TYPE) === wanted) return
+  entries.set(TIMESTAMP_TYPE, wanted)
+  const configEntries = [...entries].map(([name, value]) => ({ name, value }))
+  const altered = admin.alterConfigs({ validateOnly: false, resources: [{ type, name: topic, configEntries }] })
+  await withRight('AlterConfigs', `topic ${topic}`, altered)
+}
+
+const TIMESTAMP_TYPE = 'message.timestamp.type'
+/** Kafka's number for a setting that the topic itself has. */
+const OF_TOPIC = 1

@@ -1,0 +1,182 @@
+/**
+ * The archive of one topic in one target, while it is written.
+ *
+ * In: entries of the log, in order. Out: segments, and the manifest that names the last one of each partition.
+ * Promises: a kill at any moment leaves a valid archive, which the next run continues without a gap. A segment is
+ *   durable under its temporary name, then the manifest names it, then it gets its name: a segment that the manifest
+ *   does not name does not count, and one that it names is there.
+ * Can go wrong: the target has the archive of another log, or is damaged: refused before anything is written.
+ */
+import { CommandError } from '../failures.ts'
+import { SEGMENT_BYTES } from '../limits.ts'
+import { type LogEntry, StopError } from '../projector.ts'
+import {
+  type ArchivedPartition,
+  type ArchiveManifest,
+  newManifest,
+  readManifest,
+  readSegment,
+  segmentPath,
+  writeManifest,
+} from './manifest.ts'
+import {
+  ArchiveDamaged,
+  type ArchivedSource,
+  addEntryToDigest,
+  encodeEntry,
+  openSegment,
+  sealSegment,
+} from './segment.ts'
+import type { ArchiveTarget } from './target.ts'
+
+/** Entries of a partition that are in no segment yet. */
+type Growing = {
+  readonly partition: number
+  /** The offset after the last entry. */
+  position: number
+  /** The last entry, as encoded: the log must still have it when more is read. */
+  last: Buffer | undefined
+  entries: Buffer[]
+  bytes: number
+  records: number
+  digest: string
+  /** When the first of the entries came; milliseconds of any clock. */
+  since: number
+}
+
+export type TopicArchive = {
+  readonly source: ArchivedSource
+  readonly positions: () => readonly number[]
+  /** The offset to read from: that of the last entry, to see that the log still has it. */
+  readonly readFrom: (partition: number) => number
+  /** Takes entries from `readFrom` on. @throws CommandError if the log is another one than before */
+  readonly add: (partition: number, entries: readonly LogEntry[], now: number) => void
+  /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
+  readonly cut: (olderThan: number) => Promise<void>
+  readonly manifest: () => ArchiveManifest
+}
+
+export const openTopicArchive = async (
+  target: ArchiveTarget,
+  source: ArchivedSource,
+  partitions: number,
+  assertHeld: () => Promise<void>,
+): Promise<TopicArchive> => {
+  const { stream } = source
+  const before = await readManifest(target, stream)
+  if (before) assertSameLog(target, before, source, partitions)
+  let manifest = before ?? newManifest(source, partitions)
+  if (before === undefined) await writeManifest(target, manifest)
+  const growing: Growing[] = []
+  for (const archived of manifest.partitions) growing.push(await continueAt(target, manifest, archived))
+
+  const seal = async (part: Growing): Promise<void> => {
+    const archived = manifest.partitions[part.partition]
+    if (archived === undefined) throw new Error('an archive without its partition')
+    const { partition, entries, position, records, digest } = part
+    const { end: from, last_sha256: previous } = archived
+    Object.assign(part, { entries: [], bytes: 0, records: 0 })
+    const { bytes, sha256 } = await sealSegment({ ...source, partition, from, end: position, previous }, entries)
+    const path = segmentPath(stream, partition, from)
+    await target.stage(path, bytes)
+    const grown = {
+      ...archived,
+      end: position,
+      records: archived.records + records,
+      segments: archived.segments + 1,
+      last_segment: from,
+      last_sha256: sha256,
+      digest,
+    }
+    const next = { ...manifest, partitions: manifest.partitions.map(one => (one === archived ? grown : one)) }
+    await assertHeld()
+    await writeManifest(target, next)
+    manifest = next
+    await target.finish(path)
+  }
+  const partOf = (partition: number): Growing => {
+    const part = growing[partition]
+    if (part === undefined) throw new Error('a partition that the topic did not have')
+    return part
+  }
+  return {
+    source,
+    positions: () => growing.map(({ position }) => position),
+    readFrom: partition => Math.max(0, partOf(partition).position - 1),
+    add: (partition, entries, now) => {
+      const part = partOf(partition)
+      let rest = entries
+      if (part.last !== undefined) {
+        const [again, ...others] = entries
+        assertStillThere(source, part, again)
+        rest = others
+      }
+      for (const entry of rest) {
+        const encoded = encodeEntry(entry)
+        if (part.entries.length === 0) part.since = now
+        part.entries.push(encoded)
+        part.bytes += encoded.length
+        part.position = entry.offset + 1
+        part.digest = addEntryToDigest(part.digest, entry, encoded)
+        part.last = encoded
+        if (entry.kind === 'record') part.records++
+      }
+    },
+    cut: async olderThan => {
+      for (const part of growing) {
+        const isDue = part.entries.length > 0 && (part.bytes >= SEGMENT_BYTES || part.since < olderThan)
+        if (isDue) await seal(part)
+      }
+    },
+    manifest: () => manifest,
+  }
+}
+
+/** Finishes what a killed process left, and reads the last entry. @throws ArchiveDamaged */
+const continueAt = async (
+  target: ArchiveTarget,
+  { stream }: ArchiveManifest,
+  { partition, end, digest, last_segment, last_sha256 }: ArchivedPartition,
+): Promise<Growing> => {
+  const part = { partition, position: end, entries: [], bytes: 0, records: 0, digest, since: 0 }
+  if (last_segment === null) return { ...part, last: undefined }
+  const path = segmentPath(stream, partition, last_segment)
+  const name = `${target.name}/${path}`
+  const bytes = await readSegment(target, path)
+  if (bytes === undefined) throw new ArchiveDamaged(`${name}: this segment is lost`)
+  const { header, sha256, entries } = await openSegment(bytes, name)
+  if (sha256 !== last_sha256 || header.end !== end) {
+    throw new ArchiveDamaged(`${name}: it is not the last segment that the manifest names`)
+  }
+  await target.finish(path)
+  const last = entries.at(-1)
+  return { ...part, last: last && encodeEntry(last) }
+}
+
+const assertSameLog = (
+  target: ArchiveTarget,
+  before: ArchiveManifest,
+  source: ArchivedSource,
+  partitions: number,
+): void => {
+  const expected = { ...before, partitions: before.partitions.length }
+  const got = { ...source, partitions }
+  for (const field of ['cluster_id', 'topic', 'partitions'] as const) {
+    if (expected[field] === got[field]) continue
+    const what = `${target.name} has the archive of another log of ${source.stream}`
+    throw new CommandError(`${what}: ${field}: expected ${expected[field]}, got ${got[field]}. Nothing is changed`)
+  }
+}
+
+/** @throws StopError if the log was made anew, or ends before what was archived */
+const assertStillThere = ({ topic }: ArchivedSource, part: Growing, entry: LogEntry | undefined): void => {
+  const { partition, position, last } = part
+  const where = { topic, partition, offset: position - 1 }
+  if (entry === undefined) {
+    const detail = `partition ${partition} of ${topic} ends before offset ${position}, which is archived`
+    throw new StopError('records_deleted', detail, where)
+  }
+  if (last?.equals(encodeEntry(entry))) return
+  const detail = `partition ${partition} of ${topic} has another record at offset ${position - 1} than the archive`
+  throw new StopError('source_changed', detail, where)
+}

@@ -1,0 +1,29 @@
+/** `npm run archive -- verify`: reads a whole archive again, and names the first fault. Writes nothing. */
+import { type ExitCode, exitCodes } from '../failures.ts'
+import { reportProgress } from '../generations/progress.ts'
+import { archivedStreams } from './manifest.ts'
+import { offsetsIn, verifyArchive } from './read-archive.ts'
+import { directoryTarget } from './target.ts'
+
+export type VerifyArchiveOptions = { readonly directory: string; readonly json: boolean }
+export type VerifyArchiveSteps = {
+  readonly out: (text: string) => void
+  readonly say: (line: string) => void
+  readonly draw: ((line: string) => void) | undefined
+  readonly elapsed: () => number
+  readonly signal: AbortSignal
+}
+
+/** @throws ArchiveDamaged */
+export const verifyDirectory = async (
+  { directory, json }: VerifyArchiveOptions,
+  steps: VerifyArchiveSteps,
+): Promise<ExitCode> => {
+  const manifests = await verifyArchive(directoryTarget(directory), reportProgress(steps), steps.signal)
+  const topics = archivedStreams.map(stream => manifests[stream])
+  const records = topics.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
+  const offsets = offsetsIn(manifests)
+  if (json) steps.out(`${JSON.stringify({ directory, records, offsets, topics })}\n`)
+  steps.say(`${directory} is whole: ${records} records, ${offsets} offsets`)
+  return exitCodes.done
+}

@@ -1,0 +1,69 @@
+/** `npm run archive`, `restore`: options and help. */
+import { type Command, Option } from 'commander'
+import type { ArchiveOptions } from '../archive/archive.ts'
+import type { RestoreOptions } from '../archive/restore.ts'
+import type { VerifyArchiveOptions } from '../archive/verify.ts'
+import type { ExitCode } from '../failures.ts'
+import type { RunAction } from './analysis-commands.ts'
+
+export type ArchiveActions = {
+  readonly archive: (options: ArchiveOptions) => Promise<ExitCode>
+  readonly verifyArchive: (options: VerifyArchiveOptions) => Promise<ExitCode>
+  readonly restore: (options: RestoreOptions) => Promise<ExitCode>
+}
+
+export const addArchive = (program: Command, actions: ArchiveActions, run: RunAction): void => {
+  const archive = program
+    .command('archive')
+    .description('Copies both topics into an archive: every offset, and how to see that nothing is missing or changed.')
+    .option('--to <directory...>', 'target directory; repeat it for several archives; created if missing')
+    .option('--follow', 'goes on with new records until it is stopped')
+    .option('--json', 'a line of JSON for each archive: its manifests')
+    .action(
+      run(({ to = [], follow = false, json = false }: ArchiveFlags, command: Command) => {
+        if (to.length === 0) command.error('error: name a directory with --to, or verify one: archive verify DIRECTORY')
+        return actions.archive({ to, follow, json })
+      }),
+    )
+    .addHelpText('after', archiveHelp)
+  archive
+    .command('verify')
+    .description('reads a whole archive again, and names the first thing that is wrong')
+    .argument('<directory>', 'an archive')
+    .option('--json', 'as JSON: the manifests')
+    .action(
+      run((directory: string, _: object, command: Command) => {
+        // `archive` has this option, too, and takes it first.
+        const { json = false }: { json?: boolean } = command.optsWithGlobals()
+        return actions.verifyArchive({ directory, json })
+      }),
+    )
+    .addHelpText('after', verifyHelp)
+
+  program
+    .command('restore')
+    .description('Makes both topics anew from an archive: every record at its offset with its time.')
+    .addOption(new Option('--from <directory>', 'an archive').makeOptionMandatory())
+    .option('--json', 'as JSON')
+    .action(run(({ from, json = false }: { from: string; json?: boolean }) => actions.restore({ from, json })))
+    .addHelpText('after', restoreHelp)
+}
+
+type ArchiveFlags = { readonly to?: string[]; readonly follow?: boolean; readonly json?: boolean }
+
+const archiveHelp = `
+Reads the projector's settings for Kafka from the environment, and needs the rights of archive in docs/access.md. Each directory is an archive of
+its own. The same command continues an archive; a kill at any moment leaves a valid one. Only one run at a time may write into a directory.
+Without --follow it ends at the present end of the topics. With it, records are in a segment after a minute at most; end it with Ctrl-C.
+Exit codes: 0 done, or stopped while it followed; 1 it could not be done, or was stopped before; 2 the command line is wrong.`
+
+const verifyHelp = `
+Needs no Kafka. Exit codes: 0 the archive is whole; 1 it is damaged, or cannot be read; 2 the command line is wrong.`
+
+const restoreHelp = `
+Reads the projector's settings for Kafka from the environment: KAFKA_EVENTS_TOPIC and KAFKA_API_KEYS_TOPIC name the topics, which must exist (npm run topics)
+with as many partitions as in the archive. They must be empty, or have the beginning of this archive. Stop all publishers before.
+Needs the rights of restore in docs/access.md: Read, Write, DescribeConfigs and AlterConfigs on both topics, and Write and Describe on the
+transactional ids that begin with commission-restore-. It verifies the archive, sets message.timestamp.type to CreateTime, appends, sets LogAppendTime
+and compares every record. The same command continues a restore that was stopped or killed.
+Exit codes: 0 restored and compared; 1 it could not be done, or was stopped; 2 the command line is wrong.`

@@ -1,0 +1,189 @@
+/**
+ * Makes a log anew: appends records with the times they had, and offsets that hold no record.
+ *
+ * In: records, or a number of offsets. Out: the same at the end of the partition.
+ * Promises: an answer that is lost does not append twice (idempotent producers). An offset without a record is a record
+ *   of an aborted transaction, or its control record: a transaction of nothing leaves one control record, which takes
+ *   one offset.
+ * Can go wrong: somebody else appends, which the returned offset tells; Kafka is away (retries, then its error).
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
+import type { RawRecord } from '../event/raw-record.ts'
+import { withRight } from '../kafka/access-refusal.ts'
+import { loadKafkajs } from '../kafka/load-kafkajs.ts'
+import { NO_HEADERS } from '../kafka/patch-headers.ts'
+import type { LogCluster, LogRequest } from './open-cluster.ts'
+import { type BatchProducer, encodeRecordBatch } from './record-batch.ts'
+
+export type LogAppender = {
+  /** Appends one batch. Returns the offset of its first record, and whether the broker kept the times. */
+  readonly append: (
+    partition: number,
+    records: readonly RawRecord[],
+  ) => Promise<{ readonly base: number; readonly keptTimes: boolean }>
+  /** Appends offsets without a record up to `end`. Returns the end of the partition: later if others append. */
+  readonly appendHole: (partition: number, end: number, timestamp: number) => Promise<number>
+  /**
+   * Ends a transaction that an earlier process left open, if there is one. Returns the last stable offset, and the end,
+   * which is later if another producer has an open transaction.
+   */
+  readonly endOpenTransaction: (partition: number) => Promise<{ readonly stable: number; readonly end: number }>
+}
+
+type ProducerState = { readonly producerId: string; readonly producerEpoch: number; sequence: number }
+
+const READ_UNCOMMITTED = 0
+const READ_COMMITTED = 1
+const LATEST = -1
+const PRODUCE = 0
+/** The first version of the request whose brokers accept zstd. */
+const PRODUCE_VERSION = 7
+const ALL_REPLICAS = -1
+const APPEND_TIMEOUT_MS = 10_000
+const TRANSACTION_TIMEOUT_MS = 60_000
+/** Records of one batch in a hole. */
+const HOLE_RECORDS = 10_000
+/**
+ * A control record arrives after the end of its transaction was acknowledged. Milliseconds between two looks, and their
+ * number.
+ */
+const END_POLL_MS = 1
+const END_POLLS = 5_000
+const HOLE_ATTEMPTS = 20
+
+/** The transactional id of a partition. A later process takes it over, and ends what was open. */
+export const restoreTransactionOf = (topic: string, partition: number): string =>
+  `commission-restore-${topic}-${partition}`
+
+export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
+  const plain = new Map<number, ProducerState>()
+  const transactional = new Map<number, ProducerState>()
+
+  const endOf = async (partition: number, isolationLevel = READ_COMMITTED): Promise<number> => {
+    const topics = [{ topic, partitions: [{ partition, timestamp: LATEST }] }]
+    const { responses } = await cluster.onLeader(partition, leader =>
+      leader.listOffsets({ replicaId: -1, isolationLevel, topics }),
+    )
+    return Number(responses[0]?.partitions[0]?.offset)
+  }
+  const produce = async (partition: number, batch: Buffer, transactionalId: string | null) => {
+    const request = produceRequest(topic, partition, batch, transactionalId)
+    const answer = cluster.onLeader(partition, leader => leader.connectionPool.send(request))
+    const { topics } = await withRight('Write', `topic ${topic}`, answer)
+    const [appended] = topics[0]?.partitions ?? []
+    return { base: Number(appended?.baseOffset), keptTimes: appended?.logAppendTime === '-1' }
+  }
+  const begin = async (partition: number): Promise<ProducerState> => {
+    const transactionalId = restoreTransactionOf(topic, partition)
+    const answer = cluster.onCoordinator(transactionalId, coordinator =>
+      coordinator.initProducerId({ transactionalId, transactionTimeout: TRANSACTION_TIMEOUT_MS }),
+    )
+    const made = await withRight('Write', `transactional id ${transactionalId}`, answer)
+    const state = { ...made, sequence: 0 }
+    transactional.set(partition, state)
+    return state
+  }
+  const settledEnd = async (partition: number, atLeast: number): Promise<number> => {
+    let end = await endOf(partition)
+    for (let poll = 0; end < atLeast && poll < END_POLLS; poll++) {
+      await sleep(END_POLL_MS)
+      end = await endOf(partition)
+    }
+    return end
+  }
+  const abortAfter = async (partition: number, missing: number, timestamp: number): Promise<void> => {
+    const transactionalId = restoreTransactionOf(topic, partition)
+    const state = transactional.get(partition) ?? (await begin(partition))
+    const { producerId, producerEpoch } = state
+    const producer = { transactionalId, producerId, producerEpoch }
+    const topics = [{ topic, partitions: [partition] }]
+    await cluster.onCoordinator(transactionalId, one => one.addPartitionsToTxn({ ...producer, topics }))
+    // The control record takes the last offset.
+    for (let left = missing - 1; left > 0; left -= HOLE_RECORDS) {
+      const records = Array.from({ length: Math.min(left, HOLE_RECORDS) }, () => ({ ...nothing, timestamp }))
+      await produce(partition, encodeRecordBatch(records, batchProducer(state, true)), transactionalId)
+      state.sequence += records.length
+    }
+    await cluster.onCoordinator(transactionalId, one => one.endTxn({ ...producer, transactionResult: false }))
+  }
+
+  return {
+    append: async (partition, records) => {
+      const state = plain.get(partition) ?? (await cluster.onLeader(partition, startProducer))
+      plain.set(partition, state)
+      const appended = await produce(partition, encodeRecordBatch(records, batchProducer(state, false)), null)
+      state.sequence += records.length
+      return appended
+    },
+    appendHole: async (partition, end, timestamp) => {
+      for (let attempt = 1; ; attempt++) {
+        const before = await endOf(partition)
+        if (before >= end) return before
+        try {
+          await abortAfter(partition, end - before, timestamp)
+        } catch (error) {
+          if (!(error instanceof kafkajs.KafkaJSError) || attempt === HOLE_ATTEMPTS) throw error
+          // Ends what may be open: its control record is part of the hole.
+          await begin(partition)
+        }
+        await settledEnd(partition, end)
+      }
+    },
+    endOpenTransaction: async partition => {
+      await begin(partition)
+      return { stable: await endOf(partition), end: await endOf(partition, READ_UNCOMMITTED) }
+    },
+  }
+}
+
+const startProducer = async (broker: {
+  initProducerId(request: {
+    readonly transactionalId: null
+    readonly transactionTimeout: number
+  }): Promise<Omit<ProducerState, 'sequence'>>
+}): Promise<ProducerState> => ({
+  ...(await broker.initProducerId({ transactionalId: null, transactionTimeout: TRANSACTION_TIMEOUT_MS })),
+  sequence: 0,
+})
+
+const batchProducer = (
+  { producerId, producerEpoch, sequence }: ProducerState,
+  isTransactional: boolean,
+): BatchProducer => ({ producerId, producerEpoch, firstSequence: sequence, transactional: isTransactional })
+
+const nothing = { key: null, value: null, headers: NO_HEADERS }
+
+type Produced = {
+  readonly topics: readonly {
+    readonly partitions: readonly { readonly baseOffset: string; readonly logAppendTime: string }[]
+  }[]
+}
+type Encoder = {
+  writeString(text: string | null): Encoder
+  writeInt16(value: number): Encoder
+  writeInt32(value: number): Encoder
+  writeBytes(bytes: Buffer): Encoder
+  writeArray(items: readonly Encoder[]): Encoder
+}
+
+const produceRequest = (
+  topic: string,
+  partition: number,
+  batch: Buffer,
+  transactionalId: string | null,
+): LogRequest<Produced> => {
+  const NewEncoder = loadKafkajs<new (size?: number) => Encoder>('protocol/encoder')
+  const response = loadKafkajs<LogRequest<Produced>['response']>(
+    `protocol/requests/produce/v${PRODUCE_VERSION}/response.js`,
+  )
+  const encode = async (): Promise<Encoder> => {
+    const partitions = [new NewEncoder(batch.length + 64).writeInt32(partition).writeBytes(batch)]
+    return new NewEncoder(batch.length + 256)
+      .writeString(transactionalId)
+      .writeInt16(ALL_REPLICAS)
+      .writeInt32(APPEND_TIMEOUT_MS)
+      .writeArray([new NewEncoder(batch.length + 128).writeString(topic).writeArray(partitions)])
+  }
+  return { request: { apiKey: PRODUCE, apiVersion: PRODUCE_VERSION, apiName: 'Produce', encode }, response }
+}

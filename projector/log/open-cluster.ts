@@ -1,0 +1,155 @@
+/**
+ * kafkajs's view of a cluster, for requests that its consumer and its producer do not make: reads of one partition
+ * without a group, and records at offsets that are known before. Uses parts of kafkajs that are not public: the kafkajs
+ * version is pinned, and tests use each of them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type KafkaConfig, type Logger } from 'kafkajs'
+import { accessRefusal } from '../kafka/access-refusal.ts'
+import { loadKafkajs } from '../kafka/load-kafkajs.ts'
+
+/** A request of the protocol that this project encodes itself. */
+export type LogRequest<Decoded> = {
+  readonly request: {
+    readonly apiKey: number
+    readonly apiVersion: number
+    readonly apiName: string
+    readonly encode: () => Promise<unknown>
+  }
+  readonly response: {
+    readonly decode: (bytes: Buffer) => Promise<Decoded>
+    readonly parse: (decoded: Decoded) => Promise<Decoded>
+  }
+}
+
+type Producer = { readonly producerId: string; readonly producerEpoch: number }
+type Partitions<Partition> = readonly { readonly topic: string; readonly partitions: readonly Partition[] }[]
+
+export type LogBroker = {
+  readonly connectionPool: { send<Decoded>(request: LogRequest<Decoded>): Promise<Decoded> }
+  fetch(request: {
+    readonly isolationLevel: number
+    readonly maxWaitTime: number
+    readonly minBytes: number
+    readonly maxBytes: number
+    readonly topics: Partitions<{
+      readonly partition: number
+      readonly fetchOffset: string
+      readonly maxBytes: number
+    }>
+    readonly replicaId: number
+  }): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchedLog[] }[] }>
+  listOffsets(request: {
+    readonly replicaId: number
+    readonly isolationLevel: number
+    readonly topics: Partitions<{ readonly partition: number; readonly timestamp: number }>
+  }): Promise<{ readonly responses: readonly { readonly partitions: readonly { readonly offset: string }[] }[] }>
+  initProducerId(request: {
+    readonly transactionalId: string | null
+    readonly transactionTimeout: number
+  }): Promise<Producer>
+  addPartitionsToTxn(
+    request: Producer & { readonly transactionalId: string; readonly topics: Partitions<number> },
+  ): Promise<unknown>
+  endTxn(
+    request: Producer & { readonly transactionalId: string; readonly transactionResult: boolean },
+  ): Promise<unknown>
+}
+
+/** One partition of a fetch, after `patch-aborted.ts` and `patch-headers.ts`. */
+export type FetchedLog = {
+  /** Absent in versions of the protocol older than transactions. */
+  readonly lastStableOffset?: string
+  readonly highWatermark: string
+  readonly messages: readonly FetchedEntry[]
+}
+type FetchedEntry = {
+  readonly offset: string
+  /** Absent in the oldest record format. */
+  readonly timestamp?: string
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers?: unknown
+  readonly isControlRecord?: boolean
+  /** Absent in record formats older than transactions. */
+  readonly batchContext?: { readonly isControlBatch: boolean }
+}
+
+type Cluster = {
+  connect(): Promise<void>
+  disconnect(): Promise<void>
+  refreshMetadata(): Promise<void>
+  addTargetTopic(topic: string): Promise<void>
+  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, unknown>>
+  findBroker(node: { readonly nodeId: string }): Promise<LogBroker>
+  findGroupCoordinator(wanted: { readonly groupId: string; readonly coordinatorType: number }): Promise<LogBroker>
+}
+
+export type LogCluster = {
+  /** Calls the leader of a partition; again after an error that may pass, on the leader that is known then. */
+  readonly onLeader: <Answer>(partition: number, ask: (leader: LogBroker) => Promise<Answer>) => Promise<Answer>
+  /** Calls the coordinator of a transactional id, in the same way. */
+  readonly onCoordinator: <Answer>(id: string, ask: (coordinator: LogBroker) => Promise<Answer>) => Promise<Answer>
+  readonly disconnect: () => Promise<void>
+}
+
+const TRANSACTION_COORDINATOR = 1
+/** Attempts of a request, and milliseconds between two of them: some 30 s, in which a partition gets a new leader. */
+const ATTEMPTS = 60
+const RETRY_MS = 500
+/** Milliseconds between two attempts while the broker still ends the transaction before. */
+const BUSY_RETRY_MS = 4
+const BUSY_ATTEMPTS = 5_000
+
+/**
+ * Connects, and learns the leaders of the topic.
+ * @throws the error of the Kafka client
+ */
+export const openCluster = async (
+  { config, logger }: { readonly config: KafkaConfig; readonly logger: Logger },
+  topic: string,
+  signal: AbortSignal,
+): Promise<LogCluster> => {
+  const Cluster = loadKafkajs<new (options: object) => Cluster>('cluster/index')
+  const socketFactory = loadKafkajs<() => unknown>('network/socketFactory')()
+  const options = { authenticationTimeout: 10_000, enforceRequestTimeout: true, metadataMaxAge: 300_000 }
+  const cluster = new Cluster({ socketFactory, ...options, ...config, logger, allowAutoTopicCreation: false })
+  await cluster.connect()
+  await cluster.addTargetTopic(topic)
+
+  const leaderOf = (partition: number): Promise<LogBroker> => {
+    const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]))
+    if (nodeId === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
+    return cluster.findBroker({ nodeId })
+  }
+  const again = async <Answer>(attempt: () => Promise<Answer>): Promise<Answer> => {
+    let busy = 0
+    for (let failed = 0; ; ) {
+      signal.throwIfAborted()
+      try {
+        return await attempt()
+      } catch (error) {
+        if (isBusy(error) && busy++ < BUSY_ATTEMPTS) {
+          await sleep(BUSY_RETRY_MS)
+          continue
+        }
+        if (!mayPass(error) || ++failed === ATTEMPTS) throw error
+        await sleep(RETRY_MS)
+        await cluster.refreshMetadata().catch(() => undefined)
+      }
+    }
+  }
+  return {
+    onLeader: (partition, ask) => again(async () => ask(await leaderOf(partition))),
+    onCoordinator: (groupId, ask) =>
+      again(async () => ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR }))),
+    disconnect: () => cluster.disconnect(),
+  }
+}
+
+/** Whether the broker has not yet ended the transaction before. */
+const isBusy = (error: unknown): boolean =>
+  error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'CONCURRENT_TRANSACTIONS'
+
+const mayPass = (error: unknown): boolean =>
+  error instanceof kafkajs.KafkaJSError && error.retriable && accessRefusal(error) === undefined

@@ -1,0 +1,54 @@
+/** Batches that this project encodes, read by the client's decoder. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { registerCodecs } from '../../../projector/kafka/codecs.ts'
+import { loadKafkajs } from '../../../projector/kafka/load-kafkajs.ts'
+import { type EncodedHeaders, leaveHeadersEncoded } from '../../../projector/kafka/patch-headers.ts'
+import { encodeRecordBatch } from '../../../projector/log/record-batch.ts'
+import { anyEntry } from '../../commands/archive/any-entries.ts'
+import { seedOfRun } from '../../support/random.ts'
+
+const seed = seedOfRun()
+console.log(`seed ${seed}`)
+
+type Decoded = {
+  readonly timestamp: string
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: EncodedHeaders
+}
+const decode = async (bytes: Buffer) => {
+  registerCodecs()
+  leaveHeadersEncoded()
+  const Decoder = loadKafkajs<new (bytes: Buffer) => object>('protocol/decoder')
+  const read = loadKafkajs<(decoder: object) => Promise<{ records: Decoded[]; producerId: string }>>(
+    'protocol/recordBatch/v0/decoder',
+  )
+  return read(new Decoder(bytes))
+}
+
+const producer = { producerId: '9007199254740993', producerEpoch: 3, firstSequence: 7, transactional: true }
+
+test('the client reads every key, value, header and time of a batch as it was given', async () => {
+  const near = fc.array(fc.tuple(anyEntry, fc.nat(2 ** 31 - 1)), { minLength: 1, maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(near, async list => {
+      const records = list.map(([entry, timestamp]) => ({ ...entry, timestamp }))
+      const { records: got, producerId } = await decode(encodeRecordBatch(records, producer))
+      expect(producerId).toBe(producer.producerId)
+      expect(got.map(({ timestamp, key, value, headers }) => [timestamp, key, value, headers.bytes])).toEqual(
+        records.map(({ timestamp, key, value, headers }) => [String(timestamp), key, value, headers.bytes]),
+      )
+    }),
+    { seed, numRuns: 200 },
+  )
+})
+
+test('a batch over a mebibyte is compressed, and read as it was given', async () => {
+  const [entry] = fc.sample(anyEntry, { seed, numRuns: 1 })
+  if (entry === undefined) throw new Error('no entry')
+  const value = Buffer.alloc(3 * 1024 * 1024, 'x')
+  const bytes = encodeRecordBatch([{ ...entry, value }], producer)
+  expect(bytes.length).toBeLessThan(100_000)
+  expect((await decode(bytes)).records[0]?.value).toEqual(value)
+})
