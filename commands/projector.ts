@@ -56,6 +56,7 @@ export {
   type Ends,
   fetchEnds,
   type Identity,
+  recordHash,
 } from '../projector/kafka/source.ts'
 export { toRawRecord } from '../projector/kafka/stored-record.ts'
 export {
