@@ -1,5 +1,5 @@
 /**
- * Encodes a record batch of Kafka (format 2) with the bytes that the records have: kafkajs's own encoder loses the
+ * Encodes a record batch of Kafka (format 2) with exactly the bytes of the records. kafkajs's own encoder loses the
  * order of headers, headers without a value, and names that are not UTF-8.
  * In: records, and the producer that appends them. Out: the bytes of a batch.
  */
