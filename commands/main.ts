@@ -264,7 +264,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       follow: async options => follow(options, { ...exporting(), out }),
       archive: async options => archive(options, archiving()),
       verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, signal: stoppedBySignal() }),
-      restore: async options => restore(options, archiving()),
+      restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
       doctor: async options => doctor(options, examining()),

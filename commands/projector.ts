@@ -24,7 +24,7 @@ export { decode } from '../projector/event/decode.ts'
 export { explainInvalid } from '../projector/event/explain-invalid.ts'
 export { JsonText } from '../projector/event/raw-json.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
-export type { PartitionSource, ValidEvent } from '../projector/event/validate.ts'
+export { type PartitionSource, type ValidEvent, validate } from '../projector/event/validate.ts'
 export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'
 export { Cache } from '../projector/flow/cache.ts'
@@ -56,6 +56,7 @@ export {
   type Ends,
   fetchEnds,
   type Identity,
+  recordHash,
 } from '../projector/kafka/source.ts'
 export { toRawRecord } from '../projector/kafka/stored-record.ts'
 export {
