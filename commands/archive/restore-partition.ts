@@ -28,8 +28,10 @@ export type PartitionRestore = {
  * Compares the log with the archive up to the end of the log. Returns that end.
  * @throws CommandError that names the first offset that differs
  */
-export const compareWithArchive = async (restore: PartitionRestore, upTo: number): Promise<number> => {
-  const { archived, log, partition, end, onDone, signal } = restore
+export const compareWithArchive = async (
+  { archived, log, partition, end, onDone, signal }: Omit<PartitionRestore, 'appender'>,
+  upTo: number,
+): Promise<number> => {
   const where = `partition ${partition} of ${log.topic}`
   let offset = 0
   let wanted: readonly LogEntry[] = []

@@ -215,6 +215,8 @@ export type PositionDocument = {
     taken_back?: number
     /** The API serves the partition from this position on. Above 0 for API keys and for restored indices. */
     serve_from: number
+    /** The id of the cluster that `adopt --archive` made the source; absent before. Owners of another one stop. */
+    source?: string
   }
 }
 
