@@ -5,7 +5,10 @@
  *   headers stay. The list has each record that differs, with its hashes before and after, and nothing of its content.
  */
 import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { isId } from '../../schemas/values.ts'
 import { receiptFileOf } from '../api.ts'
 import { CommandError } from '../failures.ts'
 import { type LogReader, recordHash } from '../projector.ts'
@@ -58,6 +61,8 @@ export type Redaction = {
   readonly list: RedactionChanges
   /** Different sealed texts that were put in. */
   readonly sealed: readonly string[]
+  /** The hash that a record has in the redacted log; undefined if it is as before. */
+  readonly hashOf: (partition: number, offset: number) => string | undefined
   /** Reads the archive as the redacted log. */
   readonly reader: (archived: LogReader) => LogReader
 }
@@ -90,8 +95,8 @@ export const redactLog = async (
         if (redacted === undefined) continue
         values[partition]?.set(entry.offset, redacted.value)
         const { fields } = redacted
-        const hashes = { before: recordHash(entry), after: recordHash(after) }
-        changes.push({ partition, offset: entry.offset, fields, ...hashes })
+        const change = { before: recordHash(entry), after: recordHash(after) }
+        changes.push({ partition, offset: entry.offset, fields, ...change })
       }
       offset += entries.length
       onDone(entries.length)
@@ -103,10 +108,12 @@ export const redactLog = async (
   const compared = partitions.map(({ partition, end, digest: before }) => {
     return { partition, end, before, after: digests[partition] ?? before }
   })
+  const hashes = new Map(changes.map(({ partition, offset, after }) => [`${partition}:${offset}`, after]))
   const named = { organization: org, rep, key_id: keyId, cluster_id, topic }
   return {
     list: { format: REDACTION_FORMAT, ...named, partitions: compared, changes },
     sealed: redactor.sealed(),
+    hashOf: (partition, offset) => hashes.get(`${partition}:${offset}`),
     reader: log => ({
       topic: log.topic,
       read: async (partition, from) => {
@@ -122,6 +129,36 @@ export const redactLog = async (
 
 const withValue = <Entry extends { readonly value: Buffer | null }>(entry: Entry, value: Buffer | undefined): Entry =>
   value === undefined ? entry : { ...entry, value }
+
+/**
+ * Makes the redaction of a list again, from the archive that it was made from.
+ * @throws CommandError if the list is of another archive, or was changed
+ */
+export const readRedaction = async (
+  file: string,
+  archived: LogReader,
+  manifest: ArchiveManifest,
+  signal: AbortSignal,
+): Promise<Redaction> => {
+  const list = await readList(file)
+  const { organization: org, rep } = list
+  if (list.format !== REDACTION_FORMAT || !isId('org', org) || !isId('rep', rep)) {
+    throw new CommandError(`${file}: expected a list of ${REDACTION_FORMAT}`)
+  }
+  const redaction = await redactLog(archived, manifest, { org, rep }, () => undefined, signal)
+  if (isDeepStrictEqual(list, redaction.list)) return redaction
+  throw new CommandError(`${file} is not the list of this archive and ${rep} of ${org}. Nothing is changed`)
+}
+
+/** @throws CommandError if the file cannot be read, or is no JSON */
+const readList = async (file: string): Promise<Partial<RedactionChanges>> => {
+  try {
+    const list: Partial<RedactionChanges> | null = JSON.parse(await readFile(file, 'utf8'))
+    return list ?? {}
+  } catch {
+    throw new CommandError(`${file}: expected a list of ${REDACTION_FORMAT}, as restore --redact writes it`)
+  }
+}
 
 /** Writes the list, and the receipt that makes the API answer `erased`. A receipt that is there stays as it is. */
 export const writeRedaction = async (

@@ -2,14 +2,14 @@
  * A log that is restored without the texts of one person, which were published in the open: the same decisions at the
  * same offsets, other texts in exactly these fields, and a rebuild after which no document has the texts.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { recordHash } from '../../commands/projector.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
 import { createClient } from '../support/client.ts'
-import { commandSettings, runCommand } from '../support/commands.ts'
+import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
   newKeyText,
@@ -20,7 +20,14 @@ import {
   repRecorded,
   withData,
 } from '../support/events.ts'
-import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import {
+  expectRefused,
+  projectorSettings,
+  startApi,
+  startProcess,
+  startProjector,
+  untilCaughtUp,
+} from '../support/processes.ts'
 import { eventually } from '../support/scope.ts'
 import { createKeys, seal } from '../support/seal.ts'
 import { createPrefix, everythingProjected } from '../support/stored.ts'
@@ -194,3 +201,64 @@ test('a redacted log is decided as before, and differs in exactly the fields of 
   expect(JSON.parse(answers[3]?.text ?? '').data).toMatchObject({ id: 'rep_1', name: '', erased: true })
   expect(answers[0]?.text).toContain('Canary Other')
 }, 180_000)
+
+test('a projection that has read a redacted record last adopts the log with the list, and only the log that it names', async t => {
+  const topics = await createTopics(t, { partitions: 1 })
+  const prefix = createPrefix(t)
+  const keys = createKeys(t, [])
+  const directory = await newDirectory(t)
+  const changes = `${directory}-changes.json`
+  t.onTestFinished(async () => rmSync(changes, { force: true }))
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, SEAL_KEYS_DIR: keys.directory }
+  const adopt = ['projection', 'adopt', '--archive', directory, '--redacted', changes, '--json']
+  const run = async (...args: string[]) => {
+    const ran = await runCommand(args, settings)
+    expect(ran.code, ran.said).toBe(0)
+    return ran
+  }
+  const refused = async (why: RegExp) => {
+    const ran = await runCommand(adopt, settings)
+    expect([ran.code, ran.said]).toEqual([1, expect.stringMatching(why)])
+  }
+  const projector = await startProjector(t, { topics, prefix })
+  await topics.publish([periodRecorded({ org_id: org }), perdita(), perdita({ status: 'departed' })])
+  await untilCaughtUp(projector)
+  await projector.stop()
+  await run('archive', '--to', directory)
+  const projected = await everythingProjected(prefix)
+
+  const named = { events: topics.events, apiKeys: topics.apiKeys }
+  const restore = async (...redact: string[]) => {
+    await topics.admin.deleteTopics({ topics: Object.values(named) })
+    await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
+    const restored = await createTopics(t, { partitions: 1, named })
+    await run('restore', '--from', directory, ...redact)
+    return restored
+  }
+  const redact = ['--redact', org, 'rep_1', '--changes', changes]
+  await restore(...redact)
+  // The log as it was is not the one that the list names.
+  await restore()
+  await refused(/partition 0 of \S+ differs from the archive at offset 1/)
+  const restored = await restore(...redact)
+  await expectRefused(
+    startProcess(t, 'projector/main.ts', projectorSettings({ topics: restored, prefix })),
+    'source_changed',
+  )
+
+  const list = readFileSync(changes, 'utf8')
+  writeFileSync(changes, list.replace(/"after": "./, '"after": "_'))
+  await refused(/is not the list of this archive/)
+  writeFileSync(changes, list.replace('"rep_1"', '"rep_2"'))
+  await refused(/rep_2 of org_a has no text in the open/)
+  writeFileSync(changes, list)
+  const adopted = await run(...adopt)
+  expect(jsonLines(adopted)).toMatchObject([{ adopted: ['g1'] }])
+  // An interrupted run can be repeated.
+  await run(...adopt)
+  const next = await startProjector(t, { topics: restored, prefix })
+  await untilCaughtUp(next)
+  expect(await everythingProjected(prefix)).toEqual(projected)
+  await restored.publish([repRecorded({ org_id: org, id: 'rep_4', name: 'Dan' })])
+  await untilCaughtUp(next)
+}, 240_000)
