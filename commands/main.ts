@@ -36,6 +36,7 @@ import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
 import { identityOf, listGenerations } from './generations/generations.ts'
 import { type RebuildSteps, rebuild } from './generations/rebuild.ts'
+import { rewind } from './generations/rewind.ts'
 import { dropSandbox, listSandboxes } from './generations/sandboxes.ts'
 import { status } from './generations/status.ts'
 import { rollback, swap } from './generations/swap.ts'
@@ -247,6 +248,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       swap: async options => swap(options, reading()),
       rollback: async options => rollback(options, reading()),
       adopt: async options => adopt(options, publishing()),
+      rewind: async options => rewind(options, publishing()),
       drop: async options => drop(options, publishing(), groupId()),
       replay: async options => replay(options, rebuilding()),
       diff: async options => diff(options, reading()),
