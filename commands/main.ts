@@ -17,7 +17,8 @@ import {
 import { createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { replay } from './analysis/replay.ts'
-import { createOpenRecords, noSealKeys, pingRedis, type ReadSealKey, readSealKey } from './api.ts'
+import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
+import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
 import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
@@ -131,7 +132,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const erasing = (): SubjectsContext => ({
     ...reading(),
-    keysDirectory: sealKeysDirectory(),
+    keys: sealKeys(),
     draw,
     signal: stoppedBySignal(),
   })
@@ -155,9 +156,15 @@ const main = async (args: readonly string[]): Promise<number> => {
       draw,
     }
   }
-  const sealKeysDirectory = () => readSettings(sealSettings, process.env).SEAL_KEYS_DIR
-  const sealKeys = (directory = sealKeysDirectory()): ReadSealKey =>
-    directory === undefined ? noSealKeys : id => readSealKey(directory, id)
+  const sealKeys = () => keySourcesOf(readSettings(sealSettings, process.env, readFileSync))
+  /** An export reads a key many times. */
+  const heldKeys = (sources = sealKeys()) =>
+    sources === undefined
+      ? noSealKeys
+      : holdKeys(readFrom(sources), elapsed, (milliseconds, run) => {
+          const timeout = setTimeout(run, milliseconds).unref()
+          return () => clearTimeout(timeout)
+        })
   const exporting = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): ExportSteps => {
     const client = clientOf(settings)
     const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
@@ -173,7 +180,7 @@ const main = async (args: readonly string[]): Promise<number> => {
         return { topic, partition: partitionOf(org, partitions), rules_version }
       },
       processes: runningProcesses,
-      openRecords: createOpenRecords(sealKeys()),
+      openRecords: createOpenRecords(heldKeys()),
     }
   }
   const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {
@@ -187,6 +194,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, signal),
     }
   }
+  const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...publishing() })
   const validating = (): ValidateSteps => ({
     open: file => (file === '-' ? process.stdin : createReadStream(file)),
     out,
@@ -247,8 +255,11 @@ const main = async (args: readonly string[]): Promise<number> => {
       verify: async options => verify(options, reading()),
       swap: async options => swap(options, reading()),
       rollback: async options => rollback(options, reading()),
-      adopt: async options => adopt(options, publishing()),
       rewind: async options => rewind(options, publishing()),
+      adopt: async ({ archive: directory, json }) =>
+        directory === undefined
+          ? adopt({ json }, publishing())
+          : adoptSource({ archive: directory, json }, adopting(), groupId()),
       drop: async options => drop(options, publishing(), groupId()),
       replay: async options => replay(options, rebuilding()),
       diff: async options => diff(options, reading()),

@@ -57,6 +57,7 @@ export {
   type Ends,
   fetchEnds,
   type Identity,
+  recordHash,
 } from '../projector/kafka/source.ts'
 export { toRawRecord } from '../projector/kafka/stored-record.ts'
 export {

@@ -185,6 +185,7 @@ export const identities = {
         { Describe: 'checks that the topic is the projected one' },
         '`adopt`, `rewind`, `upgrade-keys`',
       ),
+      ...rights(apiKeys, { ...readsTopic, Read: 'compares the records with an archive' }, '`adopt --archive`'),
       ...rights(groups, {
         Read: 'joins the consumer group of the generation or sandbox that it makes',
         Delete: 'deletes the consumer group of what it drops',

@@ -173,4 +173,6 @@ const silent = {
   observeAge: () => undefined,
   setRecordsBehind: () => undefined,
   setUnowned: () => undefined,
+  forgetUnowned: () => undefined,
+  forgetRecordsBehind: () => undefined,
 }
