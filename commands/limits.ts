@@ -109,3 +109,9 @@ export const RESTORE_RECORDS = 2_000
 export const RESTORE_BYTES = 768 * 1024
 /** Milliseconds between the setting that keeps times of records and the first record of a restore. */
 export const TIMES_KEPT_WAIT_MS = 2_000
+
+/**
+ * Milliseconds that kept positions must be older than the begin of a snapshot. The clocks of Elasticsearch's nodes must
+ * not differ by more: one node dates the positions, another one the snapshot.
+ */
+export const REWIND_MARGIN_MS = 60_000

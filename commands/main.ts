@@ -37,6 +37,7 @@ import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
 import { identityOf, listGenerations } from './generations/generations.ts'
 import { type RebuildSteps, rebuild } from './generations/rebuild.ts'
+import { rewind } from './generations/rewind.ts'
 import { dropSandbox, listSandboxes } from './generations/sandboxes.ts'
 import { status } from './generations/status.ts'
 import { rollback, swap } from './generations/swap.ts'
@@ -254,6 +255,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       verify: async options => verify(options, reading()),
       swap: async options => swap(options, reading()),
       rollback: async options => rollback(options, reading()),
+      rewind: async options => rewind(options, publishing()),
       adopt: async ({ archive: directory, redacted, json }) =>
         directory === undefined
           ? adopt({ json }, publishing())

@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { type ExitCode, exitCodes } from './failures.ts'
 import type { RebuildOptions } from './generations/rebuild.ts'
+import type { RewindOptions } from './generations/rewind.ts'
 import { sandboxIn } from './generations/sandboxes.ts'
 import type { StatusOptions } from './generations/status.ts'
 import type { SwapOptions } from './generations/swap.ts'
@@ -16,6 +17,7 @@ import {
   parseGeneration,
   parseGenerationOrSandbox,
   parseId,
+  parseInstant,
   parsePosition,
   waitOption,
   withFilter,
@@ -47,6 +49,7 @@ type Actions = AnalysisActions &
     readonly verify: (options: VerifyOptions) => Promise<ExitCode>
     readonly swap: (options: SwapOptions) => Promise<ExitCode>
     readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
+    readonly rewind: (options: RewindOptions) => Promise<ExitCode>
     readonly adopt: (options: AdoptOptions) => Promise<ExitCode>
     readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
   }
@@ -233,6 +236,17 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
     )
 
   projection
+    .command('rewind')
+    .description('like adopt, but reads the events again only from positions that are older than the snapshot')
+    .addOption(
+      new Option('--snapshot-start <instant>', 'start_time of the snapshot; of several the earliest')
+        .argParser(parseInstant)
+        .makeOptionMandatory(),
+    )
+    .option('--json', 'the generations with their positions, as JSON')
+    .action(run(({ snapshotStart, json = false }: RewindFlags) => actions.rewind({ snapshotStart, json })))
+
+  projection
     .command('drop')
     .description('deletes a generation that is not live, or a sandbox')
     .argument('<generation>', 'its name', parseGenerationOrSandbox)
@@ -257,6 +271,7 @@ type AdoptOptions = {
   readonly redacted: string | undefined
   readonly json: boolean
 }
+type RewindFlags = { readonly snapshotStart: number; readonly json?: boolean }
 type SwapFlags = { readonly force?: string; readonly json?: boolean }
 type ListFlags = Filter & { readonly newest?: true; readonly limit: number; readonly json?: true }
 type AgainFlags = Filter & {

@@ -106,6 +106,9 @@ export const CLOCKS_APART_MS = 5_000
 export const RECORDS_LATE_MS = 30_000
 /** Milliseconds that a partition stays trusted while it is verified again. An existing record is found in a few. */
 export const VERIFYING_TRUSTED_MS = 2_000
+/** Milliseconds between two copies of the published positions, and between two looks whether a copy is due. */
+export const KEEP_POSITIONS_MS = 60_000
+export const KEEP_POSITIONS_LOOK_MS = 2_000
 /** Milliseconds between two identifications of the source. */
 export const IDENTIFY_INTERVAL_MS = 10_000
 /** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */

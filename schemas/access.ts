@@ -176,10 +176,15 @@ export const identities = {
     },
   },
   projection: {
-    programs: '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `drop` and the others; `npm run subjects`',
+    programs:
+      '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `rewind`, `drop` and the others; `npm run subjects`',
     kafka: [
       ...rights(events, readsTopic),
-      ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`adopt`, `upgrade-keys`'),
+      ...rights(
+        apiKeys,
+        { Describe: 'checks that the topic is the projected one' },
+        '`adopt`, `rewind`, `upgrade-keys`',
+      ),
       ...rights(apiKeys, { ...readsTopic, Read: 'compares the records with an archive' }, '`adopt --archive`'),
       ...rights(groups, {
         Read: 'joins the consumer group of the generation or sandbox that it makes',

@@ -26,8 +26,10 @@ import {
   type DocumentAnswer,
   describeSource,
   documentPath,
+  type Ends,
   fetchEnds,
   type Identity,
+  type PastPositions,
   readGeneration,
   readIndexIds,
   StopError,
@@ -35,50 +37,97 @@ import {
 import { identityOf, namesOf, readAll } from './generations.ts'
 
 export const adopt = async ({ json }: { readonly json: boolean }, context: KafkaContext): Promise<ExitCode> => {
-  const { topics, say, out } = context
+  const adopted = await takeOver(fromFirstRecord, context)
+  if (json) context.out(`${JSON.stringify({ adopted: adopted.map(({ generation }) => generation) })}\n`)
+  return exitCodes.done
+}
+
+/** Where a generation is read again from. `positions` by partition; without them from the first record. */
+export type Restart = { readonly said: string; readonly positions?: PastPositions['partitions'] }
+
+const fromFirstRecord = async (): Promise<Restart> => ({ said: 'from the first record' })
+
+export type TakenOver = Restart & { readonly generation: string }
+
+/**
+ * Takes over all generations whose indices were replaced, and the API keys.
+ * @param restartOf called before anything is changed. If it throws a CommandError for the live generation, nothing is;
+ *   a spare one is skipped
+ */
+export const takeOver = async (
+  restartOf: (identity: Identity) => Promise<Restart>,
+  context: KafkaContext,
+): Promise<readonly TakenOver[]> => {
+  const { topics, say } = context
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const generations = await readAll(context)
   const names = [API_KEYS_GENERATION, ...namesOf(generations)]
-  const replaced: { readonly identity: Identity; readonly ids: Record<string, string> }[] = []
+  const replaced: Replaced[] = []
   // Checks everything before it changes anything.
   for (const name of names) {
-    const found = await checkIndices(name, context).catch((error: unknown) => {
+    const found = await checkIndices(name, restartOf, context).catch((error: unknown) => {
       // A bad spare generation blocks nothing: the operator can drop it.
       if (name === API_KEYS_GENERATION || name === generations.live) throw error
       if (!(error instanceof StopError || error instanceof CommandError)) throw error
       say(`${name} is skipped: ${error.message}`)
     })
-    if (found?.isReplaced) replaced.push(found)
+    if (found !== undefined) replaced.push(found)
   }
-  for (const { identity, ids } of replaced) {
-    const topic = topics[identity.generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
-    assertSameSource(identity, await describeSource(admin, topic))
+  const topicOf = ({ generation }: Identity): string =>
+    topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
+  for (const { identity, restart } of replaced) {
+    assertSameSource(identity, await describeSource(admin, topicOf(identity)))
+    assertReached(identity, restart, await fetchEnds(admin, topicOf(identity)))
+  }
+  for (const { identity, ids, restart } of replaced) {
     const times = await readTimes(identity, context)
-    for (const { partition, end } of await fetchEnds(admin, topic))
-      await readAgain(identity, partition, end, times[partition]?.taken_back ?? 0, context)
+    for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
+      const from = restart.positions?.[partition] ?? FIRST_RECORD
+      await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
+    }
     if (Object.keys(times).length > 0) {
       const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
       await put(timesId(identity.generation), none, context)
     }
     const body = { ...identity, indices: ids }
     await put(generationId(identity.generation), { kind: 'generation', body } satisfies GenerationDocument, context)
-    say(
-      `${identity.generation} is adopted: projectors read it again from the first record, and the API serves it after that`,
-    )
+    say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
   }
   if (replaced.length === 0) say('no index was replaced: nothing is changed')
-  if (json) out(`${JSON.stringify({ adopted: replaced.map(({ identity }) => identity.generation) })}\n`)
-  return exitCodes.done
+  return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
 }
 
-const checkIndices = async (name: string, context: KafkaContext) => {
+type Replaced = {
+  readonly identity: Identity
+  readonly ids: Record<string, string>
+  readonly restart: Restart
+}
+
+const FIRST_RECORD = { position: 0, last: null, at: 0 }
+
+/** Returns undefined if no index of the generation was replaced. */
+const checkIndices = async (
+  name: string,
+  restartOf: (identity: Identity) => Promise<Restart>,
+  context: KafkaContext,
+): Promise<Replaced | undefined> => {
   const { send: request, prefix } = context
   const identity = await identityOf(name, context)
   const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })
   const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
-  if (isReplaced) await refuseWithoutFollowed(identity, context)
-  return { identity, ids, isReplaced }
+  if (!isReplaced) return undefined
+  await refuseWithoutFollowed(identity, context)
+  return { identity, ids, restart: name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity) }
+}
+
+/** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */
+const assertReached = ({ generation, topic }: Identity, { positions = [] }: Restart, ends: Ends): void => {
+  for (const { partition, end } of ends) {
+    const { position } = positions[partition] ?? FIRST_RECORD
+    if (position <= end) continue
+    throw new CommandError(`partition ${partition} of ${topic} ends at ${end}, before ${position} of ${generation}`)
+  }
 }
 
 const indicesOf = (name: string, prefix: string): string[] =>
@@ -107,6 +156,7 @@ const readTimes = async ({ generation }: Identity, { send, prefix }: KafkaContex
 const readAgain = async (
   { generation }: Identity,
   partition: number,
+  from: PastPositions['partitions'][number],
   end: number,
   timesTakenBack: number,
   context: KafkaContext,
@@ -118,7 +168,8 @@ const readAgain = async (
   const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)
   // A higher count makes API processes discard the times that they read before.
   const taken_back = Math.max(before?.taken_back ?? 0, timesTakenBack) + 1
-  const fresh = { position: 0, last: null, at: 0, time: 0, serve_from, taken_back }
+  const { position, last, at } = from
+  const fresh = { position, last, at, time: 0, serve_from, taken_back }
   await put(id, { kind: 'position', body: fresh } satisfies PositionDocument, context)
 }
 

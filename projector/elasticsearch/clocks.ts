@@ -63,8 +63,7 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
     isPolling = true
     polledAt = elapsed()
     try {
-      const { body } = await send<Stats>({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
-      const timestamp = timestampIn(body)
+      const timestamp = await readElasticsearchClock(send)
       // A slow answer says nothing.
       if (offset !== undefined && elapsed() - polledAt > CLOCKS_APART_MS) return
       // Elasticsearch read its clock before the answer arrived: the offset is too low rather than too high.
@@ -102,6 +101,12 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
       return { reached: Math.min(ours, theirs), latest: Math.max(ours, theirs) }
     },
   }
+}
+
+/** Reads Elasticsearch's clock now; undefined if it does not tell it. @throws Unavailable */
+export const readElasticsearchClock = async (send: Send): Promise<number | undefined> => {
+  const { body } = await send<Stats>({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
+  return timestampIn(body)
 }
 
 const PATH = '/_nodes/_local/stats/process'

@@ -34,9 +34,11 @@ export const createPublishedTimes = (index: string, generation: string, request:
   const missing = (status: number): StopError => new StopError('index_missing', `${id} in ${index}`, { status })
 
   const read = async (): Promise<void> => {
+    // Another partition may write the first times during this read.
+    const existed = stored.version !== undefined
     const { status, body } = await request<DocumentAnswer<TimesDocument>>({ method: 'GET', path })
     if (status === 200) stored = { times: body._source.body.partitions, version: body }
-    else if (stored.version !== undefined) throw missing(status)
+    else if (existed) throw missing(status)
   }
 
   const write = (partitions: Times) => {

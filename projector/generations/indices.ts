@@ -62,7 +62,11 @@ export const assertSameIndices = async ({ generation, indices = {} }: Recorded, 
   const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
   if (replaced === undefined) return
   const what = `${replaced[0]}, an index of ${generation}`
-  throw new StopError('index_replaced', `${what}; to adopt it: npm run projection -- adopt`, { generation })
+  throw new StopError(
+    'index_replaced',
+    `${what}; to take it over: npm run projection -- rewind, or npm run projection -- adopt`,
+    { generation },
+  )
 }
 
 /** Checks the indices of a stream every IDENTIFY_INTERVAL_MS, until the signal. Ignores a check without answer. */

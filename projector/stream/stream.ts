@@ -26,6 +26,7 @@ import { pack } from '../flow/serialize.ts'
 import { write } from '../flow/write.ts'
 import { watchIndices } from '../generations/indices.ts'
 import { firstKeyRulesUntil } from '../generations/key-rules.ts'
+import { keepPositionsOf } from '../generations/past-positions.ts'
 import type { Health } from '../health.ts'
 import type { Identity, SourceAdmin } from '../kafka/source.ts'
 import {
@@ -172,8 +173,11 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const { topic, partitions, generation } = identity
   const owners = { groupId, generation, topic, partitions, installation }
   const onUnowned = (count: number): void => context.metrics.setUnowned(topic, count)
+  const isOurs = (): boolean => assignment.flows().some(([partition]) => partition === 0)
+  const keeping = { ...context, send: context.elasticsearch.send, isOurs }
   const watching = Promise.all([
     ...[monitorSource, watchIndices].map(watch => watch(watched, context, stopping.signal)),
+    keepsPositions(options) ? keepPositionsOf(options, keeping, stopping.signal) : undefined,
     // Not `health`: another installation's partition must not reset the watchdog.
     watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
   ])
@@ -204,6 +208,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     },
   }
 }
+
+/** API keys are few: after a restore they are read again from the first record. A sandbox is made again. */
+const keepsPositions = ({ stream, identity }: StreamOptions): boolean =>
+  stream === 'events' && identity.sandbox === undefined
 
 const sourceOf = (stream: Stream, identity: Identity, partition: number): FlowSteps['source'] => {
   const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }

@@ -38,6 +38,7 @@ export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 export const timesId = (generation: string): string => `times:${generation}`
+export const pastPositionsId = (generation: string, place: number): string => `past:${generation}:${place}`
 
 /** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
 export const recordId = (org: string, id: string): string => `${org}:${id}`
@@ -234,6 +235,24 @@ export type TimesDocument = { kind: 'times'; body: { partitions: Record<string, 
 
 /** The time of a partition, once its position has reached `position`. `taken_back` as in the position. */
 export type PartitionTime = { position: number; time: number; taken_back?: number }
+
+/** Past positions of a generation are kept for two days of load, one a minute: by the minute modulo this number. */
+export const PAST_POSITIONS = 2 * 24 * 60
+
+/**
+ * The published positions of a generation at a moment of the past, so that a copy of the indices can be projected on
+ * from there. Everything before the positions was stored at `time`, in the indices of `copy`.
+ */
+export type PastPositionsDocument = {
+  kind: 'past'
+  body: {
+    /** Milliseconds since 1970, by the clock of Elasticsearch. It was read after the positions. */
+    time: number
+    /** Identifies the indices: a digest of their ids. After a restore it is another one. */
+    copy: string
+    partitions: Pick<PositionDocument['body'], 'position' | 'last' | 'at'>[]
+  }
+}
 
 /** Whether the first time replaces the second. A time that was taken back since does not count. */
 export const isLaterTime = (a: Omit<PartitionTime, 'position'>, b: Omit<PartitionTime, 'position'>): boolean =>

@@ -92,7 +92,18 @@ test('the commands for generations take their options, and no others', async () 
   expect((await said('projection', 'drop', 'g1')).called).toEqual(['drop', { generation: 'g1', json: false }])
   expect((await said('projection', 'drop', 'g1', '--json')).called).toEqual(['drop', { generation: 'g1', json: true }])
   expect((await said('projection', 'parked', 'count')).called).toEqual(['count', { filter: {}, json: false }])
-  for (const wrong of [['drop'], ['drop', '../x'], ['verify', 'g1'], ['rebuild', '--max-rate', '0'], ['swap', 'G1']]) {
+  const rewound = await said('projection', 'rewind', '--snapshot-start', '2026-02-03T05:05:00.5+01:00', '--json')
+  const snapshotStart = Date.parse('2026-02-03T04:05:00.500Z')
+  expect(rewound.called).toEqual(['rewind', { snapshotStart, json: true }])
+  for (const wrong of [
+    ['rewind'],
+    ['rewind', '--snapshot-start', 'yesterday'],
+    ['drop'],
+    ['drop', '../x'],
+    ['verify', 'g1'],
+    ['rebuild', '--max-rate', '0'],
+    ['swap', 'G1'],
+  ]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
 })

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import type { PastPositionsDocument } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../support/events.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
@@ -40,8 +41,8 @@ const call = async (method: string, path: string, body?: object): Promise<void> 
 const statusWith = async ({ url }: Api, key: string, path = '/reps'): Promise<number> =>
   (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
 
-/** Takes a snapshot, then revokes a key and records a rep. */
-const start = async (t: Scope) => {
+/** Takes a snapshot, then revokes a key and records a rep. @param before what happens before the snapshot */
+const start = async (t: Scope, before: (prefix: string) => Promise<void> = async () => undefined) => {
   const org = newId('org')
   const [kept, revoked] = [newKeyText(), newKeyText()]
   const topics = await createTopics(t, { partitions: 1, kafka: services.kafka.address })
@@ -56,6 +57,7 @@ const start = async (t: Scope) => {
   const api = await startApi(t, prefix)
   expect(await statusWith(api, revoked)).toBe(200)
 
+  await before(prefix)
   const repository = `/_snapshot/${prefix}`
   await call('PUT', repository, { type: 'fs', settings: { location: prefix } })
   const body = { indices: `${prefix}-*`, include_global_state: false }
@@ -66,12 +68,37 @@ const start = async (t: Scope) => {
   await eventually(async () => expect(await statusWith(api, revoked)).toBe(401))
   const projected = await everythingProjected(prefix)
   const restore = () => call('POST', `${repository}/copy/_restore?wait_for_completion=true`, body)
-  const adopt = () =>
-    runCommand(['projection', 'adopt', '--json'], {
+  const projection = (...args: string[]) =>
+    runCommand(['projection', ...args, '--json'], {
       ...commandSettings(topics, prefix),
       ELASTICSEARCH_URL: services.elasticsearch.address,
     })
-  return { topics, prefix, projector, api, kept, revoked, projected, restore, adopt }
+  const adopt = () => projection('adopt')
+  const snapshotStart = async (): Promise<string> =>
+    (await ask(`${repository}/copy`)).snapshots[0]?.start_time ?? expect.fail('no start_time')
+  return { topics, prefix, projector, api, kept, revoked, projected, restore, adopt, projection, snapshotStart }
+}
+
+const ask = async (path: string) =>
+  (await fetch(`${services.elasticsearch.address}${path}`)).json() as Promise<{
+    readonly snapshots: readonly { readonly start_time: string }[]
+    readonly hits: { readonly hits: readonly Past[] }
+  }>
+type Past = { readonly _id: string; readonly _source: PastPositionsDocument }
+
+/** Waits until positions are kept that no record is after, and dates all back, as if the snapshot began later. */
+const agePastPositions = async (prefix: string): Promise<void> => {
+  const past = await eventually(async () => {
+    await call('POST', `/${prefix}-control/_refresh`)
+    const { hits } = await ask(`/${prefix}-control/_search?q=kind:past`)
+    expect(hits.hits.map(one => one._source.body.partitions[0]?.position)).toContain(1)
+    return hits.hits
+  })
+  for (const { _id, _source } of past) {
+    const { kind, body } = _source
+    const aged = { kind, body: { ...body, time: body.time - 120_000 } }
+    await call('PUT', `/${prefix}-control/_doc/${encodeURIComponent(_id)}`, aged)
+  }
 }
 
 test.for(['deleted', 'closed'] as const)(
@@ -112,6 +139,42 @@ test.for(['deleted', 'closed'] as const)(
     expect(next.exit()).toBeUndefined()
   },
 )
+
+test('restored indices go back to positions from before the snapshot, and become the same as before', async t => {
+  const its = await start(t, agePastPositions)
+  const { topics, prefix, projector, api, kept, revoked, projected, restore, projection, snapshotStart } = its
+  const answered = async () => {
+    const answer = await fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${kept}` } })
+    return { status: answer.status, etag: answer.headers.get('etag'), body: await answer.text() }
+  }
+  const before = await answered()
+  expect(before.status).toBe(200)
+  await projector.stop()
+  const began = await snapshotStart()
+  await call('DELETE', `/${(await indicesOf(prefix)).join()}`)
+  await restore()
+  expect(await statusWith(api, kept)).toBe(503)
+
+  const tooEarly = await projection('rewind', '--snapshot-start', '2020-01-01T00:00:00Z')
+  expect(tooEarly).toMatchObject({ code: 1 })
+  expect(tooEarly.said).toContain('no positions of g1 are kept')
+  const rewound = await projection('rewind', '--snapshot-start', began)
+  expect(rewound, rewound.said).toMatchObject({ code: 0 })
+  expect(JSON.parse(rewound.out.toString())).toEqual({
+    rewound: [
+      { generation: 'api-keys', positions: null },
+      { generation: 'g1', positions: [1] },
+    ],
+  })
+  for (const key of [kept, revoked]) expect(await statusWith(api, key)).toBe(503)
+
+  const next = await startProjector(t, { topics, prefix })
+  await untilCaughtUp(next)
+  await eventually(async () => expect(await answered()).toEqual(before))
+  expect(await statusWith(api, revoked)).toBe(401)
+  expect(await everythingProjected(prefix)).toEqual(projected)
+  expect(next.exit()).toBeUndefined()
+})
 
 test('a projector stops when its indices are restored while it runs', async t => {
   const { prefix, projector, restore, api, revoked } = await start(t)

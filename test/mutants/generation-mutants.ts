@@ -4,6 +4,7 @@ import type { Mutant } from './mutant.ts'
 
 const GENERATIONS = 'test/flow/projection.long.test.ts'
 const CHANGE = 'test/flow/change-of-rules.long.test.ts'
+const COPIES = 'test/simulation/copies.test.ts'
 
 export const generationMutants: readonly Mutant[] = [
   {
@@ -145,5 +146,44 @@ export const generationMutants: readonly Mutant[] = [
     find: 'isNew = before.building === null',
     replace: 'isNew = true',
     flow: GENERATIONS,
+  },
+  {
+    name: 'rewind takes positions that are younger than the begin of the snapshot',
+    file: 'commands/generations/rewind.ts',
+    find: 'snapshotStart - REWIND_MARGIN_MS',
+    replace: 'snapshotStart + 10 * REWIND_MARGIN_MS',
+    flow: COPIES,
+  },
+  {
+    name: 'no past positions are kept',
+    file: 'projector/generations/past-positions.ts',
+    find: '    if (isOurs() && elapsed() - keptAt >= KEEP_POSITIONS_MS) {\n',
+    replace: '    if (isOurs() && elapsed() - keptAt < 0) {\n',
+    flow: COPIES,
+  },
+  {
+    name: 'rewind takes positions of indices that a restore has replaced since',
+    file: 'projector/generations/past-positions.ts',
+    find: 'time <= until && of === copy',
+    replace: 'time <= until && of !== undefined',
+  },
+  {
+    name: 'past positions are kept of a restored control index',
+    file: 'projector/generations/past-positions.ts',
+    find: '  await assertSameIndices(identity, { request: send, prefix })\n',
+    replace: '',
+  },
+  {
+    name: 'past positions are dated before they are read',
+    file: 'projector/generations/past-positions.ts',
+    find: '  const partitions = await readPositions(identity, { send, prefix })\n',
+    replace:
+      '  await readElasticsearchClock(send)\n  const partitions = await readPositions(identity, { send, prefix })\n',
+  },
+  {
+    name: 'rewind serves readers before the positions that they saw',
+    file: 'commands/generations/adopt.ts',
+    find: 'const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)',
+    replace: 'const serve_from = from.position',
   },
 ]

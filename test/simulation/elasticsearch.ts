@@ -60,15 +60,18 @@ export class SimulatedElasticsearch {
     if (operation === '') return { status: 200, body: describe(index) }
     if (method === 'GET') return { ...got(index, id) }
 
-    const seen = operation === '_create' ? 'nothing' : Number(query?.if_seq_no)
+    // A write without a condition replaces any version.
+    const present = index.documents.get(id)?.seqNo ?? 'nothing'
+    const wanted = query?.if_seq_no === undefined ? present : Number(query.if_seq_no)
+    const seen = operation === '_create' ? 'nothing' : wanted
     const { status, ...answer } = this.#replace(index, id, seen, JSON.stringify(body))
     return { status, body: answer }
   }
 
   /** Returns settings of all indices whose names match the prefix before the asterisk. */
   #settings(pattern: string): Answer {
-    const names = [...this.indices.keys()].filter(name => name.startsWith(pattern.replace('*', '')))
-    const body = Object.fromEntries(names.map(name => [name, { settings: { index: { uuid: `uuid-of-${name}` } } }]))
+    const named = [...this.indices.values()].filter(({ name }) => name.startsWith(pattern.replace('*', '')))
+    const body = Object.fromEntries(named.map(({ name, uuid }) => [name, { settings: { index: { uuid } } }]))
     return { status: 200, body }
   }
 

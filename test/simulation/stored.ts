@@ -16,6 +16,8 @@ export type Stored = {
 export class Index {
   readonly name: string
   readonly definition: IndexDefinition
+  /** A restored index has another one. */
+  readonly uuid: string
   readonly documents = new Map<string, Stored>()
   /** The documents that a search sees, by shard. */
   readonly searchable: readonly Map<string, Stored>[]
@@ -23,8 +25,9 @@ export class Index {
   readonly #unrefreshed: Set<string>[]
   #seqNo = 0
 
-  constructor(name: string, definition: IndexDefinition) {
+  constructor(name: string, definition: IndexDefinition, uuid = `uuid-of-${name}`) {
     this.name = name
+    this.uuid = uuid
     this.definition = definition
     this.shards = Number(definition.settings.number_of_shards)
     this.searchable = Array.from({ length: this.shards }, () => new Map())
@@ -53,7 +56,7 @@ export class Index {
   }
 
   copy(): Index {
-    const copy = new Index(this.name, this.definition)
+    const copy = new Index(this.name, this.definition, this.uuid)
     for (const [id, stored] of this.documents) copy.documents.set(id, stored)
     for (const [shard, seen] of this.searchable.entries()) {
       for (const [id, stored] of seen) copy.searchable[shard]?.set(id, stored)
@@ -61,6 +64,16 @@ export class Index {
     }
     copy.#seqNo = this.#seqNo
     return copy
+  }
+
+  /** Copies the documents of a shard into another index, as a snapshot does: written ones, searchable or not. */
+  copyShardTo(shard: number, copy: Index): void {
+    for (const [id, stored] of this.documents) {
+      if (this.shardOf(id) !== shard) continue
+      copy.documents.set(id, stored)
+      copy.searchable[shard]?.set(id, stored)
+    }
+    copy.#seqNo = Math.max(copy.#seqNo, this.#seqNo)
   }
 
   refresh(shard: number): void {

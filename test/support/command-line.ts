@@ -26,6 +26,7 @@ export const said = async (...args: string[]) => {
       swap: action('swap'),
       rollback: action('rollback'),
       adopt: action('adopt'),
+      rewind: action('rewind'),
       drop: action('drop'),
       exportOrganization: action('exportOrganization'),
       listSubjects: action('listSubjects'),

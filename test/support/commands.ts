@@ -82,6 +82,7 @@ const notHere = {
   swap: elsewhere,
   rollback: elsewhere,
   adopt: elsewhere,
+  rewind: elsewhere,
   drop: elsewhere,
   replay: elsewhere,
   diff: elsewhere,

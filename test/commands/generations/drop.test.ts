@@ -42,6 +42,11 @@ const given = (live: object, documents: [string, object][], indices: string[], c
       return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
     }
     if (operation === '_refresh') return { status: 200, body: {} }
+    if (operation === '_delete_by_query') {
+      deleted.push({ path, time })
+      for (const past of (body as { query: { ids: { values: string[] } } }).query.ids.values) bodies.delete(past)
+      return { status: 200, body: {} }
+    }
     if (operation === '_search') {
       const ids = [...bodies.keys()].filter(of => of !== 'live')
       return { status: 200, body: { hits: { hits: ids.map(_id => ({ _id })) } } }
@@ -92,11 +97,14 @@ const given = (live: object, documents: [string, object][], indices: string[], c
 const both = () =>
   given({ kept: ['g1', 'g2'] }, [...whole('g1'), ...whole('g2')], [...indicesOf('g1'), ...indicesOf('g2')])
 
-test('a drop deletes all indices in one request, and the document of the generation last', async () => {
-  const { drop, deleted, list } = both()
+test('a drop deletes all indices in one request, the kept positions, and the document of the generation last', async () => {
+  const { bodies, drop, deleted, list } = both()
+  for (const id of ['past:g1:2879', 'past:g2:0', 'past:g2:2879']) bodies.set(id, {})
   await drop('g2')
+  expect([...bodies.keys()].filter(id => id.startsWith('past'))).toEqual(['past:g1:2879'])
   expect(deleted.map(({ path }) => path)).toEqual([
     `/${indicesOf('g2').sort().join()}`,
+    '/p-control/_delete_by_query',
     '/p-control/_doc/position%3Ag2%3A0',
     '/p-control/_doc/times%3Ag2',
     '/p-control/_doc/generation%3Ag2',

@@ -57,6 +57,22 @@ test('a document that disappears stops the projector: its generation was dropped
   await expect(published.advance(0, { position: 1, time: 20 })).rejects.toMatchObject({ code: 'index_missing' })
 })
 
+test('a read that began before the first write does not take its answer for a lost document', async () => {
+  const { answer } = storedDocument()
+  const reading = Promise.withResolvers<void>()
+  const slow = sending(async request => {
+    const answered = await answer(request)
+    if (request.method === 'GET') await reading.promise
+    return answered
+  })
+  const published = createPublishedTimes('control', 'g1', slow)
+  const read = published.read()
+  await published.advance(0, { position: 1, time: 10 })
+  reading.resolve()
+  await read
+  expect(published.of(0)).toEqual({ position: 1, time: 10 })
+})
+
 test('after a lost response our own write is recognized, and not repeated', async () => {
   const { times, writes, next } = setUp()
   next.push('lost')

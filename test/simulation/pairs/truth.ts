@@ -102,7 +102,8 @@ const isPublished = ({ out }: Running, world: World): string | undefined => {
 /** Returns the ids of documents and the names of indices that exist of a generation. */
 export const remainsOf = (prefix: string, generation: string, { engine }: World): string[] => {
   const named = (id: string): boolean =>
-    [`generation:${generation}`, `times:${generation}`].includes(id) || id.startsWith(`position:${generation}:`)
+    [`generation:${generation}`, `times:${generation}`].includes(id) ||
+    (/^(?:position|past):/.test(id) && id.split(':')[1] === generation)
   const documents = [...(engine.indices.get(controlIndexOf(prefix))?.documents.keys() ?? [])].filter(named)
   return [
     ...documents,

@@ -1,0 +1,53 @@
+/**
+ * `npm run projection -- rewind`: takes over indices that were restored from a snapshot, like `adopt`, but reads the
+ * events again from kept positions only.
+ *
+ * Everything before kept positions was stored before their time. Each index of a snapshot is copied after the snapshot
+ * began. So every index of the copy has all documents before positions that are older than its begin. Nothing in the
+ * copy shows when it began: an index without later documents may be old, or may have had nothing to write. So the
+ * operator says it. Documents after the positions may be in some of the indices: projectors compare them, as after a
+ * crash. API keys are few, and are read again from the first record.
+ */
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { REWIND_MARGIN_MS } from '../limits.ts'
+import { type Identity, readPastPositions } from '../projector.ts'
+import { type Restart, takeOver } from './adopt.ts'
+
+export type RewindOptions = {
+  /** When the snapshot began, in milliseconds since 1970: its `start_time`. Of several snapshots the earliest. */
+  readonly snapshotStart: number
+  readonly json: boolean
+}
+
+export const rewind = async ({ snapshotStart, json }: RewindOptions, context: KafkaContext): Promise<ExitCode> => {
+  if (snapshotStart > context.now()) {
+    throw new CommandError(`the snapshot began at ${instantOf(snapshotStart)}: expected a time that is over`)
+  }
+  const taken = await takeOver(identity => restartBefore(snapshotStart, identity, context), context)
+  if (json) {
+    const rewound = taken.map(({ generation, positions }) => ({
+      generation,
+      positions: positions?.map(({ position }) => position) ?? null,
+    }))
+    context.out(`${JSON.stringify({ rewound })}\n`)
+  }
+  return exitCodes.done
+}
+
+/** @throws CommandError if no kept positions are old enough */
+const restartBefore = async (
+  snapshotStart: number,
+  identity: Identity,
+  { send, prefix }: KafkaContext,
+): Promise<Restart> => {
+  const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })
+  if (past !== undefined) {
+    const count = past.partitions.reduce((sum, { position }) => sum + position, 0)
+    return { said: `from record ${count} on, as of ${instantOf(past.time)}`, positions: past.partitions }
+  }
+  const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
+  throw new CommandError(`${wanted}; to read it again from the first record: npm run projection -- adopt`)
+}
+
+const instantOf = (time: number): string => new Date(time).toISOString()

@@ -1,0 +1,140 @@
+/**
+ * Keeps the published positions of a generation, one copy a minute, in documents that are used again after two days.
+ * After a restore, `npm run projection -- rewind` goes back to positions that are older than the snapshot.
+ * Promises: everything before kept positions was stored, in the indices that the copy names, before its time. So the
+ * positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is written.
+ * Can go wrong: Elasticsearch does not answer, or does not tell its clock. Then nothing is kept; projecting goes on.
+ */
+import { createHash } from 'node:crypto'
+import {
+  controlIndexOf,
+  PAST_POSITIONS,
+  type PastPositionsDocument,
+  type PositionDocument,
+  pastPositionsId,
+  positionId,
+} from '../../schemas/stored/documents.ts'
+import {
+  type DocumentAddress,
+  documentPath,
+  type FoundDocument,
+  multiGet,
+  type RetryOptions,
+  type Send,
+  Unavailable,
+} from '../elasticsearch/client.ts'
+import { readElasticsearchClock } from '../elasticsearch/clocks.ts'
+import { StopError } from '../failures.ts'
+import type { Identity } from '../kafka/source.ts'
+import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS, MGET_IDS } from '../limits.ts'
+import { assertSameIndices } from './indices.ts'
+
+export type PastPositions = PastPositionsDocument['body']
+type Kept = PastPositions['partitions']
+type Steps = { readonly send: Send; readonly prefix: string }
+
+/** Identifies the indices of a generation; undefined if their ids are not recorded. */
+export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefined => {
+  if (indices === undefined) return undefined
+  const names = Object.entries(indices).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256').update(JSON.stringify(names)).digest('hex')
+}
+
+/** Keeps the present positions unless they are those of `before`. @returns the kept positions */
+export const keepPositions = async (
+  identity: Identity,
+  before: Kept | undefined,
+  { send, prefix }: Steps,
+): Promise<Kept | undefined> => {
+  const { generation } = identity
+  const copy = copyOf(identity)
+  const partitions = await readPositions(identity, { send, prefix })
+  if (copy === undefined || partitions === undefined) return undefined
+  if (partitions.every(({ position }, partition) => position === before?.[partition]?.position)) return before
+  // A restored control index has positions without their documents.
+  await assertSameIndices(identity, { request: send, prefix })
+  const time = await readElasticsearchClock(send)
+  if (time === undefined) return undefined
+  const id = pastPositionsId(generation, Math.floor(time / KEEP_POSITIONS_MS) % PAST_POSITIONS)
+  const body = { kind: 'past', body: { time, copy, partitions } } satisfies PastPositionsDocument
+  const { status } = await send({ method: 'PUT', path: documentPath(controlIndexOf(prefix), id), body })
+  return status === 200 || status === 201 ? partitions : undefined
+}
+
+/** Keeps the positions of a stream until the signal, while this process owns its first partition. */
+export const keepPositionsOf = async (
+  { identity, prefix }: { readonly identity: Identity; readonly prefix: string },
+  { send, isOurs, elapsed, retryOptions, fail }: KeepContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  let kept: Kept | undefined
+  let keptAt = Number.NEGATIVE_INFINITY
+  while (!signal.aborted) {
+    if (isOurs() && elapsed() - keptAt >= KEEP_POSITIONS_MS) {
+      const now = elapsed()
+      try {
+        const found = await keepPositions(identity, kept, { send: request => send(request, signal), prefix })
+        if (found !== undefined) [kept, keptAt] = [found, now]
+      } catch (error) {
+        // Other checks of the stream report what is wrong.
+        if (!(signal.aborted || error instanceof Unavailable || error instanceof StopError)) fail(error)
+      }
+    }
+    await retryOptions.sleep(KEEP_POSITIONS_LOOK_MS, signal).catch(() => undefined)
+  }
+}
+
+type KeepContext = {
+  readonly send: Send
+  /** Whether this process owns the first partition: one projector of an installation keeps the positions. */
+  readonly isOurs: () => boolean
+  /** Milliseconds on a monotonic clock. */
+  readonly elapsed: () => number
+  readonly retryOptions: Pick<RetryOptions, 'sleep'>
+  readonly fail: (error: unknown) => void
+}
+
+/** Returns undefined if a position is missing: the generation was dropped. */
+const readPositions = async (
+  { generation, partitions }: Identity,
+  { send, prefix }: Steps,
+): Promise<Kept | undefined> => {
+  const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
+  const found = await readControlDocuments<PositionDocument>(ids, { send, prefix })
+  const positions = found.flatMap(document => (document.found ? [document._source.body] : []))
+  if (positions.length < partitions) return undefined
+  return positions.map(({ position, last, at }) => ({ position, last, at }))
+}
+
+/**
+ * Returns the newest kept positions of the indices in the generation's document that are not younger than `until`;
+ * undefined if there are none.
+ */
+export const readPastPositions = async (
+  identity: Identity,
+  until: number,
+  steps: Steps,
+): Promise<PastPositions | undefined> => {
+  const ids = Array.from({ length: PAST_POSITIONS }, (_, place) => pastPositionsId(identity.generation, place))
+  const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
+  const copy = copyOf(identity)
+  return found
+    .flatMap(document => (document.found ? [document._source.body] : []))
+    .filter(({ time, copy: of }) => time <= until && of === copy)
+    .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
+}
+
+const readControlDocuments = async <Source>(
+  ids: readonly string[],
+  { send, prefix }: Steps,
+): Promise<FoundDocument<Source>[]> => {
+  const _index = controlIndexOf(prefix)
+  const found: FoundDocument<Source>[] = []
+  let rest: readonly DocumentAddress[] = ids.map(_id => ({ _index, _id }))
+  while (rest.length > 0) {
+    const part = await multiGet<Source>(send, rest.slice(0, MGET_IDS))
+    found.push(...part)
+    rest = rest.slice(part.length)
+  }
+  return found
+}

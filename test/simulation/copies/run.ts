@@ -1,0 +1,284 @@
+/**
+ * Copies of Elasticsearch under load: each shard of each index is copied at its own moment after the begin of the copy,
+ * while projectors write. Later some or all indices are restored, `rewind` goes back, and projectors go on. In the end
+ * the documents must equal those of a projection from nothing. Half of the runs copy and restore a second time, mostly
+ * while the records are read again.
+ */
+import { CommandError } from '../../../commands/failures.ts'
+import { adopt } from '../../../commands/generations/adopt.ts'
+import { rewind } from '../../../commands/generations/rewind.ts'
+import { StopError } from '../../../projector/failures.ts'
+import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  FIRST_GENERATION,
+  type PositionDocument,
+  positionId,
+} from '../../../schemas/stored/documents.ts'
+import { createRandom, type Random } from '../../support/random.ts'
+import { Broker } from '../broker.ts'
+import { Clock, SimulatedProcess } from '../clock.ts'
+import { Coverage } from '../coverage.ts'
+import { SimulatedElasticsearch } from '../elasticsearch.ts'
+import { CALM, Faults } from '../faults.ts'
+import { API_KEYS, EVENTS, History } from '../history.ts'
+import { createKafka } from '../kafka.ts'
+import { createLink } from '../link.ts'
+import { Projector } from '../projector.ts'
+import { PREFIX } from '../promises.ts'
+import { Index } from '../stored.ts'
+
+const MINUTE = 60_000
+/** Virtual milliseconds in which a command ends and everything catches up. */
+const PATIENCE = 20 * MINUTE
+const SESSION = 10_000
+
+export type CopyVerdict = {
+  readonly failure: string | undefined
+  /** Of each restore: how many records before the positions it went back to were not read again. */
+  readonly spared: readonly number[]
+  readonly adopted: number
+}
+
+export const runCopies = async (seed: number): Promise<CopyVerdict> => {
+  const random = createRandom(seed)
+  const history = new History(seed)
+  const quiet = new World(history, createRandom(1), 2)
+  quiet.publishAll()
+  quiet.startProjector()
+  await quiet.untilCaughtUp()
+  const wanted = quiet.content()
+  if (quiet.failure !== undefined) return { failure: `without a copy: ${quiet.failure}`, spared: [], adopted: 0 }
+
+  const world = new World(history, random, random.pick([1, 5, 40]))
+  // Most records are published while the copy is taken, or shortly before or after it.
+  world.publishWithin(random.pick([7, 12]) * MINUTE)
+  for (let projectors = 1 + random.below(2); projectors > 0; projectors--) world.startProjector()
+  const spared: number[] = []
+  let adopted = 0
+  const restores = random.pick([1, 2])
+  for (let restore = 0; restore < restores && world.failure === undefined; restore++) {
+    const before =
+      restore === 0 ? (2 + 2 * random.next()) * MINUTE : random.next() * random.pick([50, 2_000, 3 * MINUTE])
+    await world.pass(before)
+    const copy = world.beginCopy(random.pick([50, 20_000, 3 * MINUTE, 3 * MINUTE]))
+    await world.pass(copy.takes + random.next() * random.pick([10, 2 * MINUTE]))
+    await world.stopProjectors()
+    world.restore(copy, random.chance(0.3))
+    const went = await world.rewindOrAdopt(copy.began)
+    if (went === undefined) adopted++
+    else spared.push(went)
+    world.startProjector()
+  }
+  await world.untilPublished()
+  await world.untilCaughtUp()
+  const failure = world.failure ?? differenceOf(world.content(), wanted)
+  return { failure: failure && `seed ${seed}: ${failure}`, spared, adopted }
+}
+
+type Copy = { readonly began: number; readonly takes: number; readonly indices: Map<string, Index> }
+
+class World {
+  readonly #clock = new Clock()
+  readonly #coverage = new Coverage()
+  readonly #faults: Faults
+  readonly #engine: SimulatedElasticsearch
+  readonly #broker: Broker
+  readonly #history: History
+  readonly #random: Random
+  #projectors: Projector[] = []
+  #names = 0
+  failure: string | undefined
+
+  constructor(history: History, random: Random, latency: number) {
+    this.#history = history
+    this.#random = random
+    this.#faults = new Faults(random, { ...CALM, latency })
+    const observer = { onStored: () => undefined, onRefreshed: () => undefined }
+    this.#engine = new SimulatedElasticsearch(this.#clock, this.#faults, this.#coverage, observer)
+    this.#broker = new Broker(history.log, SESSION, this.#clock, this.#coverage, () => undefined)
+  }
+
+  startProjector(): void {
+    const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
+    const onStopped = (error: unknown): void => {
+      const code = error instanceof StopError ? `${error.code}: ` : ''
+      this.failure ??= `a projector stopped: ${code}${error instanceof Error ? error.message : 'defect'}`
+    }
+    const name = `projector-${++this.#names}`
+    this.#projectors.push(new Projector(name, RULES_VERSION, { ...this.#services(), watcher }, onStopped))
+  }
+
+  /** Stops or kills the projectors, and waits until nothing that they sent is under way. */
+  async stopProjectors(): Promise<void> {
+    for (const projector of this.#projectors) {
+      if (this.#random.chance(0.5)) projector.kill()
+      else projector.stop()
+    }
+    this.#projectors = []
+    await this.pass(2 * SESSION)
+  }
+
+  publishWithin(span: number): void {
+    for (const { partitions } of this.#broker.topics.values()) {
+      for (const partition of partitions) {
+        const times = partition.entries.map(() => this.#random.next() * span).sort((a, b) => a - b)
+        for (const time of times) this.#clock.after(time, () => void partition.end++)
+      }
+    }
+  }
+
+  publishAll(): void {
+    for (const { partitions } of this.#broker.topics.values()) {
+      for (const partition of partitions) partition.end = partition.entries.length
+    }
+  }
+
+  /** Lets the time pass until everything is published, so that no later moment publishes more. */
+  async untilPublished(): Promise<void> {
+    const topics = [...this.#broker.topics.values()]
+    const isPublished = (): boolean =>
+      topics.every(({ partitions }) => partitions.every(({ end, entries }) => end === entries.length))
+    await this.#clock.runUntil(() => this.failure !== undefined || isPublished(), PATIENCE)
+  }
+
+  async pass(milliseconds: number): Promise<void> {
+    await this.#clock.runUntil(() => this.failure !== undefined, milliseconds)
+  }
+
+  async untilCaughtUp(): Promise<void> {
+    const isCaughtUp = (): boolean =>
+      [
+        { topic: EVENTS, generation: FIRST_GENERATION },
+        { topic: API_KEYS, generation: API_KEYS_GENERATION },
+      ].every(({ topic, generation }) =>
+        this.#broker
+          .topic(topic)
+          .partitions.every(({ end }, partition) => this.#position(generation, partition) === end),
+      )
+    await this.#clock.runUntil(() => this.failure !== undefined || isCaughtUp(), PATIENCE)
+    if (!isCaughtUp()) this.failure ??= 'it did not catch up'
+  }
+
+  beginCopy(takes: number): Copy {
+    const indices = new Map<string, Index>()
+    for (const index of this.#engine.indices.values()) {
+      const copy = new Index(index.name, index.definition, `uuid-${++this.#names}-of-${index.name}`)
+      indices.set(index.name, copy)
+      for (let shard = 0; shard < index.shards; shard++) {
+        this.#clock.after(this.#random.next() * takes, () => index.copyShardTo(shard, copy))
+      }
+    }
+    return { began: this.#clock.now(), takes, indices }
+  }
+
+  /** Replaces all indices by their copies, or some of them. */
+  restore({ indices }: Copy, someOnly: boolean): void {
+    for (const [name, copy] of indices) {
+      if (!someOnly || this.#random.chance(0.5)) this.#engine.indices.set(name, copy.copy())
+    }
+  }
+
+  /**
+   * Rewinds; the first attempt may be killed. If nothing old enough is kept, adopts.
+   * @returns the number of records that are not read again; undefined if it adopted
+   */
+  async rewindOrAdopt(snapshotStart: number): Promise<number | undefined> {
+    const options = { snapshotStart, json: true }
+    if (this.#random.chance(0.3)) await this.#command(context => rewind(options, context), 1 + this.#random.below(30))
+    const error = await this.#command(context => rewind(options, context))
+    if (error === undefined) {
+      return this.#broker
+        .topic(EVENTS)
+        .partitions.reduce((sum, _, partition) => sum + this.#position(FIRST_GENERATION, partition), 0)
+    }
+    if (!(error instanceof CommandError && error.message.includes('no positions'))) this.failure ??= `rewind: ${error}`
+    const refused = await this.#command(context => adopt({ json: true }, context))
+    if (refused !== undefined) this.failure ??= `adopt: ${refused}`
+    return undefined
+  }
+
+  /** All documents but those of the control index, and whether searches find them. */
+  content(): string[] {
+    return [...this.#engine.indices.values()]
+      .filter(({ name }) => name !== controlIndexOf(PREFIX))
+      .flatMap(({ name, documents, searchable, shardOf }) =>
+        [...documents.values()].map(document => {
+          const isListed = /-(?:reps|periods|payouts|payroll_files)$/.test(name)
+          const found = searchable[shardOf.call({ shards: searchable.length }, document.id)]?.get(document.id)
+          const state = isListed && found?.version !== document.version ? 'not searchable' : ''
+          return `${name} ${document.id} ${document.version} ${document.source} ${state}`
+        }),
+      )
+      .sort()
+  }
+
+  /** @returns the error of the command */
+  async #command(run: (context: Parameters<typeof rewind>[1]) => Promise<unknown>, killAt?: number): Promise<unknown> {
+    const host = new SimulatedProcess(this.#clock, `command-${++this.#names}`)
+    let steps = 0
+    host.onStep = () => {
+      if (++steps === killAt) host.kill()
+    }
+    const watcher = { onSend: () => undefined, onDone: () => undefined, onWritten: () => undefined }
+    const link = createLink(host, this.#engine, this.#faults, this.#coverage, watcher)
+    const { kafka } = createKafka(host, this.#broker, this.#faults, this.#coverage)
+    let ended: { readonly error: unknown } | undefined
+    run({
+      send: link.send,
+      prefix: PREFIX,
+      out: () => undefined,
+      say: () => undefined,
+      sleep: milliseconds => host.sleep(milliseconds, new AbortController().signal),
+      now: this.#clock.now,
+      kafka,
+      topics: { events: EVENTS, 'api-keys': API_KEYS },
+    }).then(
+      () => {
+        ended = { error: undefined }
+      },
+      (error: unknown) => {
+        ended = { error }
+      },
+    )
+    await this.#clock.runUntil(() => ended !== undefined || host.isDead, PATIENCE)
+    if (host.isDead) return undefined
+    return ended === undefined ? new Error('it never ended') : ended.error
+  }
+
+  #position(generation: string, partition: number): number {
+    const stored = this.#engine.indices.get(controlIndexOf(PREFIX))?.documents.get(positionId(generation, partition))
+    return stored === undefined ? -1 : (stored.fields as PositionDocument).body.position
+  }
+
+  #services() {
+    return {
+      clock: this.#clock,
+      broker: this.#broker,
+      engine: this.#engine,
+      faults: this.#faults,
+      coverage: this.#coverage,
+      history: this.#history,
+    }
+  }
+}
+
+const differenceOf = (got: readonly string[], wanted: readonly string[]): string | undefined => {
+  const [extra] = [...new Set(got).difference(new Set(wanted))]
+  const [missing] = [...new Set(wanted).difference(new Set(got))]
+  if (extra === undefined && missing === undefined && got.length === wanted.length) return undefined
+  return `it differs from a projection from nothing: ${extra?.slice(0, 200) ?? 'nothing'} for ${missing?.slice(0, 200) ?? 'nothing'}`
+}
+
+/** Runs seeds one after the other until one fails. */
+export const runManyCopies = async (first: number, count: number) => {
+  const all = { failure: undefined as string | undefined, spared: [] as number[], adopted: 0 }
+  for (let seed = first; seed < first + count && all.failure === undefined; seed++) {
+    const { failure, spared, adopted } = await runCopies(seed)
+    all.failure = failure
+    all.spared.push(...spared)
+    all.adopted += adopted
+  }
+  return all
+}
