@@ -79,8 +79,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'the times of a restored log are not compared',
     file: 'commands/archive/restore-partition.ts',
-    find: '  return encodeEntry(expected).equals(encodeEntry(got))\n',
-    replace: '  return encodeEntry({ ...expected, timestamp: got.timestamp }).equals(encodeEntry(got))\n',
+    find: '    expected.timestamp === got.timestamp &&\n',
+    replace: '',
   },
   {
     name: 'a restored log may be longer than the archive',
