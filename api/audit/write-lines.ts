@@ -48,6 +48,8 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
   /** When the present write began. */
   let writingSince: number | undefined
   let writing = Promise.resolve()
+  /** The last write took too long. */
+  let wasSlow = false
 
   const isStuck = (): boolean => writingSince !== undefined && now() - writingSince >= AUDIT_WAIT_MAX
 
@@ -68,6 +70,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
       const batch = takeBatch()
       writingSince = now()
       const { lines, failure } = await log.write(batch.map(({ line }) => line))
+      wasSlow = isStuck()
       for (const [index, { bytes, settle }] of batch.entries()) {
         held -= bytes
         settle(index < lines ? 'written' : 'lost')
@@ -111,7 +114,8 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
       writingSince = now()
       writing = writeAll()
     }
-    return stuck ? 'late' : promise
+    // A strict line is always tried: otherwise nothing would find out that the log is back.
+    return stuck || (wasSlow && !isStrict) ? 'late' : promise
   }
 
   return {

@@ -97,8 +97,16 @@ test('a line that is not strict and waits too long is still written, and later r
   writes[0]?.done({ lines: 1 })
   await turn()
   expect(writes.map(({ texts }) => texts)).toEqual([['a'], ['b', 'c']])
-  const ended = writer.end()
+  // The second write has just begun, but the first one was slow.
+  expect(await write('d')).toBe('late')
   writes[1]?.done({ lines: 2 })
+  await turn()
+  const next = write('e')
+  const ended = writer.end()
+  writes[2]?.done({ lines: 1 })
+  await turn()
+  writes[3]?.done({ lines: 1 })
+  expect(await next).toBe('written')
   await ended
-  expect(counted).toEqual({ written: 3, lost: 0 })
+  expect(counted).toEqual({ written: 5, lost: 0 })
 })
