@@ -15,6 +15,7 @@ import { createReadReservation, deliverAnswer, reserveReads } from './answer/del
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
+import { type Audit, auditReads } from './audit/audit-reads.ts'
 import type { AnswerBudget } from './capacity/answer-budget.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
 import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
@@ -27,7 +28,7 @@ import type { Log } from './http/log.ts'
 import type { RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { traceRequest } from './http/trace-request.ts'
-import { createApiKeyCache } from './read/api-keys.ts'
+import { createApiKeyCache, type KeyHolder } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
 import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
@@ -56,6 +57,10 @@ type ApiParts = {
   /** Timers of the same clock as `now`; by default those of the process. */
   readonly later?: Schedule
   readonly log: Log
+  /** Where reads are recorded; by default nowhere. */
+  readonly audit?: Audit | undefined
+  /** Told the holder of the key of each authenticated request. */
+  readonly onKeyUsed?: (key: KeyHolder) => void
   readonly observe: ObserveRequest
   readonly onRateLimited: (by: 'key' | 'under_way' | 'address') => void
   /** Milliseconds of a monotonic clock. */
@@ -103,6 +108,9 @@ export const createApi = (parts: ApiParts): Api => {
       addressOf,
       admitLine: createRefusalLog(now),
     }),
+    ...(parts.audit
+      ? [auditReads({ ...parts.audit, time: parts.time, addressOf, admitLine: createRefusalLog(now) })]
+      : []),
     identifyRequest(parts.newRequestId, later),
     deliverAnswer(parts.budget, later, parts.onDeliveryTimeout),
     refuseEarly,
@@ -113,6 +121,7 @@ export const createApi = (parts: ApiParts): Api => {
       admitKey,
       addressOf,
       mayStore: parts.mayStore ?? true,
+      onUsed: parts.onKeyUsed ?? (() => undefined),
       onLimited: () => parts.onRateLimited('address'),
     }),
     limitRate({

@@ -95,6 +95,7 @@ const retries = {
   seal_key_malformed: 'later',
   seal_keys_unavailable: 'later',
   seal_keys_not_set: 'later',
+  audit_not_written: 'later',
   no_generation: 'no',
   indices_not_recorded: 'no',
   indices_replaced: 'no',

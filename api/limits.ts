@@ -284,3 +284,19 @@ export const INDICES_CACHE_TIME = 2_000
 export const INDICES_CHECK_INTERVAL = 1_000
 /** Tries to read the ids of indices, if nodes do not answer. */
 export const INDICES_CHECK_TRIES = 6
+
+/**
+ * The audit log: milliseconds that an answer waits for its line; bytes of lines that wait, and of one write (a batch of
+ * Kafka may have 1 MiB); milliseconds between two log lines about lost ones.
+ */
+export const AUDIT_WAIT_MAX = 2_000
+export const AUDIT_BYTES_MAX = 4 * 1024 * 1024
+export const AUDIT_BATCH_BYTES = 512 * 1024
+export const AUDIT_REPORT_INTERVAL = 10_000
+
+/** Milliseconds that the last lines of the audit log may take at the end of the process. */
+export const AUDIT_END_TIME = 500
+
+/** Milliseconds that a request to Kafka may take, and its retries: a line does not wait longer in any case. */
+export const AUDIT_KAFKA_TIMEOUT = 3_000
+export const AUDIT_KAFKA_RETRIES = 3

@@ -6,19 +6,23 @@
 import { randomUUID } from 'node:crypto'
 import files, { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Server as TlsServer } from 'node:tls'
+import { createSecureContext, Server as TlsServer } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
-import { apiSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
+import { credentialsOf } from '../schemas/kafka/credentials.ts'
+import { apiSettings, kafkaSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
 import { createCredentials } from '../schemas/stored/credentials.ts'
+import { createKeyUses } from './access/key-uses.ts'
 import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
 import { logWhenReady } from './admin/ready.ts'
 import { createApi } from './app.ts'
+import { openAudit } from './audit/open-audit.ts'
+import { createAuditReport } from './audit/report-lines.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
 import { createSearchClient } from './elasticsearch/client.ts'
 import { clientOptions, createTransport } from './elasticsearch/client-options.ts'
@@ -27,6 +31,9 @@ import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
 import {
   ADMIN_STOP_TIME,
+  AUDIT_END_TIME,
+  AUDIT_KAFKA_RETRIES,
+  AUDIT_KAFKA_TIMEOUT,
   CERTIFICATE_CHECK_INTERVAL,
   LOG_BUFFER_BYTES,
   LOG_FLUSH_INTERVAL,
@@ -36,7 +43,7 @@ import {
 import { holdKeys } from './sealed/hold-keys.ts'
 import { keySourcesOf, readFrom } from './sealed/key-sources.ts'
 import type { ReadSealKey } from './sealed/key-store.ts'
-import type { Schedule } from './time-limits.ts'
+import { type Schedule, scheduleTimer } from './time-limits.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /**
@@ -60,7 +67,8 @@ const start = async (): Promise<void> => {
   const bounded = boundLog(process, files, now)
   const stream = pino.destination({
     ...bounded.options,
-    minLength: LOG_BUFFER_BYTES,
+    // Lines of the audit are written at once, and with them the others.
+    minLength: settings.AUDIT_LOG === 'stdout' ? 0 : LOG_BUFFER_BYTES,
     periodicFlush: LOG_FLUSH_INTERVAL,
   })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: { process: 'api' } }, stream))
@@ -106,6 +114,19 @@ const start = async (): Promise<void> => {
           },
           onLocalCount: metrics.countLocalRate,
         })
+  const audit =
+    settings.AUDIT_LOG === undefined
+      ? undefined
+      : await openAudit({
+          target: settings.AUDIT_LOG,
+          isStrict: settings.AUDIT_STRICT === 'true',
+          stdout: stream,
+          createProducers,
+          onLines: createAuditReport({ say: log.say, count: metrics.countAuditLines, now }),
+          now,
+          later: scheduleTimer,
+        })
+  const keyUses = createKeyUses(Date.now)
   const api = createApi({
     elasticsearch,
     prefix,
@@ -117,6 +138,8 @@ const start = async (): Promise<void> => {
     ...sealKeysOf(settings, now),
     onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,
+    audit,
+    onKeyUsed: keyUses.use,
     observe: metrics.request,
     onRateLimited: metrics.countRateLimited,
     now,
@@ -155,6 +178,8 @@ const start = async (): Promise<void> => {
     now: Date.now,
     metrics: () => metrics.registry.metrics(),
     metricsType: metrics.registry.contentType,
+    keyUses: keyUses.list,
+    started: Date.now(),
   })
   const port = await listen(server, settings.API_HOST, settings.API_PORT)
   const adminPort = await listen(admin, settings.API_ADMIN_HOST, settings.API_ADMIN_PORT)
@@ -180,6 +205,7 @@ const start = async (): Promise<void> => {
     await sleep(drain)
     await stop(server, STOP_TIME_MAX - drain)
     await stop(admin, ADMIN_STOP_TIME)
+    await Promise.race([audit?.writer.end(), sleep(AUDIT_END_TIME)])
     shared?.stop()
     // The client is not closed: that would wait for requests in flight, and a frozen server answers none.
     log.say('info', 'stopped')
@@ -191,6 +217,35 @@ const start = async (): Promise<void> => {
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
   await logWhenReady(readiness, log.say, waiting.signal)
+}
+
+/** Returns the function that creates producers for the audit. @throws SettingsError */
+const createProducers = async () => {
+  const settings = readSettings(kafkaSettings, process.env, readFileSync)
+  const { AUDIT_LOG: target } = readSettings(apiSettings, process.env, readFileSync)
+  if ([settings.KAFKA_EVENTS_TOPIC, settings.KAFKA_API_KEYS_TOPIC].some(topic => target === `kafka:${topic}`)) {
+    const expected = 'a topic of its own: events and API keys are read from these topics'
+    throw new SettingsError([{ name: 'AUDIT_LOG', expected, got: JSON.stringify(target) }])
+  }
+  // Only here: other processes of the API need no client of Kafka.
+  const { default: kafkajs } = await import('kafkajs')
+  const noToken = (message: string) => new kafkajs.KafkaJSError(message, { retriable: true })
+  const config = {
+    clientId: 'commission-api',
+    brokers: settings.KAFKA_BROKERS,
+    logLevel: kafkajs.logLevel.NOTHING,
+    connectionTimeout: AUDIT_KAFKA_TIMEOUT,
+    requestTimeout: AUDIT_KAFKA_TIMEOUT,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: AUDIT_KAFKA_RETRIES },
+    ...credentialsOf(settings, { readFile: readFileSync, requirePair: createSecureContext, noToken }),
+  }
+  return () =>
+    new kafkajs.Kafka(config).producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+    })
 }
 
 /** @throws SettingsError if the directory cannot be read. Vault may be away at the start. */

@@ -5,6 +5,7 @@ import { answerChanges, answerHistory, answerTotals } from './answer/answer-chan
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'
 import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
+import { showRecords } from './http/show-records.ts'
 import { usualPace } from './pace.ts'
 import { type Page, recordNameOf } from './read/read-list.ts'
 import {
@@ -77,6 +78,7 @@ export const createRoutes = (
   router.get(COPIED, '/payouts/:id/history', async ctx => {
     const parameters = fixed(ctx, readHistoryParameters(ctx.state.query))
     const id = readId('payout', ctx.params.id)
+    showRecords(ctx, () => [id])
     const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
     await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
   })
@@ -125,13 +127,19 @@ type RouteContext = RequestContext & { params: Record<string, string> }
 
 const orgOf = (ctx: RequestContext): string => holderOf(ctx.state).org
 
-/** Remembers whether the answer is as of a change. Returns the same parameters. */
-const fixed = <Asked extends { readonly asOf: Moment | undefined }>(ctx: RequestContext, asked: Asked): Asked => {
+type AskedAt = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
+
+/** Remembers whether the answer is as of a change, and what was asked for. Returns the same parameters. */
+const fixed = <Asked extends AskedAt>(ctx: RequestContext, asked: Asked): Asked => {
+  const { read } = ctx.state
   ctx.state.isFixed = asked.asOf?.kind === 'change'
+  if (read) Object.assign(read, { asOf: asked.asOf, period: asked.period })
   return asked
 }
 
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
   const { asOf } = fixed(ctx, { asOf: readAsOf(ctx.state.query) })
-  return { org: orgOf(ctx), id: readId(idPrefixOf[kind], ctx.params.id), asOf }
+  const id = readId(idPrefixOf[kind], ctx.params.id)
+  showRecords(ctx, () => [id])
+  return { org: orgOf(ctx), id, asOf }
 }

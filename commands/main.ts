@@ -24,7 +24,7 @@ import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
 import type { CommandContext, KafkaContext } from './context.ts'
 import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
-import { settingsOf, valuesIn } from './doctor/settings.ts'
+import { auditTopicIn, settingsOf, valuesIn } from './doctor/settings.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
 import { follow } from './export/follow.ts'
 import { runningProcesses } from './export/lock.ts'
@@ -219,7 +219,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       ...(elasticsearch && { send: createElasticsearch(clientOf(read(elasticsearchSettings))).send }),
       ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
     }
-    if (rights.length === 0) return patient
+    if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return patient
     const config = kafkaConfig(read(kafkaSettings), 'commission-doctor', readFileSync)
     const kafka = new kafkajs.Kafka(config)
     return { ...patient, kafka: { admin: kafka.admin(), open: () => openAuthorizedOperations(config, kafka.logger()) } }

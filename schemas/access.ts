@@ -53,6 +53,8 @@ export type AccessIdentity = {
 const topic = (name: string): KafkaResource => ({ type: 'Topic', name, pattern: 'literal' })
 const events = topic(`\${KAFKA_EVENTS_TOPIC}`)
 const apiKeys = topic(`\${KAFKA_API_KEYS_TOPIC}`)
+/** The topic that AUDIT_LOG names. */
+const audit = topic(`\${AUDIT_TOPIC}`)
 /** Of the generations, of the API keys and of sandboxes. */
 const groups: KafkaResource = { type: 'Group', name: `\${KAFKA_GROUP_ID}-`, pattern: 'prefixed' }
 const transactions: KafkaResource = { type: 'TransactionalId', name: `\${TRANSACTIONAL_ID}`, pattern: 'literal' }
@@ -132,7 +134,11 @@ export const identities = {
   },
   api: {
     programs: '`npm run start:api`',
-    kafka: [],
+    kafka: rights(
+      audit,
+      { Write: 'appends the lines of the audit log, with an idempotent producer' },
+      '`AUDIT_LOG=kafka:TOPIC`',
+    ),
     elasticsearch: {
       cluster: [],
       indices: [

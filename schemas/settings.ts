@@ -5,6 +5,7 @@
 
 import {
   anything,
+  auditLog,
   broker,
   integer,
   listOf,
@@ -99,6 +100,8 @@ export const apiSettings = {
   ...elasticsearchSettings,
   ...logSettings,
   ...sealSettings,
+  AUDIT_LOG: optional(auditLog),
+  AUDIT_STRICT: withDefault(oneOf(['true', 'false']), 'false'),
   API_HOST: withDefault(anything, '127.0.0.1'),
   API_PORT: withDefault(port, 8080),
   API_TLS_CERT_FILE: optional(anything),
@@ -120,6 +123,7 @@ const together: readonly (readonly [given: string, needed: string])[] = [
   ['KAFKA_SASL_TOKEN_FILE', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
   ['RECEIPTS_HOST', 'RECEIPTS_PORT'],
+  ['AUDIT_STRICT', 'AUDIT_LOG'],
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL'],
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['KAFKA_SSL_KEY_FILE', 'KAFKA_SSL_CERT_FILE'],

@@ -90,7 +90,7 @@ describe('folders', () => {
  */
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
-    order: ['environment', 'sealed', 'stored', 'reference'],
+    order: ['environment', 'kafka', 'sealed', 'stored', 'reference'],
     ground: [
       'answer-form',
       'errors',
@@ -110,7 +110,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ground: ['failures', 'health', 'limits', 'semaphore'],
   },
   api: {
-    order: ['capacity', 'elasticsearch', 'sealed', 'read', 'http', 'access', 'answer', 'admin'],
+    order: ['capacity', 'elasticsearch', 'sealed', 'read', 'http', 'access', 'answer', 'audit', 'admin'],
     ground: ['failures', 'limits', 'pace', 'time-limits'],
   },
   commands: {

@@ -12,7 +12,7 @@ import { Refusal } from '../failures.ts'
 import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import { countHeader, type RequestContext, type RequestStep } from '../http/request.ts'
-import type { ApiKeyCache } from '../read/api-keys.ts'
+import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
 import type { AdmitKey } from './admit-keys.ts'
 
 const grammar = new RegExp(`^Bearer ([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
@@ -23,12 +23,14 @@ type Parts = {
   readonly addressOf: AddressOf
   /** Whether clients may keep answers. */
   readonly mayStore: boolean
+  /** Called for every request with a key that is in force. */
+  readonly onUsed: (key: KeyHolder) => void
   /** Called for every request refused because of its address. */
   readonly onLimited: () => void
 }
 
 /** Step: sets the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
-export const authenticate = ({ keys, admitKey, addressOf, mayStore, onLimited }: Parts): RequestStep => {
+export const authenticate = ({ keys, admitKey, addressOf, mayStore, onUsed, onLimited }: Parts): RequestStep => {
   const holderOf = async (ctx: RequestContext, key: string | undefined) => {
     if (key === undefined) return 'unknown'
     const remembered = keys.remembered(key)
@@ -52,6 +54,7 @@ export const authenticate = ({ keys, admitKey, addressOf, mayStore, onLimited }:
     ctx.set('Vary', 'Authorization')
     const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
     ctx.state.key = await requireHolder(ctx, key)
+    onUsed(ctx.state.key)
     ctx.state.recheckKey = async () => void (await requireHolder(ctx, key))
     await next()
   }

@@ -1,9 +1,10 @@
 /**
  * The admin port, never the public one: `/` (status page), `/livez` (this process runs), `/readyz` (the API can answer;
- * else the reasons), `/readyz/process` (this process accepts requests, whatever Elasticsearch does), `/metrics`, and
- * `/reference` (the OpenAPI document as a page).
+ * else the reasons), `/readyz/process` (this process accepts requests, whatever Elasticsearch does), `/metrics`,
+ * `/keys` (the day of the last use of each key), and `/reference` (the OpenAPI document as a page).
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { KeyUse } from '../access/key-uses.ts'
 import { ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
 import type { Readiness } from './ready.ts'
 import { type ReferencePage, referencePages } from './reference.ts'
@@ -17,11 +18,22 @@ type Parts = {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly metrics: () => Promise<string>
+  readonly keyUses: () => readonly KeyUse[]
+  /** Since when uses of keys are counted: milliseconds since 1970. */
+  readonly started: number
   readonly metricsType: string
 }
 
 /** Creates the server of the admin port. It does not listen yet. */
-export const createAdminServer = ({ readiness, isStopping, now, metrics, metricsType }: Parts): Server => {
+export const createAdminServer = ({
+  readiness,
+  isStopping,
+  now,
+  metrics,
+  metricsType,
+  keyUses,
+  started,
+}: Parts): Server => {
   const pages: Readonly<Record<string, () => Promise<ReferencePage & { readonly status?: number }>>> = {
     '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),
     '/livez': async () => json({ live: true }),
@@ -30,6 +42,7 @@ export const createAdminServer = ({ readiness, isStopping, now, metrics, metrics
     },
     // For load balancers: with `/readyz` they would drop every process at once when Elasticsearch is away.
     '/readyz/process': async () => readyOr(isStopping() ? ['stopping'] : []),
+    '/keys': async () => json({ since: new Date(started).toISOString(), keys: keyUses() }),
     '/metrics': async () => ({ type: metricsType, body: await metrics() }),
     ...referencePages,
   }

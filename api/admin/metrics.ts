@@ -22,6 +22,7 @@ type Metrics = {
   readonly watchUsage: (usage: () => Usage) => void
   readonly countAnswerRefused: (by: Limit) => void
   readonly countDeliveryTimeout: () => void
+  readonly countAuditLines: (outcome: 'written' | 'lost', lines: number) => void
   /** Registers the function that returns the held bytes of answers. Each scrape calls it. */
   readonly watchAnswers: (held: () => number) => void
   /** Registers the function that reads the live positions. Each scrape calls it. It never rejects. */
@@ -123,6 +124,13 @@ export const createApiMetrics = (): Metrics => {
     help: 'Answers whose connection was closed because the client read too slowly.',
     registers,
   })
+  const auditLines = new Counter({
+    name: 'api_audit_lines_total',
+    help: 'Lines of the audit log by outcome: written, or lost. Their requests were answered unless AUDIT_STRICT is true.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  for (const outcome of ['written', 'lost']) auditLines.inc({ outcome }, 0)
   const watchAnswers: Metrics['watchAnswers'] = held => {
     new Gauge({
       name: 'api_answer_bytes',
@@ -166,6 +174,7 @@ export const createApiMetrics = (): Metrics => {
     watchUsage,
     countAnswerRefused: by => answersRefused.inc({ by }),
     countDeliveryTimeout: () => deliveryTimeouts.inc(),
+    countAuditLines: (outcome, lines) => auditLines.inc({ outcome }, lines),
     watchAnswers,
     watchPositions,
   }

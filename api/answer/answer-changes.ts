@@ -9,6 +9,7 @@ import { instantOf } from '../../schemas/values.ts'
 import { type DocumentSlice, type Hit, numberOf, textOfSlice } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import type { RequestContext } from '../http/request.ts'
+import { showRecords } from '../http/show-records.ts'
 import { joinParts, lengthOf, type Pace, type Part, partOf } from '../pace.ts'
 import type { HistoryPage } from '../read/read-history.ts'
 import { type Page, recordIdOf, recordNameOf } from '../read/read-list.ts'
@@ -26,6 +27,7 @@ export const answerChanges = (
   pace: Pace,
 ): Promise<void> => {
   const names = page.hits.map(recordNameOf)
+  showRecords(ctx, () => names.map(textOfName))
   const last = names.at(-1) ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
   const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
@@ -44,6 +46,10 @@ export const answerHistory = (
   pace: Pace,
 ): Promise<void> => {
   const { position, before } = page
+  // The first difference of a later page shows lines of the payout before it.
+  const show = (hits: readonly Hit[]): void =>
+    showRecords(ctx, () => [...(startingAfter ? [startingAfter.id] : []), ...hits.map(recordIdOf)], hits.length)
+  show(page.hits)
   const hashes = page.hits.map(hit => `${contentHash(hit)} ${replacementOf(hit, position)}`).join()
   // The tag covers all hits that were read: they determine where the page ends.
   const last = page.hits.at(-1)
@@ -51,6 +57,7 @@ export const answerHistory = (
   const content = `${before && contentHash(before)} ${hashes} ${page.hasMore} ${nextCursor}`
   return answerLater(ctx, position, entityTag('history', position, content), async () => {
     const items = await stepsOf(page, pace)
+    show(page.hits.slice(0, items.length))
     const end = page.hits[items.length - 1]
     const hasMore = page.hasMore || items.length < page.hits.length
     return joinParts(reserved(ctx, listOf(items, hasMore, end ? recordIdOf(end) : nextCursor)), pace)
@@ -83,6 +90,7 @@ export const answerTotals = async (
   pace: Pace,
 ): Promise<void> => {
   const { totals: rows, ...rest } = totals
+  showRecords(ctx, () => [], rows.length)
   const parts: Part[] = []
   for (const row of rows) {
     parts.push(partOf(`${parts.length > 0 ? ',' : ''}${JSON.stringify(row)}`))

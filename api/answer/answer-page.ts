@@ -10,6 +10,7 @@ import { type DocumentSlice, startsWith } from '../elasticsearch/slice-documents
 import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { RequestContext } from '../http/request.ts'
+import { showRecords } from '../http/show-records.ts'
 import type { ReadPosition } from '../read/position.ts'
 import { type Page, recordIdOf } from '../read/read-list.ts'
 import type { RecordName } from '../read/read-parameters.ts'
@@ -29,6 +30,7 @@ export const answerList = (
   page: Page,
   startingAfter: RecordName | undefined,
 ): void => {
+  showRecords(ctx, () => page.hits.map(recordIdOf))
   const last = page.hits.at(-1)
   const nextCursor = last ? recordIdOf(last) : (startingAfter?.id ?? '')
   const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)

@@ -4,6 +4,17 @@ import type { Reservation } from '../capacity/answer-budget.ts'
 import type { Turn } from '../capacity/large-answers.ts'
 import type { KeyHolder } from '../read/api-keys.ts'
 import type { ReadPosition } from '../read/position.ts'
+import type { Moment } from '../read/read-parameters.ts'
+
+/** The records that an answer is about, and what was asked for. */
+type AuditedRead = {
+  /** Undefined until the route has told. */
+  ids?: readonly string[]
+  /** Number of records, or of rows, in the body of the answer. */
+  count?: number
+  asOf?: Moment | undefined
+  period?: string | undefined
+}
 
 export type RequestState = {
   requestId: string
@@ -16,6 +27,8 @@ export type RequestState = {
   /** Whether the answer is made in a buffer of its own, beside the documents that it is made of. */
   isCopied?: boolean
   key?: KeyHolder
+  /** The records of the answer; absent unless reads are audited. */
+  read?: AuditedRead
   /** Bytes of the budget that the reads of the request and its answer hold. */
   reservation?: Reservation
   /** The turn of the request for a large answer of its organization. */

@@ -9,9 +9,14 @@ export const settingsOf = (name: IdentityName) => {
   return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings) }
 }
 
+/** Returns the topic of the audit log; undefined if the log is elsewhere, or there is none. */
+export const auditTopicIn = ({ AUDIT_LOG: target }: Readonly<Record<string, unknown>>): string | undefined =>
+  /^kafka:(.+)$/.exec(String(target))?.[1]
+
 /** Returns those that the checks use, as texts. None is secret. */
-export const valuesIn = (settings: Readonly<Record<string, unknown>>): Record<string, string> =>
-  Object.fromEntries(
+export const valuesIn = (settings: Readonly<Record<string, unknown>>): Record<string, string> => ({
+  AUDIT_TOPIC: auditTopicIn(settings) ?? 'none',
+  ...Object.fromEntries(
     [
       'KAFKA_EVENTS_TOPIC',
       'KAFKA_API_KEYS_TOPIC',
@@ -19,4 +24,5 @@ export const valuesIn = (settings: Readonly<Record<string, unknown>>): Record<st
       'KAFKA_MAX_MESSAGE_BYTES',
       'ELASTICSEARCH_INDEX_PREFIX',
     ].flatMap(name => (settings[name] === undefined ? [] : [[name, String(settings[name])]])),
-  )
+  ),
+})

@@ -6,6 +6,7 @@ set -eu
 : "${KAFKA_BROKERS:?}" "${ADMIN_CONFIG:?}"
 : "${KAFKA_EVENTS_TOPIC:=commission.events}" "${KAFKA_API_KEYS_TOPIC:=commission.api-keys}"
 : "${KAFKA_GROUP_ID:=commission-projector}" "${TRANSACTIONAL_ID:=commission-publisher}"
+: "${AUDIT_TOPIC:=commission.audit}"
 
 allow() {
   user=$1
@@ -17,6 +18,9 @@ allow() {
 allow commission-projector --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
 allow commission-projector --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation DescribeConfigs
 allow commission-projector --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read
+
+# api: npm run start:api
+# allow commission-api --topic "${AUDIT_TOPIC}" --operation Write  # AUDIT_LOG=kafka:TOPIC
 
 # topics: npm run topics
 allow commission-topics --topic "${KAFKA_EVENTS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs

@@ -44,6 +44,7 @@ const kafkaAcls = (): string =>
     `: "\${KAFKA_BROKERS:?}" "\${ADMIN_CONFIG:?}"`,
     `: "\${KAFKA_EVENTS_TOPIC:=commission.events}" "\${KAFKA_API_KEYS_TOPIC:=commission.api-keys}"`,
     `: "\${KAFKA_GROUP_ID:=commission-projector}" "\${TRANSACTIONAL_ID:=commission-publisher}"`,
+    `: "\${AUDIT_TOPIC:=commission.audit}"`,
     '',
     'allow() {',
     '  user=$1',
@@ -66,7 +67,7 @@ const aclLine = (name: string, rights: readonly KafkaRight[], only: string | und
 }
 
 /** A command has all its rights: which of its parts runs is not known before. */
-const isCommand = (name: string): boolean => !name.endsWith('-publisher')
+const isCommand = (name: string): boolean => name !== 'api' && !name.endsWith('-publisher')
 
 const kafkaUser = (name: string, rights: readonly KafkaRight[]): string =>
   [
@@ -89,7 +90,8 @@ const kafkaUser = (name: string, rights: readonly KafkaRight[]): string =>
       const lines = aclEntry(first.resource, [first, ...others])
       if (first.only === undefined) return lines
       const note = `      # ${first.only.replaceAll('`', '')}:`
-      return [note, ...(isCommand(name) ? lines : lines.map(line => `      # ${line.slice(6)}`))]
+      // The API needs a user of Kafka only for this right.
+      return [note, ...(isCommand(name) || name === 'api' ? lines : lines.map(line => `      # ${line.slice(6)}`))]
     }),
     '',
   ].join('\n')

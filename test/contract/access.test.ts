@@ -14,6 +14,7 @@ const values = {
   KAFKA_API_KEYS_TOPIC: 'keys',
   KAFKA_GROUP_ID: 'group',
   TRANSACTIONAL_ID: 'transaction',
+  AUDIT_TOPIC: 'audit',
   ELASTICSEARCH_INDEX_PREFIX: 'commission',
 }
 
@@ -27,7 +28,7 @@ test('the page and the files are those of the table; else run `npm run contract`
 })
 
 test('each right has a reason, and each name can be filled in from settings', () => {
-  const settings = { ...projectorSettings, ...apiSettings, TRANSACTIONAL_ID: undefined }
+  const settings = { ...projectorSettings, ...apiSettings, TRANSACTIONAL_ID: undefined, AUDIT_TOPIC: undefined }
   expect(Object.keys(values).filter(name => !(name in settings))).toEqual([])
   for (const [, { kafka, elasticsearch }] of all) {
     for (const { reason, resource } of kafka) {

@@ -36,6 +36,7 @@ const meanings: Readonly<Record<string, string>> = {
   index: 'index of Elasticsearch',
   is: 'published position now',
   key_id: 'id of the API key; absent before authentication',
+  lines: 'number of lines of the audit log',
   lag: 'number of offsets from `searchableTo` to the end of the partition',
   low: 'first offset that the topic still has',
   members: 'number of members of the group that do not name their installation',

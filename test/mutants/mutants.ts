@@ -4,6 +4,7 @@
 import { answerMutants } from './answer-mutants.ts'
 import { apiMutants } from './api-mutants.ts'
 import { archiveMutants } from './archive-mutants.ts'
+import { auditMutants } from './audit-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
@@ -276,6 +277,7 @@ export const mutants: readonly Mutant[] = [
   ...kafkaMutants,
   ...apiMutants,
   ...answerMutants,
+  ...auditMutants,
   ...controlMutants,
   ...generationMutants,
   ...hostileMutants,

@@ -87,6 +87,8 @@ describe('defaults', () => {
       RATE_LIMIT_WINDOW_SECONDS: 60,
       REDIS_URL: undefined,
       SEAL_KEYS_DIR: undefined,
+      AUDIT_LOG: undefined,
+      AUDIT_STRICT: 'false',
       SEAL_KEYS_VAULT_URL: undefined,
       SEAL_KEYS_VAULT_TOKEN: undefined,
       SEAL_KEYS_VAULT_MOUNT: 'transit',
@@ -157,6 +159,7 @@ test.each([
   ['RATE_LIMIT_REQUESTS', '0', '100000001', '-1', 'many'],
   ['RATE_LIMIT_WINDOW_SECONDS', '0', '86401'],
   ['REDIS_URL', 'localhost:6379', 'http://localhost'],
+  ['AUDIT_LOG', 'audit.ndjson', './audit', 'stderr', 'kafka:', 'kafka:a topic'],
   [
     'API_TRUSTED_PROXIES',
     'proxy',

@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { inject } from 'vitest'
 import { createLocalCounter, type Rate, type RequestCounter } from '../../api/access/rate-counter.ts'
 import { createApi } from '../../api/app.ts'
+import type { Audit } from '../../api/audit/audit-reads.ts'
 import { createAnswerBudget } from '../../api/capacity/answer-budget.ts'
 import { type ShareLimits, usualShares } from '../../api/capacity/shares.ts'
 import { createSearchClient, type SearchClient } from '../../api/elasticsearch/client.ts'
@@ -35,6 +36,7 @@ type Options = {
   /** Wraps the Elasticsearch client, to count, delay or change reads. */
   between?: (elasticsearch: SearchClient) => SearchClient
   now?: () => number
+  audit?: Audit
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
 }
@@ -73,6 +75,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     budget,
     onDeliveryTimeout: () => undefined,
     log,
+    audit: options.audit,
     observe: () => undefined,
     onRateLimited: () => undefined,
     now,

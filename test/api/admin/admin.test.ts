@@ -10,6 +10,8 @@ test('a process without Elasticsearch is not ready, but accepts requests until i
     isStopping: () => stopping,
     now: () => 0,
     metrics: async () => '',
+    keyUses: () => [{ organization_hash: 'aa', key_id: 'key_1', last_used_on: '2026-02-01' }],
+    started: 0,
     metricsType: 'text/plain',
   })
   server.listen(0, '127.0.0.1')

@@ -1,0 +1,39 @@
+/**
+ * The day on which each key was last used, in this process since its start. In: the keys of requests. Out: a list, for
+ * the admin port.
+ * Promises: memory is bounded: the keys that were used longest ago are forgotten first. A request writes nothing but a
+ *   number, and only on the first use of a day.
+ */
+import { LRUCache } from 'lru-cache'
+import { KEYS_REMEMBERED } from '../limits.ts'
+import type { KeyHolder } from '../read/api-keys.ts'
+
+export type KeyUse = { readonly organization_hash: string; readonly key_id: string; readonly last_used_on: string }
+
+export type KeyUses = {
+  readonly use: (key: KeyHolder) => void
+  /** The latest use first. */
+  readonly list: () => KeyUse[]
+}
+
+const DAY = 86_400_000
+
+/** @param time milliseconds since 1970 */
+export const createKeyUses = (time: () => number, max = KEYS_REMEMBERED): KeyUses => {
+  const uses = new LRUCache<string, { readonly key: KeyHolder; day: number }>({ max })
+  return {
+    use: key => {
+      const name = `${key.org}:${key.id}`
+      const day = Math.floor(time() / DAY)
+      const known = uses.get(name)
+      if (known === undefined) uses.set(name, { key, day })
+      else known.day = day
+    },
+    list: () =>
+      [...uses.values()].map(({ key, day }) => ({
+        organization_hash: key.orgHash,
+        key_id: key.id,
+        last_used_on: new Date(day * DAY).toISOString().slice(0, 10),
+      })),
+  }
+}

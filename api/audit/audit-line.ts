@@ -1,0 +1,48 @@
+/**
+ * In: a request and its outcome. Out: its line in the audit log: JSON with ids, times and numbers.
+ * Promises: has no name, amount, key, or text that a client sent. `ids` has the records that the answer is about;
+ *   `count` says how many of them it shows: none to HEAD and with 304.
+ */
+import { OK } from '../failures.ts'
+import type { RequestState } from '../http/request.ts'
+import { type Moment, textOfName } from '../read/read-parameters.ts'
+
+/** A line, and the organization of its request, if it has one. */
+export type AuditLine = { readonly text: string; readonly org: string | undefined }
+
+type Outcome = {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly method: string
+  readonly status: number
+  readonly address: string | undefined
+  /** Refusals of this address without a line since its last line. */
+  readonly unlogged: number
+}
+
+export const auditLineOf = (state: RequestState, { time, method, status, address, unlogged }: Outcome): AuditLine => {
+  const { requestId, route, key, read } = state
+  const line = {
+    audit: true,
+    time: new Date(time).toISOString(),
+    request_id: requestId,
+    // A method of the client's own making is no word of ours.
+    method: METHODS.has(method) ? method : 'other',
+    route,
+    status,
+    org_id: key?.org,
+    key_id: key?.id,
+    address,
+    as_of: read?.asOf && textOfMoment(read.asOf),
+    period_id: read?.period,
+    count: status === OK && method !== 'HEAD' ? (read?.count ?? 0) : 0,
+    ids: read?.ids ?? [],
+    unlogged: unlogged || undefined,
+  }
+  return { text: `${JSON.stringify(line)}\n`, org: key?.org }
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
+
+const textOfMoment = (moment: Moment): string =>
+  moment.kind === 'change' ? textOfName(moment.name) : new Date(moment.milliseconds).toISOString()

@@ -1,0 +1,41 @@
+/**
+ * Counts the lines of the audit log, and logs at a bounded rate that lines are lost.
+ * Promises: one line when the first is lost, then at most one in AUDIT_REPORT_INTERVAL with the number since the last.
+ */
+import type { Log } from '../http/log.ts'
+import { AUDIT_REPORT_INTERVAL } from '../limits.ts'
+import type { OnLines } from './write-lines.ts'
+
+type Parts = {
+  readonly say: Log['say']
+  readonly count: (outcome: 'written' | 'lost', lines: number) => void
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+}
+
+export const createAuditReport = ({ say, count, now }: Parts): OnLines => {
+  let unreported = 0
+  let isLosing = false
+  let reportedAt = Number.NEGATIVE_INFINITY
+  let reason = 'unknown'
+
+  const report = (): void => {
+    if (now() - reportedAt < AUDIT_REPORT_INTERVAL) return
+    say('error', 'lines of the audit log are lost', { lines: unreported, reason })
+    unreported = 0
+    reportedAt = now()
+  }
+
+  return (outcome, lines, because = 'unknown') => {
+    count(outcome, lines)
+    if (outcome === 'lost') {
+      unreported += lines
+      isLosing = true
+      reason = because
+      report()
+    } else if (isLosing && unreported === 0) {
+      isLosing = false
+      say('info', 'the audit log is written again')
+    } else if (isLosing) report()
+  }
+}

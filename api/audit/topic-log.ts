@@ -1,0 +1,58 @@
+/**
+ * The audit log in a topic of Kafka: a record each, with the organization as its key.
+ * Promises: a line is written when all replicas in sync have it, and is in the topic once: the producer is idempotent,
+ *   and nothing is sent again after an error.
+ * Can go wrong: Kafka is away, or refuses → the lines are lost, although Kafka may have some of them. The next write
+ *   makes a new client: after an error, the old one may wait for ever or count wrongly.
+ */
+import type { Message, Producer } from 'kafkajs'
+import type { AuditLog } from './write-lines.ts'
+
+type Sender = Pick<Producer, 'connect' | 'disconnect' | 'send'>
+
+const ALL_REPLICAS = -1
+
+/** @param createProducer returns a new client with idempotence, not yet connected */
+export const createTopicLog = (topic: string, createProducer: () => Sender): AuditLog => {
+  let connected: Promise<Sender> | undefined
+
+  const connect = async (): Promise<Sender> => {
+    const producer = createProducer()
+    try {
+      await producer.connect()
+      return producer
+    } catch (error) {
+      void producer.disconnect().catch(() => undefined)
+      throw error
+    }
+  }
+
+  const end = async (): Promise<void> => {
+    const ending = connected
+    connected = undefined
+    await ending?.then(producer => producer.disconnect()).catch(() => undefined)
+  }
+
+  return {
+    write: async lines => {
+      const messages = lines.map(({ text, org }): Message => ({ key: org ?? null, value: text.trimEnd() }))
+      try {
+        connected ??= connect()
+        await (await connected).send({ topic, acks: ALL_REPLICAS, messages })
+        return { lines: lines.length }
+      } catch (error) {
+        // Nobody waits: a client of a silent broker takes long to disconnect.
+        void end()
+        return { lines: 0, failure: wordOf(error) }
+      }
+    },
+    end,
+  }
+}
+
+/** Returns the code of the Kafka protocol, or the class of the error: never its message, which has addresses. */
+const wordOf = (error: unknown): string => {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (!(cause instanceof Error)) return 'failed'
+  return 'type' in cause && typeof cause.type === 'string' ? cause.type : cause.name
+}

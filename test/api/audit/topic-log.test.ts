@@ -1,0 +1,43 @@
+/** After an error, a line is not sent again, and the next one goes through a new client. */
+import type { Message } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { createTopicLog } from '../../../api/audit/topic-log.ts'
+
+test('a failed send loses its lines and makes a new client; the organization is the key', async () => {
+  const clients: string[] = []
+  const sent: { topic: string; acks: number | undefined; messages: Message[] }[] = []
+  const log = createTopicLog('audit', () => {
+    const number = clients.length
+    clients.push('new')
+    return {
+      connect: async () => {
+        if (number === 0) throw new Error('away')
+        clients[number] = 'connected'
+      },
+      disconnect: async () => {
+        clients[number] = 'gone'
+      },
+      send: async ({ topic, acks, messages }) => {
+        if (number === 1) throw Object.assign(new Error('10.0.0.1:9092 refuses'), { type: 'NOT_LEADER_FOR_PARTITION' })
+        sent.push({ topic, acks, messages })
+        return []
+      },
+    }
+  })
+  const line = { text: '{"audit":true}\n', org: 'org_1' }
+  expect(await log.write([line])).toEqual({ lines: 0, failure: 'Error' })
+  expect(await log.write([line])).toEqual({ lines: 0, failure: 'NOT_LEADER_FOR_PARTITION' })
+  expect(await log.write([line, { ...line, org: undefined }])).toEqual({ lines: 2 })
+  expect(await log.write([line])).toEqual({ lines: 1 })
+  expect(clients).toEqual(['gone', 'gone', 'connected'])
+  expect(sent.map(({ topic, acks }) => [topic, acks])).toEqual([
+    ['audit', -1],
+    ['audit', -1],
+  ])
+  expect(sent[0]?.messages).toEqual([
+    { key: 'org_1', value: '{"audit":true}' },
+    { key: null, value: '{"audit":true}' },
+  ])
+  await log.end()
+  expect(clients[2]).toBe('gone')
+})

@@ -1,0 +1,168 @@
+/** The audit log in a topic: every answer has its record once, also while Kafka is away or answers are lost. */
+import { randomBytes } from 'node:crypto'
+import kafkajs from 'kafkajs'
+import { beforeAll, expect, inject, test } from 'vitest'
+import { createTopicLog } from '../../api/audit/topic-log.ts'
+import { createAuditWriter } from '../../api/audit/write-lines.ts'
+import { scheduleTimer } from '../../api/time-limits.ts'
+import { serveApi } from '../support/api.ts'
+import { type AuditLine, createAuditedStore, expectAudited, parseLines, type Read, read } from '../support/audit.ts'
+import { kafkaThrough } from '../support/kafka-through.ts'
+import { startApi, startProcess } from '../support/processes.ts'
+import { startProxy } from '../support/proxy.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
+
+const file = fileScope()
+let prefix: string
+let key: string
+beforeAll(async () => {
+  const made = await createAuditedStore(file)
+  prefix = made.store.prefix
+  key = made.key
+})
+
+/** A topic of the test, and a function that reads all of its records. */
+const createTopic = async (scope: Scope) => {
+  const topic = `test.${randomBytes(6).toString('hex')}.audit`
+  const kafka = new kafkajs.Kafka({ brokers: inject('kafkaBrokers').split(','), logLevel: kafkajs.logLevel.NOTHING })
+  const admin = kafka.admin()
+  await admin.connect()
+  await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true })
+  scope.onTestFinished(async () => {
+    await admin.deleteTopics({ topics: [topic] })
+    await admin.disconnect()
+  })
+  const lines = async (): Promise<AuditLine[]> => {
+    const offsets = await admin.fetchTopicOffsets(topic)
+    const wanted = offsets.reduce((sum, { high }) => sum + Number(high), 0)
+    const values: string[] = []
+    if (wanted === 0) return []
+    const consumer = kafka.consumer({ groupId: `reader-${randomBytes(6).toString('hex')}`, maxWaitTimeInMs: 100 })
+    await consumer.connect()
+    try {
+      await consumer.subscribe({ topics: [topic], fromBeginning: true })
+      await consumer.run({ eachMessage: async ({ message }) => void values.push(String(message.value)) })
+      await eventually(() => expect(values.length).toBe(wanted))
+    } finally {
+      await consumer.disconnect()
+    }
+    return parseLines(values.join('\n'))
+  }
+  return { topic, lines }
+}
+
+/** An API in this process. Its audit goes to Kafka through a proxy. */
+const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean) => {
+  const proxy = await startProxy(scope, inject('kafkaBrokers').split(',')[0] ?? '')
+  const counted = { written: 0, lost: 0 }
+  const log = createTopicLog(topic, () =>
+    kafkaThrough(proxy, 'audit').producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      retry: { retries: 2, initialRetryTime: 50, maxRetryTime: 100 },
+    }),
+  )
+  const writer = createAuditWriter({
+    log,
+    isStrict,
+    onLines: (outcome, lines) => {
+      counted[outcome] += lines
+    },
+    now: () => performance.now(),
+    later: scheduleTimer,
+  })
+  scope.onTestFinished(() => writer.end())
+  const { port } = await serveApi(scope, prefix, { audit: { writer, isStrict } })
+  const ask = (path: string): Promise<Read> => read(`http://127.0.0.1:${port}/api/v1`, path, key)
+  return { proxy, counted, ask }
+}
+
+test('a process writes a record for each answer before it', async scope => {
+  const { topic, lines } = await createTopic(scope)
+  const settings = { AUDIT_LOG: `kafka:${topic}`, AUDIT_STRICT: 'true', KAFKA_BROKERS: inject('kafkaBrokers') }
+  const api = await startApi(scope, prefix, { settings })
+  const paths = Array.from({ length: 40 }, (_, n) => `/payouts?limit=${1 + n}`)
+  const answers = await Promise.all(paths.map(path => read(api.url, path, key)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  await api.kill()
+  const found = await lines()
+  expectAudited(answers, found)
+  expect(found.length).toBe(answers.length)
+})
+
+test('strict: without Kafka requests get 503; with Kafka again, each answer has one record', async scope => {
+  const { topic, lines } = await createTopic(scope)
+  const { proxy, counted, ask } = await serveThroughProxy(scope, topic, true)
+  const before = await ask('/payouts')
+  await proxy.inject({ kind: 'away' })
+  expect((await ask('/payouts')).status).toBe(503)
+  await proxy.heal()
+  const after = await eventually(async () => {
+    const answer = await ask('/reps')
+    expect(answer.status).toBe(200)
+    return answer
+  })
+  expectAudited([before, after], await lines())
+  expect(counted.lost).toBeGreaterThan(0)
+})
+
+test('not strict: without Kafka requests are answered, and their lines are counted as lost', async scope => {
+  const { topic, lines } = await createTopic(scope)
+  const { proxy, counted, ask } = await serveThroughProxy(scope, topic, false)
+  const before = await ask('/payouts')
+  await proxy.inject({ kind: 'away' })
+  const during = await Promise.all(['/payouts', '/reps', '/periods'].map(ask))
+  expect(during.map(({ status }) => status)).toEqual([200, 200, 200])
+  await eventually(() => expect(counted.lost).toBe(3))
+  await proxy.heal()
+  const after = await eventually(async () => {
+    const written = counted.written
+    const answer = await ask('/payroll_files')
+    await eventually(() => expect(counted.written).toBe(written + 1), { within: 5_000 })
+    return answer
+  })
+  expectAudited([before, after], await lines())
+})
+
+test('a silent Kafka delays no answer for longer than the wait, and only once', async scope => {
+  const { topic } = await createTopic(scope)
+  const { proxy, ask } = await serveThroughProxy(scope, topic, false)
+  await ask('/payouts')
+  await proxy.inject({ kind: 'black-hole' })
+  expect((await ask('/payouts')).status).toBe(200)
+  const begun = performance.now()
+  for (let n = 0; n < 20; n++) expect((await ask('/payouts')).status).toBe(200)
+  expect(performance.now() - begun).toBeLessThan(2_000)
+  await proxy.heal()
+})
+
+test('lost answers of Kafka make no second record of any answer', async scope => {
+  const { topic, lines } = await createTopic(scope)
+  const { proxy, ask } = await serveThroughProxy(scope, topic, true)
+  const answers = [await ask('/payouts')]
+  for (let n = 0; n < 6; n++) {
+    await proxy.inject({ kind: 'lost-answer' }, () => true, 1)
+    answers.push(...(await Promise.all([1, 2, 3].map(limit => ask(`/payouts?limit=${limit}`)))))
+  }
+  await proxy.heal()
+  const found = await lines()
+  expectAudited(
+    answers.filter(({ status }) => status === 200),
+    found,
+  )
+  expect(new Set(found.map(({ request_id }) => request_id)).size).toBe(found.length)
+  expect(new Set(answers.map(({ status }) => status)).has(200)).toBe(true)
+})
+
+test('the audit may not go to a topic of events or of API keys', async scope => {
+  const api = startProcess(scope, 'api/main.ts', {
+    ELASTICSEARCH_URL: 'http://127.0.0.1:1',
+    KAFKA_BROKERS: '127.0.0.1:1',
+    API_PORT: '0',
+    API_ADMIN_PORT: '0',
+    AUDIT_LOG: 'kafka:commission.events',
+  })
+  expect((await api.exited).code).toBe(1)
+  expect(api.log()).toContain('AUDIT_LOG: expected a topic of its own')
+})

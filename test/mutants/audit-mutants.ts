@@ -1,0 +1,79 @@
+/** Bugs in the audit log: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const flow = 'test/flow/audit.test.ts'
+
+export const auditMutants: readonly Mutant[] = [
+  {
+    name: 'the line of an answer is written after it',
+    file: 'api/audit/audit-reads.ts',
+    find: '    const outcome = await writer.write(line)\n',
+    replace:
+      "    const later = writer.write(line)\n    const outcome: string = isStrict ? await later : 'written'\n    void later\n",
+  },
+  {
+    name: 'a route is answered without a list of its records',
+    file: 'api/audit/audit-reads.ts',
+    find: '      if (ctx.state.route !== DESCRIPTION) requireRecords(ctx)\n',
+    replace: '      if (ctx.status === 0) requireRecords(ctx)\n',
+  },
+  {
+    name: 'a statement, and every other single record, has no id in the audit',
+    file: 'api/routes.ts',
+    find: '  showRecords(ctx, () => [id])\n  return { org: orgOf(ctx), id, asOf }\n',
+    replace: '  return { org: orgOf(ctx), id, asOf }\n',
+    flow,
+  },
+  {
+    name: 'a page of a list has the id of its last record only in the audit',
+    file: 'api/answer/answer-page.ts',
+    find: '  showRecords(ctx, () => page.hits.map(recordIdOf))\n',
+    replace: '  showRecords(ctx, () => page.hits.slice(-1).map(recordIdOf))\n',
+    flow,
+  },
+  {
+    name: 'a strict audit answers without a line',
+    file: 'api/audit/audit-reads.ts',
+    find: "    if (isStrict && outcome !== 'written')",
+    replace: "    if (isStrict && outcome === 'late')",
+    flow,
+  },
+  {
+    name: 'a strict line that waited too long is dropped, and its answer goes out',
+    file: 'api/audit/write-lines.ts',
+    find: "      resolve('late')\n",
+    replace: "      resolve(isStrict ? 'written' : 'late')\n",
+  },
+  {
+    name: 'lines that a removed file has taken count as written',
+    file: 'api/audit/file-log.ts',
+    find: '      if (!isRemoved) return { lines: lines.length }\n',
+    replace: '      if (lines.length > 0) return { lines: lines.length }\n',
+  },
+  {
+    name: 'the audit log continues in a file that was renamed',
+    file: 'api/audit/file-log.ts',
+    find: '      return there?.ino === ino && there.dev === dev\n',
+    replace: '      return there?.dev === dev || ino > 0\n',
+    flow,
+  },
+  {
+    name: 'lines wait for a slow log without a limit',
+    file: 'api/audit/write-lines.ts',
+    find: "    if (held + bytes > AUDIT_BYTES_MAX) return lost('too_many_wait')\n",
+    replace: '',
+  },
+  {
+    name: 'lines that Kafka may have are sent again',
+    file: 'api/audit/topic-log.ts',
+    find: '        void end()\n',
+    replace:
+      '        await end()\n        await (await (connected ??= connect())).send({ topic, acks: ALL_REPLICAS, messages })\n',
+  },
+  {
+    name: 'a 304 counts as records that the client got',
+    file: 'api/audit/audit-line.ts',
+    find: "count: status === OK && method !== 'HEAD' ?",
+    replace: "count: status < 400 && method !== 'HEAD' ?",
+  },
+]
