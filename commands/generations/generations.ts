@@ -75,7 +75,7 @@ export const assertOfOneSource = (a: Identity, b: Identity): void => {
 export const deleteGeneration = async (
   generation: string,
   group: string,
-  admin: Admin,
+  admin: Pick<Admin, 'deleteGroups'> | undefined,
   context: CommandContext,
 ): Promise<void> => {
   const { send, prefix } = context
@@ -85,7 +85,7 @@ export const deleteGeneration = async (
     if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
   }
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
-  await admin.deleteGroups([group]).catch(() => undefined)
+  await admin?.deleteGroups([group]).catch(() => undefined)
   const ids = positions.map(partition => positionId(generation, partition))
   for (const id of [...ids, timesId(generation), generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
