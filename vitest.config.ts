@@ -22,7 +22,8 @@ const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 600_0
 // that start no services run together.
 const withoutServices = new Set(['unit', 'simulation', 'simulation-long'])
 const options = {
-  unit: { environment: 'node', maxWorkers: '100%', testTimeout: 30_000 },
+  // Long: on a busy machine tests with random input take many times as long.
+  unit: { environment: 'node', maxWorkers: '100%', testTimeout: 120_000 },
   simulation,
   flow,
   'simulation-long': simulation,

@@ -269,6 +269,11 @@ export const SWAP_POLLS_MAX = 60
 export const SEAL_KEY_AGE_MAX = 2_000
 export const SEAL_KEYS_HELD = 10_000
 
+/** Milliseconds for one answer of Vault, requests to it under way, and bytes of an answer. A key has some 300. */
+export const SEAL_VAULT_TIME_MAX = 2_000
+export const SEAL_VAULT_CONNECTIONS = 16
+export const SEAL_VAULT_ANSWER_BYTES = 64 * 1024
+
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
 export const INDICES_CACHE_TIME = 2_000
 export const INDICES_CHECK_INTERVAL = 1_000

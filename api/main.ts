@@ -33,7 +33,8 @@ import {
   STOP_TIME_MAX,
   STOP_TIMEOUT,
 } from './limits.ts'
-import { createKeyDirectory } from './sealed/key-directory.ts'
+import { holdKeys } from './sealed/hold-keys.ts'
+import { keySourcesOf, readFrom } from './sealed/key-sources.ts'
 import type { ReadSealKey } from './sealed/key-store.ts'
 import type { Schedule } from './time-limits.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
@@ -113,7 +114,7 @@ const start = async (): Promise<void> => {
     trustedProxies: settings.API_TRUSTED_PROXIES,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,
-    ...sealKeysOf(settings.SEAL_KEYS_DIR, now),
+    ...sealKeysOf(settings, now),
     onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,
     observe: metrics.request,
@@ -192,15 +193,17 @@ const start = async (): Promise<void> => {
   await logWhenReady(readiness, log.say, waiting.signal)
 }
 
-/** @throws SettingsError if the directory cannot be read */
-const sealKeysOf = (directory: string | undefined, now: () => number): { readSealKey?: ReadSealKey } => {
-  if (directory === undefined) return {}
+/** @throws SettingsError if the directory cannot be read. Vault may be away at the start. */
+const sealKeysOf = (settings: Read<typeof apiSettings>, now: () => number): { readSealKey?: ReadSealKey } => {
+  const sources = keySourcesOf(settings)
+  if (sources === undefined) return {}
+  const { directory } = sources
   try {
     readdirSync(directory)
   } catch {
     throw new SettingsError([{ name: 'SEAL_KEYS_DIR', expected: 'a directory that can be read', got: directory }])
   }
-  return { readSealKey: createKeyDirectory(directory, now, scheduleUnref) }
+  return { readSealKey: holdKeys(readFrom(sources), now, scheduleUnref) }
 }
 
 /** A timer that does not keep the process alive. */

@@ -17,7 +17,7 @@ import { createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { type ReplaySteps, replay } from './analysis/replay.ts'
 import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
-import { createOpenRecords, noSealKeys, pingRedis, type ReadSealKey, readSealKey } from './api.ts'
+import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
 import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
@@ -130,7 +130,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const erasing = (): SubjectsContext => ({
     ...reading(),
-    keysDirectory: sealKeysDirectory(),
+    keys: sealKeys(),
     draw,
     signal: stoppedBySignal(),
   })
@@ -166,9 +166,15 @@ const main = async (args: readonly string[]): Promise<number> => {
     const settings = readSettings(names, process.env, readFileSync)
     return { ...reading(settings), ...making(settings) }
   }
-  const sealKeysDirectory = () => readSettings(sealSettings, process.env).SEAL_KEYS_DIR
-  const sealKeys = (directory = sealKeysDirectory()): ReadSealKey =>
-    directory === undefined ? noSealKeys : id => readSealKey(directory, id)
+  const sealKeys = () => keySourcesOf(readSettings(sealSettings, process.env, readFileSync))
+  /** An export reads a key many times. */
+  const heldKeys = (sources = sealKeys()) =>
+    sources === undefined
+      ? noSealKeys
+      : holdKeys(readFrom(sources), elapsed, (milliseconds, run) => {
+          const timeout = setTimeout(run, milliseconds).unref()
+          return () => clearTimeout(timeout)
+        })
   /** @param named a generation, or `sandbox:NAME`; the live generation by default */
   const exporting = async (named?: string): Promise<ExportSteps> => {
     const settings = readSettings(elasticsearchSettings, process.env, readFileSync)
@@ -185,7 +191,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       signal,
       sourceOf: sourceOf(context),
       processes: runningProcesses,
-      openRecords: createOpenRecords(sealKeys()),
+      openRecords: createOpenRecords(heldKeys()),
     }
   }
   const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {

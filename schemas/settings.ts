@@ -2,76 +2,26 @@
  * Every setting of both processes: its name in the environment, its valid values and its default. One message lists
  * every wrong or missing setting, and stops the start.
  */
+
+import {
+  anything,
+  broker,
+  integer,
+  listOf,
+  network,
+  oneOf,
+  optional,
+  port,
+  required,
+  type Setting,
+  secret,
+  text,
+  topic,
+  url,
+  withDefault,
+  withDefaultFrom,
+} from './environment/setting-values.ts'
 import { TOPIC_MESSAGE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MIN } from './limits.ts'
-
-type Reader<Value> = {
-  /** The valid values in words, for the message. */
-  readonly expected: string
-  /** Returns the value, or undefined if the text is invalid. */
-  readonly read: (text: string) => Value | undefined
-}
-type Setting<Value> = Reader<Value> & {
-  readonly absent:
-    | { readonly value: Value; readonly from?: never }
-    /** The default depends on the setting `from`, which must be listed earlier. */
-    | { readonly from: string; readonly value: (other: string) => Value }
-    | 'required'
-  /** Never shown, not even in the message that refuses the value. */
-  readonly secret?: true
-}
-
-const text = (expected: string, grammar: RegExp): Reader<string> => ({
-  expected,
-  read: value => (grammar.test(value) ? value : undefined),
-})
-const integer = (min: number, max: number): Reader<number> => ({
-  expected: `a whole number from ${min} to ${max}`,
-  read: value => (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined),
-})
-const oneOf = <const Values extends readonly string[]>(values: Values): Reader<Values[number]> => ({
-  expected: `one of ${values.join(', ')}`,
-  read: value => values.find(candidate => candidate === value),
-})
-const listOf = (item: Reader<string>): Reader<string[]> => ({
-  expected: `${item.expected}, or several separated by commas`,
-  read: value => {
-    const items = value.split(',').map(part => item.read(part.trim()))
-    return items.every(part => part !== undefined) ? items : undefined
-  },
-})
-const url = (protocols: readonly string[]): Reader<string> => ({
-  expected: `an address that begins with ${protocols.map(protocol => `${protocol}//`).join(' or ')}`,
-  read: value => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined),
-})
-
-const required = <Value>(reader: Reader<Value>): Setting<Value> => ({ ...reader, absent: 'required' })
-const optional = <Value>(reader: Reader<Value>): Setting<Value | undefined> => ({
-  ...reader,
-  absent: { value: undefined },
-})
-const withDefault = <Value>(reader: Reader<Value>, value: Value): Setting<Value> => ({ ...reader, absent: { value } })
-const withDefaultFrom = <Value>(
-  from: string,
-  value: (other: string) => Value,
-  reader: Reader<Value>,
-): Setting<Value> => ({ ...reader, absent: { from, value } })
-const secret = <Value>(setting: Setting<Value>): Setting<Value> => ({ ...setting, secret: true })
-
-const broker = text('host:port', /^[^\s:,/]+:\d{1,5}$/)
-const topic = text('a topic name: 1 to 249 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,249}$/)
-const anything = text('a text that is not empty', /^.+$/)
-const port = integer(0, 65_535)
-
-/** An IP address, or a network in CIDR notation. */
-const network: Reader<string> = {
-  expected: 'an IP address or a network as 10.0.0.0/8 or 2001:db8::/32',
-  read: value => {
-    const [, address = '', bits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(value) ?? []
-    const isV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(address)
-    const isV6 = address.includes(':') && URL.canParse(`http://[${address}]/`)
-    return (isV4 || isV6) && Number(bits ?? 0) <= (isV4 ? 32 : 128) ? value : undefined
-  },
-}
 
 export const kafkaSettings = {
   KAFKA_BROKERS: required(listOf(broker)),
@@ -130,8 +80,20 @@ export const projectorSettings = {
   ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }
 
-/** The directory of the keys that open sealed texts. Without it, records with sealed texts are refused. */
-export const sealSettings = { SEAL_KEYS_DIR: optional(anything) }
+/** The keys that open sealed texts. Without the directory, records with sealed texts are refused. */
+export const sealSettings = {
+  SEAL_KEYS_DIR: optional(anything),
+  SEAL_KEYS_VAULT_URL: optional(url(['https:', 'http:'])),
+  SEAL_KEYS_VAULT_TOKEN: secret(optional(text('a token without white space', /^[!-~]+$/))),
+  SEAL_KEYS_VAULT_MOUNT: withDefault(
+    text(
+      'a path of 0-9 a-z A-Z . _ - with single / inside',
+      /^[0-9a-zA-Z_][0-9a-zA-Z._-]*(?:\/[0-9a-zA-Z_][0-9a-zA-Z._-]*)*$/,
+    ),
+    'transit',
+  ),
+  SEAL_KEYS_VAULT_CA_FILE: optional(anything),
+}
 
 export const apiSettings = {
   ...elasticsearchSettings,
@@ -161,6 +123,10 @@ const together: readonly (readonly [given: string, needed: string])[] = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL'],
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['KAFKA_SSL_KEY_FILE', 'KAFKA_SSL_CERT_FILE'],
+  ['SEAL_KEYS_VAULT_URL', 'SEAL_KEYS_DIR'],
+  ['SEAL_KEYS_VAULT_URL', 'SEAL_KEYS_VAULT_TOKEN'],
+  ['SEAL_KEYS_VAULT_TOKEN', 'SEAL_KEYS_VAULT_URL'],
+  ['SEAL_KEYS_VAULT_CA_FILE', 'SEAL_KEYS_VAULT_URL'],
   ['API_TLS_CERT_FILE', 'API_TLS_KEY_FILE'],
   ['API_TLS_KEY_FILE', 'API_TLS_CERT_FILE'],
 ]

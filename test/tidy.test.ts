@@ -89,7 +89,7 @@ describe('folders', () => {
  */
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
-    order: ['sealed', 'stored', 'reference'],
+    order: ['environment', 'sealed', 'stored', 'reference'],
     ground: [
       'answer-form',
       'errors',

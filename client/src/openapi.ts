@@ -11,7 +11,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All reps, departed ones included, in the order first recorded. */
+        /**
+         * All reps, departed ones included, in the order first recorded.
+         * @description Needs the permission `reps:read` or `read`.
+         */
         get: operations["listReps"];
         put?: never;
         post?: never;
@@ -28,7 +31,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every period of the organization, in the order first recorded. */
+        /**
+         * Every period of the organization, in the order first recorded.
+         * @description Needs the permission `periods:read` or `read`.
+         */
         get: operations["listPeriods"];
         put?: never;
         post?: never;
@@ -45,7 +51,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The current payouts, one for each rep and period. A replacement comes later in the list than the payout that it replaced: keep the last payout read of each (rep_id, period_id). */
+        /**
+         * The current payouts, one for each rep and period. A replacement comes later in the list than the payout that it replaced: keep the last payout read of each (rep_id, period_id).
+         * @description Needs the permission `payouts:read` or `read`.
+         */
         get: operations["listPayouts"];
         put?: never;
         post?: never;
@@ -62,7 +71,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Money that has left through payroll. A void is a record of its own. */
+        /**
+         * Money that has left through payroll. A void is a record of its own.
+         * @description Needs the permission `payroll:read` or `read`.
+         */
         get: operations["listPayrollRecords"];
         put?: never;
         post?: never;
@@ -79,7 +91,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All payouts ever made for the rep and the period of this one, oldest first, each with its difference to the one before. */
+        /**
+         * All payouts ever made for the rep and the period of this one, oldest first, each with its difference to the one before.
+         * @description Needs the permission `payouts:read` or `read`.
+         */
         get: operations["listPayoutHistory"];
         put?: never;
         post?: never;
@@ -96,7 +111,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All changes in order: a feed to follow. For an exact copy, read the lists as of one change (`as_of`), then the changes after it (`starting_after`). */
+        /**
+         * All changes in order: a feed to follow. For an exact copy, read the lists as of one change (`as_of`), then the changes after it (`starting_after`).
+         * @description Needs the permission `changes:read` or `read`.
+         */
         get: operations["listChanges"];
         put?: never;
         post?: never;
@@ -113,7 +131,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One rep. */
+        /**
+         * One rep.
+         * @description Needs the permission `reps:read` or `read`.
+         */
         get: operations["getRep"];
         put?: never;
         post?: never;
@@ -130,7 +151,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One period. */
+        /**
+         * One period.
+         * @description Needs the permission `periods:read` or `read`.
+         */
         get: operations["getPeriod"];
         put?: never;
         post?: never;
@@ -147,7 +171,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One payout, current or replaced. */
+        /**
+         * One payout, current or replaced.
+         * @description Needs the permission `payouts:read` or `read`.
+         */
         get: operations["getPayout"];
         put?: never;
         post?: never;
@@ -164,7 +191,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A payout with its calculation trace, by the id of the payout. */
+        /**
+         * A payout with its calculation trace, by the id of the payout.
+         * @description Needs the permission `statements:read` or `read`.
+         */
         get: operations["getStatement"];
         put?: never;
         post?: never;
@@ -181,7 +211,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One payroll record. */
+        /**
+         * One payroll record.
+         * @description Needs the permission `payroll:read` or `read`.
+         */
         get: operations["getPayrollRecord"];
         put?: never;
         post?: never;
@@ -198,7 +231,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Amounts owed and paid, by period and currency, to prove that a copy of the lists is complete. */
+        /**
+         * Amounts owed and paid, by period and currency, to prove that a copy of the lists is complete.
+         * @description Needs the permission `totals:read` or `read`.
+         */
         get: operations["getTotals"];
         put?: never;
         post?: never;
@@ -730,7 +766,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description `unauthorized`: The Authorization header is missing, repeated or malformed, or names an unknown or revoked key. */
+        /** @description `unauthorized`: The Authorization header is missing, repeated or malformed, or names an unknown, revoked or expired key. */
         Refused401: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -744,7 +780,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description `forbidden`: The key is valid but may not read. */
+        /** @description `forbidden`: The key is valid but lacks the permission of this path; `message` names it. */
         Refused403: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -5,7 +5,9 @@
  */
 import type { Admin } from 'kafkajs'
 import { type AccessIdentity, type IdentityName, identities } from '../../schemas/access.ts'
+import type { Stream } from '../../schemas/events.ts'
 import { SettingsError } from '../../schemas/settings.ts'
+import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { CHECK_TIMEOUT_MS } from '../limits.ts'
 import {
@@ -106,11 +108,20 @@ const examine = async (
   ])
   if (kafka) await examineKafka(name, values, kafka, attempt, now)
   if (send) await examineElasticsearch(name, values, send, attempt, now, signal)
-  if (kafka && send) {
-    await attempt('projection', signal => checkProjection(kafka.admin, send, values, signal))
+  const stream = streamOf(name)
+  if (kafka && send && stream) {
+    await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
   }
   if (pingRedis) await attempt('Redis', async () => [(await pingRedis()) ? ok('Redis', 'answers') : noRedis])
 }
+
+const topicSettings = { events: 'KAFKA_EVENTS_TOPIC', 'api-keys': 'KAFKA_API_KEYS_TOPIC' } as const
+
+/** Returns the stream whose topic an identity may describe: the events, if both. */
+const streamOf = (name: IdentityName): Stream | undefined =>
+  (['events', 'api-keys'] as const).find(stream =>
+    identities[name].kafka.some(({ resource }) => resource.name === `\${${topicSettings[stream]}}`),
+  )
 
 const noRedis = warning('Redis', 'does not answer, or refuses the credentials: each process counts alone', 'REDIS_URL')
 
@@ -139,7 +150,7 @@ const examineKafka = async (
       operation === 'DescribeConfigs' ? [resource.name] : [],
     ),
   )
-  for (const setting of ['KAFKA_EVENTS_TOPIC', 'KAFKA_API_KEYS_TOPIC']) {
+  for (const setting of Object.values(topicSettings)) {
     const topic = values[setting]
     if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
     const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
@@ -173,8 +184,12 @@ const examineElasticsearch = async (
   await attempt('Elasticsearch: nodes', () => checkNodes(steps))
 }
 
-/** The live generation is of this topic and of this version of the rules, as the projector demands at its start. */
+/**
+ * The live generation is of this topic and of this version of the rules, as the projector demands at its start; the one
+ * of API keys is of this topic.
+ */
 const checkProjection = async (
+  stream: Stream,
   admin: Admin,
   send: Send,
   values: Patient['values'],
@@ -184,13 +199,14 @@ const checkProjection = async (
   const prefix = values.ELASTICSEARCH_INDEX_PREFIX ?? ''
   const steps = { prefix, request: <Body>(asked: Parameters<Send>[0]) => send<Body>(asked, signal) }
   try {
-    const generations = await readGenerations(steps)
-    const identity = generations && (await readGeneration(generations.live, steps))
+    const name = stream === 'events' ? (await readGenerations(steps))?.live : API_KEYS_GENERATION
+    const identity = name === undefined ? undefined : await readGeneration(name, steps)
     if (identity === undefined) return [ok(check, 'nothing is projected yet')]
-    const topic = values.KAFKA_EVENTS_TOPIC ?? identity.topic
+    const topic = values[topicSettings[stream]] ?? identity.topic
     assertSameSource(identity, await describeSource(admin, topic))
     const { generation, rules_version } = identity
-    if (rules_version === RULES_VERSION) return [ok(check, `generation ${generation} is of topic ${topic}`)]
+    if (stream === 'api-keys' || rules_version === RULES_VERSION)
+      return [ok(check, `generation ${generation} is of topic ${topic}`)]
     const detail = `generation ${generation} has version ${rules_version} of the rules, this program ${RULES_VERSION}`
     return [warning(check, detail, 'npm run projection -- rebuild')]
   } catch (error) {

@@ -21,6 +21,7 @@ import {
   KEY_RULES_VERSION,
 } from '../projector.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
+import { identityOf, readAll } from './generations.ts'
 
 export type UpgradeKeysOptions = {
   /** The offset that an earlier run stored, for a copy from before that run; by default the end of the topic. */
@@ -53,7 +54,18 @@ export const upgradeKeys = async (
   // On another cluster the projectors' group would look empty.
   assertSameSource(identity, await describeSource(admin, topic))
   const advice = 'stop all projectors, and run it again'
-  await waitUntilNobodyWrites(API_KEYS_GENERATION, 1, `${groupId}-${API_KEYS_GENERATION}`, admin, context, advice)
+  // At rest nothing of the keys changes. A projector of another group is seen by the times of the live generation.
+  const { live } = await readAll(context)
+  const { partitions } = await identityOf(live, context)
+  const both = [
+    [API_KEYS_GENERATION, 1],
+    [live, partitions],
+  ] as const
+  await Promise.all(
+    both.map(([generation, count]) =>
+      waitUntilNobodyWrites(generation, count, `${groupId}-${generation}`, admin, context, advice),
+    ),
+  )
   const [ends] = await fetchEnds(admin, topic)
   const end = ends?.end ?? 0
   const until = from ?? end

@@ -2,12 +2,13 @@
  * Destroys a seal key. First the receipt, then the key: a command that is killed in between leaves a receipt, which
  * counts more than a key, and the same command removes the key.
  * HAZARD: a copy of the directory still has the key. Overwriting the file does not reach copies, nor the old blocks of
- *   a disk that writes elsewhere. docs/privacy.md says how long copies may live.
+ *   a disk that writes elsewhere. A backup of Vault still has the key, too. docs/privacy.md says how long copies may
+ *   live.
  */
 import { randomBytes } from 'node:crypto'
 import { access, constants, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { keyFileOf, readSealKey, receiptFileOf } from '../api.ts'
+import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../api.ts'
 import { CommandError } from '../failures.ts'
 import { writeWhole } from '../whole-file.ts'
 
@@ -26,29 +27,57 @@ export type ErasureReceipt = {
 /** `erasing`: the receipt is there, and the key too. */
 export type KeyState = 'here' | 'erased' | 'erasing' | 'missing' | 'malformed'
 
-/** @throws CommandError if the directory cannot be read */
-export const keyStateOf = async (directory: string, id: string): Promise<KeyState> => {
+/** @throws CommandError if the directory cannot be read, or Vault does not answer */
+export const keyStateOf = async ({ directory, vault }: KeySources, id: string): Promise<KeyState> => {
   const { state } = await readSealKey(directory, id)
-  if (state === 'destroyed') return (await exists(join(directory, keyFileOf(id)))) ? 'erasing' : 'erased'
   if (state === 'here' || state === 'malformed') return state
-  if (state === 'unknown' && (await isDirectory(directory))) return 'missing'
-  throw new CommandError(`SEAL_KEYS_DIR: ${directory} cannot be read`)
+  if (state === 'destroyed') {
+    const isLeft = (await exists(join(directory, keyFileOf(id)))) || (await isInVault(vault, id))
+    return isLeft ? 'erasing' : 'erased'
+  }
+  if (state !== 'unknown' || !(await isDirectory(directory))) {
+    throw new CommandError(`SEAL_KEYS_DIR: ${directory} cannot be read`)
+  }
+  return vault === undefined ? 'missing' : stateInVault(vault, id)
 }
 
 /** Writes the receipt, then removes the key. A receipt that is there stays as it is. */
-export const destroyKey = async (directory: string, receipt: ErasureReceipt): Promise<void> => {
+export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): Promise<void> => {
+  const { directory, vault } = sources
   const { key_id } = receipt
   const [keyFile, receiptFile] = [join(directory, keyFileOf(key_id)), join(directory, receiptFileOf(key_id))]
   await access(directory, constants.W_OK)
+  // Before the receipt: without the right to do this, nothing is changed.
+  const inVault = vault !== undefined && (await isInVault(vault, key_id)) ? vault : undefined
+  if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })
   if (!(await exists(receiptFile))) {
     await writeWhole(receiptFile, `${JSON.stringify(receipt, null, 2)}\n`)
     await syncDirectory(directory)
   }
+  if (inVault) await change(inVault, 'DELETE', `keys/${key_id}`)
   if (await exists(keyFile)) await overwrite(keyFile)
   await rm(keyFile, { force: true })
   await syncDirectory(directory)
-  const state = await keyStateOf(directory, key_id)
+  const state = await keyStateOf(sources, key_id)
   if (state !== 'erased') throw new CommandError(`the key ${key_id} is ${state} after its removal`)
+}
+
+/** @throws CommandError if Vault does not answer */
+const stateInVault = async (vault: Vault, id: string): Promise<'here' | 'malformed' | 'missing'> => {
+  const { state } = await vault.read(id)
+  if (state === 'here' || state === 'malformed') return state
+  if (state === 'unknown') return 'missing'
+  throw new CommandError('SEAL_KEYS_VAULT_URL: Vault does not answer, is sealed, or the token has no right to export')
+}
+const isInVault = async (vault: Vault | undefined, id: string): Promise<boolean> =>
+  vault !== undefined && (await stateInVault(vault, id)) !== 'missing'
+
+/** @throws CommandError if Vault did not do it */
+const change = async (vault: Vault, method: 'POST' | 'DELETE', path: string, body?: object): Promise<void> => {
+  const answer = await vault.send(method, path, body)
+  if (answer !== undefined && answer.status < 300) return
+  const why = answer === undefined ? 'gives no answer' : `answers ${answer.status} ${answer.errors.join(', ')}`.trim()
+  throw new CommandError(`Vault ${why} to ${method} ${path}: the key is not destroyed. The same command continues`)
 }
 
 const overwrite = async (file: string): Promise<void> => {

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { partitionOf } from '../../schemas/partition.ts'
+import type { KeySources } from '../api.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf, readAll } from '../generations/generations.ts'
@@ -18,8 +19,8 @@ import {
 } from './find-subjects.ts'
 
 export type SubjectsContext = CommandContext & {
-  /** SEAL_KEYS_DIR; undefined if it is not set. */
-  readonly keysDirectory: string | undefined
+  /** Undefined if SEAL_KEYS_DIR is not set. */
+  readonly keys: KeySources | undefined
   readonly draw: ((line: string) => void) | undefined
   readonly signal: AbortSignal
 }
@@ -97,7 +98,7 @@ export const eraseSubject = async (
   context: SubjectsContext,
 ): Promise<ExitCode> => {
   const { out, say } = context
-  const directory = requireDirectory(context)
+  const sources = requireKeys(context)
   if (confirm !== undefined && confirm !== rep) {
     throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
   }
@@ -110,7 +111,8 @@ export const eraseSubject = async (
   const states = await statesOf(keys, context)
   const missing = keys.filter(key => states[key] === 'missing')
   if (missing.length > 0) {
-    const what = `SEAL_KEYS_DIR has neither ${missing.join(', ')} nor a receipt`
+    const where = sources.vault ? 'SEAL_KEYS_DIR and Vault have' : 'SEAL_KEYS_DIR has'
+    const what = `${where} neither ${missing.join(', ')} nor a receipt`
     throw new CommandError(`${what}: nothing was destroyed. Is it the directory that the API reads?`)
   }
   if (!shared) await refuseShared({ org, rep }, keys, context)
@@ -135,7 +137,7 @@ export const eraseSubject = async (
       say(`${key_id} was erased before`)
       continue
     }
-    await destroyKey(directory, receipt)
+    await destroyKey(sources, receipt)
     if (json) out(`${JSON.stringify(receipt)}\n`)
     say(`erased ${key_id}; its receipt is ${key_id}.erased.json`)
   }
@@ -212,8 +214,8 @@ const summaryOf = (texts: readonly FoundText[]) => {
 
 /** The state of each key; `unknown` if SEAL_KEYS_DIR is not set. */
 type KeyStates = Readonly<Record<string, KeyState | 'unknown'>>
-const statesOf = async (keys: readonly string[], { keysDirectory }: SubjectsContext): Promise<KeyStates> => {
-  const state = (id: string) => (keysDirectory === undefined ? 'unknown' : keyStateOf(keysDirectory, id))
+const statesOf = async (keys: readonly string[], { keys: sources }: SubjectsContext): Promise<KeyStates> => {
+  const state = (id: string) => (sources === undefined ? 'unknown' : keyStateOf(sources, id))
   return Object.fromEntries(await Promise.all(keys.map(async id => [id, await state(id)] as const)))
 }
 const shownKeys = (states: KeyStates): string =>
@@ -221,8 +223,8 @@ const shownKeys = (states: KeyStates): string =>
     .map(([id, state]) => `${id} (${state})`)
     .join(', ') || '-'
 
-const requireDirectory = ({ keysDirectory }: SubjectsContext): string => {
-  if (keysDirectory !== undefined) return keysDirectory
+const requireKeys = ({ keys }: SubjectsContext): KeySources => {
+  if (keys !== undefined) return keys
   throw new CommandError('SEAL_KEYS_DIR is not set: it names the directory of the keys')
 }
 

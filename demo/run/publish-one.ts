@@ -1,8 +1,9 @@
 /**
  * The least that a calculation system publishes: a key, a rep, a period, a payout, and the payout that replaces it.
  *
- *   KAFKA_BROKERS=127.0.0.1:9092 npx node demo/run/publish-one.ts
+ *   KAFKA_BROKERS=127.0.0.1:9092 npx node demo/run/publish-one.ts [--events-only]
  *
+ * `--events-only` publishes no key, as a user who may only publish events. `npm run keys` makes one of org_Example.
  * It prints where to read them: at `API` and `ADMIN` as the demo exports them, else at the ports of the settings.
  * Run it twice: the second time every record is a duplicate, and nothing changes.
  */
@@ -80,6 +81,8 @@ const key: ApiKeyCreatedData = {
   created_at: time,
 }
 
+const eventsOnly = process.argv.includes('--events-only')
+
 const { API_HOST, API_PORT } = apiSettings
 const { PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT } = projectorSettings
 const settings = readSettings(
@@ -92,9 +95,8 @@ const admin = process.env.ADMIN ?? `http://${settings.PROJECTOR_ADMIN_HOST}:${se
 const publisher = createPublisher(new kafkajs.Kafka(kafkaConfig(settings, 'publish-one', readFileSync)))
 await publisher.connect()
 try {
-  await publisher.publish(settings.KAFKA_API_KEYS_TOPIC, [
-    toMessage({ id: 'example-key', type: 'commission.api_key.created.v1', time, data: key }),
-  ])
+  const keys = [toMessage({ id: 'example-key', type: 'commission.api_key.created.v1', time, data: key })]
+  if (!eventsOnly) await publisher.publish(settings.KAFKA_API_KEYS_TOPIC, keys)
   // The rep and the period come before the payouts that name them.
   const events = [
     toMessage({ id: 'example-1', type: 'commission.rep.recorded.v1', time, data: rep }),
@@ -107,10 +109,10 @@ try {
   // All events of one organization are in one batch and in one partition.
   const { topicName, partition } = stored
   const last = Number(stored.baseOffset) + events.length - 1
-  process.stdout.write(`published 5 records. The last one is at ${topicName}, partition ${partition}, offset ${last}.
+  process.stdout.write(`published ${events.length + (eventsOnly ? 0 : 1)} records. The last one is at ${topicName}, partition ${partition}, offset ${last}.
 Ask for its receipt, and read the payouts:
   curl -s '${admin}/receipts/${topicName}/${partition}/${last}?wait=10'
-  curl -s -H 'Authorization: Bearer ${keyText}' '${api}/payouts'
+  curl -s -H "Authorization: Bearer ${eventsOnly ? '$KEY' : keyText}" '${api}/payouts'
 `)
 } finally {
   await publisher.disconnect()

@@ -116,7 +116,7 @@ export const createProjectorMetrics = (
   const clocks = new Gauge({
     name: 'commission_clock_ahead_seconds',
     help: 'Seconds that a clock is ahead of the local clock; for records only how far the clock of their broker is behind',
-    labelNames: ['clock', 'topic', 'partition'],
+    labelNames: ['clock', 'generation', 'topic', 'partition'],
     registers,
     collect() {
       const ahead = clock?.().elasticsearch_ahead_ms
@@ -162,7 +162,11 @@ export const createProjectorMetrics = (
       },
       setUnowned: (topic: string, partitions: number) => unowned.set({ generation, topic }, partitions),
       setRecordsBehind: (topic: string, partition: number, milliseconds: number) =>
-        clocks.set({ clock: 'records', topic, partition }, -milliseconds / 1000),
+        clocks.set({ clock: 'records', generation, topic, partition }, -milliseconds / 1000),
+      // The last value of a stream or partition that is gone would be an alert until the end of the process.
+      forgetUnowned: (topic: string) => unowned.remove({ generation, topic }),
+      forgetRecordsBehind: (topic: string, partition: number) =>
+        clocks.remove({ clock: 'records', generation, topic, partition }),
       observePublished: (seconds: number) => latency.observe({ generation, stream }, seconds),
       observeAge: (seconds: number) => age.observe({ generation }, seconds),
     }

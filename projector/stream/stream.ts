@@ -158,6 +158,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   ])
   const leave = async (): Promise<void> => {
     stopping.abort()
+    context.metrics.forgetUnowned(identity.topic)
     await watching
     assignment.close()
     closed.abort()
@@ -233,6 +234,7 @@ const createFlowStarter = (
       else watchdog.onProgress(partition, items)
     }
     watchdog.onStarted(partition)
+    signal.addEventListener('abort', () => metrics.forgetRecordsBehind(identity.topic, partition))
     return new PartitionFlow(
       wrapSteps({
         source: sourceOf(stream, identity, partition),

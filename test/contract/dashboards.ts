@@ -4,10 +4,18 @@ import { join } from 'node:path'
 export const DASHBOARDS = join(import.meta.dirname, '../../deploy/monitoring/dashboards')
 
 export type PanelUnit = 's' | 'bytes' | 'short' | 'reqps' | 'percentunit'
-type Panel = { readonly title: string; readonly unit: PanelUnit; readonly series: string; readonly expr: string }
+type Panel = {
+  readonly title: string
+  readonly unit: PanelUnit
+  readonly series: string
+  readonly expr: string
+  /** Series stand on each other: those of the same value would hide each other. */
+  readonly isStacked?: boolean
+}
 type Dashboard = { readonly title: string; readonly panels: readonly Panel[] }
 
 const panel = (title: string, unit: PanelUnit, series: string, expr: string): Panel => ({ title, unit, series, expr })
+const stacked = (one: Panel): Panel => ({ ...one, isStacked: true })
 const rate = (metric: string, by: string): string => `sum by (${by}) (rate(${metric}[$__rate_interval]))`
 const p99 = (metric: string, by: string): string =>
   `histogram_quantile(0.99, sum by (le, ${by}) (rate(${metric}_bucket[$__rate_interval])))`
@@ -29,9 +37,11 @@ export const dashboards: Readonly<Record<string, Dashboard>> = {
   'on-call': {
     title: 'Commission: on call',
     panels: [
-      panel('Alerts', 'short', '{{alertname}} {{severity}}', 'ALERTS{alertstate="firing"} or vector(0)'),
-      panel('Processes', 'short', '{{program}} {{version}}', 'count by (program, version) (commission_build_info)'),
-      panel('Age that readers see', 's', '{{generation}} {{partition}}', 'commission:served_age:seconds'),
+      stacked(panel('Alerts', 'short', '{{alertname}} {{severity}}', 'ALERTS{alertstate="firing"} or vector(0)')),
+      stacked(
+        panel('Processes', 'short', '{{program}} {{version}}', 'count by (program, version) (commission_build_info)'),
+      ),
+      panel('Age that readers see', 's', '{{generation}} partition {{partition}}', 'commission:served_age:seconds'),
       panel('Records that wait', 'short', '{{generation}} {{topic}}', 'commission:lag:records'),
       panel('Stale, of the last hour', 'percentunit', 'stale', 'commission:freshness_errors:ratio_1h'),
       panel('Failed requests, of the last hour', 'percentunit', 'failed', 'commission:availability_errors:ratio_1h'),
@@ -118,6 +128,8 @@ const WIDTH = 12
 const HEIGHT = 8
 const datasource = { type: 'prometheus', uid: `\${datasource}` }
 
+const STACKED = { fillOpacity: 20, stacking: { mode: 'normal', group: 'A' } }
+
 /** Returns name and content of each file. */
 export const dashboardFiles = (): Map<string, string> =>
   new Map(
@@ -130,13 +142,13 @@ export const dashboardFiles = (): Map<string, string> =>
         time: { from: 'now-3h', to: 'now' },
         refresh: '30s',
         templating: { list: [{ name: 'datasource', type: 'datasource', query: 'prometheus', label: 'Prometheus' }] },
-        panels: panels.map(({ title, unit, series, expr }, at) => ({
+        panels: panels.map(({ title, unit, series, expr, isStacked = false }, at) => ({
           id: at + 1,
           type: 'timeseries',
           title,
           datasource,
           gridPos: { x: (at % 2) * WIDTH, y: Math.floor(at / 2) * HEIGHT, w: WIDTH, h: HEIGHT },
-          fieldConfig: { defaults: { unit }, overrides: [] },
+          fieldConfig: { defaults: { unit, ...(isStacked && { custom: STACKED }) }, overrides: [] },
           targets: [{ refId: 'A', datasource, expr, legendFormat: series }],
         })),
       }

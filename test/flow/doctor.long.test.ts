@@ -7,7 +7,8 @@ import { type AccessIdentity, type IdentityName, identities, type KafkaRight } f
 import { findJdk } from '../../services/jvm.ts'
 import { runCommand } from '../support/commands.ts'
 import { startGuard } from '../support/elasticsearch-guard.ts'
-import { fileScope } from '../support/scope.ts'
+import { startProcess, withAdminPort } from '../support/processes.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
 import { createPrefix, elasticsearchOf, indicesOf } from '../support/stored.ts'
 
@@ -23,6 +24,14 @@ const lacking = (['projector', 'topics', 'projection', 'keys'] as const).flatMap
 )
 function describeRight({ operation, resource }: KafkaRight): string {
   return `${operation} on ${resource.type} ${resource.name}`
+}
+/** The finding about the projection, of the identities that look at it. */
+const ofEvents = [`generation g1 is of topic ${topics.KAFKA_EVENTS_TOPIC}`]
+const projections: Readonly<Record<string, readonly string[]>> = {
+  projector: ofEvents,
+  projection: ofEvents,
+  parked: ofEvents,
+  keys: [`generation api-keys is of topic ${topics.KAFKA_API_KEYS_TOPIC}`],
 }
 let cluster: SecureCluster
 
@@ -54,7 +63,7 @@ const settingsOf = (user: string, prefix: string, url = elasticsearchOf(prefix))
   ELASTICSEARCH_URL: url,
   ELASTICSEARCH_INDEX_PREFIX: prefix,
 })
-type Check = { readonly check: string; readonly outcome: string; readonly mend?: string }
+type Check = { readonly check: string; readonly outcome: string; readonly detail: string; readonly mend?: string }
 const examine = async (name: IdentityName, settings: Readonly<Record<string, string>>) => {
   const ran = await runCommand(['doctor', name, '--json'], settings)
   expect(ran.out.length, ran.said).toBeGreaterThan(0)
@@ -78,6 +87,20 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured serv
     const { code, failed } = await examine(name, settingsOf(name, prefix, url))
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
     expect(await indicesOf(prefix)).toEqual([])
+  })
+
+  test('once something is projected, no identity needs more rights', async t => {
+    const prefix = createPrefix(t)
+    const settings = { ...settingsOf('projector', prefix), PROJECTOR_ADMIN_PORT: '0' }
+    const projector = await withAdminPort(startProcess(t, 'projector/main.ts', settings))
+    await eventually(async () => expect(await projector.ask('/readyz')).toMatchObject({ status: 200 }))
+    for (const name of names) {
+      const { url } = await guardOf(t, name, prefix)
+      const { code, failed, checks } = await examine(name, settingsOf(name, prefix, url))
+      expect({ name, code, failed }).toEqual({ name, code: 0, failed: [] })
+      const found = checks.filter(({ check }) => check === 'projection').map(({ detail }) => detail)
+      expect(found, name).toEqual(projections[name] ?? [])
+    }
   })
 
   test.for(lacking)('$name without $what says so', async ({ name, right, user }, t) => {

@@ -1,8 +1,9 @@
 /**
- * After an erasure the texts of the person are nowhere: neither in the files of Kafka and Elasticsearch, nor in sealed
- * exports, logs, or the heap of the API. The test has servers of its own, so that it can search their files.
+ * After an erasure the texts of the person are nowhere: neither in the files of Kafka and Elasticsearch, nor in
+ * archives, exports, logs, or the heaps of our processes. The test has servers of its own, so that it can search their
+ * files; of the Java processes it searches files only.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -21,11 +22,17 @@ import {
 import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createKeys, seal } from '../support/seal.ts'
+import { filesWith } from '../support/search-files.ts'
 import { call, createPrefix, everythingProjected } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
-const OPEN = 'Canary Published In The Open'
-const SECRETS = ['Canary Perdita Forgotten', 'canary.perdita@example.com', 'Canary Safe 4711'] as const
+/**
+ * The parts of the texts that are searched for. They have no four letters in common: Elasticsearch compresses stored
+ * fields with LZ4, which leaves a part as it is only where it comes for the first time.
+ */
+const SECRETS = ['Perdita Vorgebull', 'wimblox@zugmail', 'Tresor 4711'] as const
+const OPEN = 'Yolanda Quist'
+const PARKED_OPEN = 'Fach 9038'
 const org = 'org_a'
 
 /** A folder for the data of servers, exports and snapshots, removed at the end. */
@@ -49,13 +56,6 @@ const startServers = async (scope: Scope, folder: string) => {
   return { kafka, elasticsearch }
 }
 
-/** Returns the names of the files under a folder that have a text. */
-const filesWith = (folder: string, text: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => {
-    const file = join(folder, name)
-    return statSync(file, { throwIfNoEntry: false })?.isFile() && readFileSync(file).includes(text)
-  })
-
 test('the texts of an erased person are found nowhere, and nothing else changes', async t => {
   const folder = createFolder(t)
   const { kafka, elasticsearch } = await startServers(t, folder)
@@ -64,10 +64,12 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   const keys = createKeys(t, ['k1', 'k2'])
   const settings = { ELASTICSEARCH_URL: elasticsearch, SEAL_KEYS_DIR: keys.directory }
   const commands = { ...commandSettings(topics, prefix), ...settings, KAFKA_GROUP_ID: prefix }
-  const projector = await startProjector(t, { topics, prefix, settings: { ELASTICSEARCH_URL: elasticsearch } })
   const NODE_OPTIONS = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${folder}`
+  const projector = await startProjector(t, {
+    ...{ topics, prefix, settings: { ELASTICSEARCH_URL: elasticsearch, NODE_OPTIONS } },
+  })
   const text = newKeyText()
-  const [name, email, label] = SECRETS
+  const [name, email, label] = [`Canary ${SECRETS[0]}`, `canary.${SECRETS[1]}`, `Canary ${SECRETS[2]}`] as const
   const name1 = seal(name, { org, record: 'rep_1', field: 'name', keyId: 'k1' })
   await topics.publish([
     keyCreated({ org_id: org, text }),
@@ -78,7 +80,7 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
       email: seal(email, { org, record: 'rep_1', field: 'email', keyId: 'k1' }),
     }),
     repRecorded({ org_id: org, id: 'rep_2', name: seal('Bo', { org, record: 'rep_2', field: 'name', keyId: 'k2' }) }),
-    repRecorded({ org_id: org, id: 'rep_3', name: OPEN }),
+    repRecorded({ org_id: org, id: 'rep_3', name: `Canary ${OPEN}` }),
     payoutCalculated({ org_id: org }),
     payrollRecorded({
       org_id: org,
@@ -97,12 +99,24 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
         label: seal(label, { org, record: 'payroll_9', field: 'destination.label', keyId: 'k1' }),
       },
     }),
+    payrollRecorded({
+      ...{
+        org_id: org,
+        id: 'payroll_8',
+        rep_id: 'rep_3',
+        period_id: 'period_9',
+        destination: { type: 'other', label: `Canary ${PARKED_OPEN}` },
+      },
+    }),
   ])
   await untilCaughtUp(projector)
   const api = await startApi(t, prefix, { settings: { ...settings, NODE_OPTIONS } })
   const client = createClient([api], text)
   const paths = ['/reps', '/payroll_files', '/changes', '/reps/rep_1', '/reps/rep_1?as_of=payroll_1']
+  const ofOthers = ['/reps/rep_2', '/reps/rep_3', '/payouts', '/periods', '/reps/rep_2?as_of=payroll_1']
+  const answersOfOthers = () => Promise.all(ofOthers.map(async path => [path, (await client.ask(path)).text]))
   const before = await Promise.all(paths.map(path => client.ask(path)))
+  const beforeOfOthers = await answersOfOthers()
   for (const { text } of before.slice(0, 3)) expect(SECRETS.some(secret => text.includes(secret))).toBe(true)
 
   const run = async (...args: string[]) => {
@@ -113,8 +127,9 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   }
   const exported = (name: string) => ['projection', 'export', '--org', org, '--out', join(folder, name)]
   await run(...exported('sealed'))
+  await run('archive', '--to', join(folder, 'archive-before'))
   await run(...exported('opened'), '--open')
-  expect(filesWith(join(folder, 'opened'), name)).toEqual(['reps.ndjson'])
+  expect(filesWith(join(folder, 'opened'), SECRETS[0])).toEqual(['reps.ndjson'])
   expect(filesWith(join(folder, 'sealed'), name1)).toEqual(['reps.ndjson'])
   rmSync(join(folder, 'opened'), { recursive: true })
   const stored = await everythingProjected(prefix)
@@ -131,26 +146,40 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
     ])
   }
   expect((await client.ask('/reps')).text).toContain('"name":"Bo"')
+  expect(await answersOfOthers()).toEqual(beforeOfOthers)
 
   // Documents are what was published, also in a new generation.
   expect(await everythingProjected(prefix)).toEqual(stored)
   await run('projection', 'rebuild')
   await run('projection', 'verify', 'g1', 'g2')
   await run(...exported('after'), '--open')
+  await run('archive', '--to', join(folder, 'archive-after'))
   await call('POST', `/${prefix}-*/_flush?force=true`)
   await call('POST', `/${prefix}-*/_forcemerge?max_num_segments=1`)
 
-  process.kill(api.pid, 'SIGUSR2')
-  await eventually(() => {
-    const [snapshot = ''] = readdirSync(folder).filter(file => file.endsWith('.heapsnapshot'))
-    expect(readFileSync(join(folder, snapshot), 'utf8').endsWith('}')).toBe(true)
+  for (const { pid } of [api, projector]) process.kill(pid, 'SIGUSR2')
+  const heaps = await eventually(() => {
+    const snapshots = readdirSync(folder).filter(file => file.endsWith('.heapsnapshot'))
+    expect(snapshots.length).toBe(2)
+    for (const file of snapshots) expect(readFileSync(join(folder, file), 'utf8').endsWith('}')).toBe(true)
+    return snapshots
   })
   const logs = [projector.log(), api.log()].join()
   for (const secret of SECRETS) {
     expect([secret, filesWith(folder, secret), logs.includes(secret)]).toEqual([secret, [], false])
   }
-  // The search finds texts where they are.
-  expect(filesWith(folder, OPEN).some(file => file.endsWith('.log'))).toBe(true)
-  expect(filesWith(folder, name1).length).toBeGreaterThan(1)
-  expect(filesWith(folder, OPEN)).toContain(join('after', 'reps.ndjson'))
+
+  // The same search finds other texts in each of these places.
+  const open = filesWith(folder, OPEN)
+  expect(open.some(isOfKafka)).toBe(true)
+  expect(open.some(isOfElasticsearch)).toBe(true)
+  expect(open.filter(file => file.endsWith('.zst')).length).toBe(2)
+  expect(open).toContain(join('after', 'reps.ndjson'))
+  expect(filesWith(folder, PARKED_OPEN).some(isOfElasticsearch)).toBe(true)
+  expect(filesWith(folder, name1.slice(-40)).some(isOfElasticsearch)).toBe(true)
+  expect(filesWith(folder, prefix)).toEqual(expect.arrayContaining(heaps))
 }, 300_000)
+
+const isOfKafka = (file: string): boolean => file.endsWith('.log') && file.includes('events')
+/** Stored fields: alone, or in a compound file of a small segment. */
+const isOfElasticsearch = (file: string): boolean => file.endsWith('.fdt') || file.endsWith('.cfs')

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import type { Manifest } from '../../commands/export/manifest.ts'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { Exact } from '../../schemas/money.ts'
 import { foldAll } from '../support/agreement.ts'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
@@ -74,7 +75,7 @@ test('an export as of a change has the records of the lists at that change, one 
     organization: org,
     as_of: id,
     position: { topic: topics.events, partition: partitionOf(org, PARTITIONS), offset: seq + 1 },
-    rules_version: 2,
+    rules_version: RULES_VERSION,
   })
   const whole = (what: string) => ({ period_id: 'all', currency: what })
   const sums = totalsOf(
@@ -107,7 +108,7 @@ test('the same moment gives the same bytes, even from an interrupted export', as
   writeFileSync(partial, bytes.subarray(0, Math.floor(bytes.length * 0.6)))
   writeFileSync(
     join(inFolder('cut'), 'manifest.partial.json'),
-    JSON.stringify({ organization: org, as_of: id, rules_version: 2 }),
+    JSON.stringify({ organization: org, as_of: id, rules_version: RULES_VERSION }),
   )
   // Without a moment: the partial manifest has it.
   expect(await exportInto('cut')).toMatchObject({ code: 0 })

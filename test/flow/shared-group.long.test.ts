@@ -1,8 +1,8 @@
 /** Two installations in one consumer group: the second is refused, and a partition that the first lost is reported. */
-import type { PartitionAssigner } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { assignerOf } from '../../projector/stream/group.ts'
 import { newId, repRecorded } from '../support/events.ts'
+import { joinGroup } from '../support/group-member.ts'
 import {
   expectRefused,
   type Projector,
@@ -13,7 +13,7 @@ import {
 } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { createTopics } from '../support/topics.ts'
 
 const setUp = async (t: Scope) => {
   const topics = await createTopics(t, { partitions: 2 })
@@ -22,18 +22,6 @@ const setUp = async (t: Scope) => {
 }
 
 const readiness = async (projector: Projector) => JSON.parse((await projector.ask('/readyz')).text)
-
-/** A group member that is not a projector of ours. */
-const join = async (topics: Topics, groupId: string, assigner?: PartitionAssigner) => {
-  const consumer = topics.kafka.consumer({ groupId, ...(assigner && { partitionAssigners: [assigner] }) })
-  const joined = Promise.withResolvers<void>()
-  consumer.on(consumer.events.GROUP_JOIN, () => joined.resolve())
-  await consumer.connect()
-  await consumer.subscribe({ topics: [topics.events] })
-  await consumer.run({ autoCommit: false, eachBatch: async () => undefined })
-  await joined.promise
-  return consumer
-}
 
 test('a projector with another prefix is refused at its start, and the running one continues', async t => {
   const { topics, prefix, groupId } = await setUp(t)
@@ -56,7 +44,7 @@ test('a partition that no projector of the prefix owns is reported by /readyz an
   const { topics, prefix, groupId } = await setUp(t)
   const projector = await startProjector(t, { topics, prefix, groupId })
   await untilCaughtUp(projector)
-  const intruder = await join(topics, `${groupId}-g1`, assignerOf({ prefix: 'other', elasticsearch: null }))
+  const intruder = await joinGroup(topics, `${groupId}-g1`, assignerOf({ prefix: 'other', elasticsearch: null }))
   await eventually(async () => expect((await readiness(projector)).ready).toBe(false))
   const { reasons } = await readiness(projector)
   expect(Object.values(reasons)).toEqual([
@@ -71,7 +59,7 @@ test('a partition that no projector of the prefix owns is reported by /readyz an
 
 test('a member that names no installation may be of an older version: it is logged and tolerated', async t => {
   const { topics, prefix, groupId } = await setUp(t)
-  const member = await join(topics, `${groupId}-g1`)
+  const member = await joinGroup(topics, `${groupId}-g1`)
   t.onTestFinished(() => member.disconnect())
   const projector = await startProjector(t, { topics, prefix, groupId })
   await eventually(async () => expect((await readiness(projector)).ready).toBe(true))

@@ -11,11 +11,13 @@ import { createTopics } from '../support/topics.ts'
 
 const file = fileScope()
 
-test('with all projectors stopped, the rules for keys are raised from the end of the topic on, once', async () => {
+test('with all projectors stopped, the rules for keys are raised from the end of the topic on, once', {
+  timeout: 300_000,
+}, async () => {
   const org = newId('org')
   const topics = await createTopics(file)
   const prefix = createPrefix(file)
-  const settings = commandSettings(topics, prefix)
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix }
   const command = (...args: string[]) => runCommand(args, settings)
   const texts = { before: newKeyText(), expiring: newKeyText(), parked: newKeyText(), after: newKeyText() }
   const limited = { org_id: org, permissions: ['reps:read' as const] }
@@ -45,8 +47,12 @@ test('with all projectors stopped, the rules for keys are raised from the end of
   expect(refused).toMatchObject({ code: 1, said: expect.stringContaining('upgrade-keys') })
   const before = await allStored(indexNamed(prefix, 'api-keys'))
 
-  const running = await command('projection', 'upgrade-keys')
+  const otherGroup = { ...settings, KAFKA_GROUP_ID: `${prefix}-other` }
+  const [running, unseen] = await Promise.all(
+    [settings, otherGroup].map(of => runCommand(['projection', 'upgrade-keys'], of)),
+  )
   expect(running).toMatchObject({ code: 1, said: expect.stringContaining('stop all projectors') })
+  expect(unseen).toMatchObject({ code: 1, said: expect.stringContaining('a projector of another KAFKA_GROUP_ID') })
   await projector.stop()
   const raised = await command('projection', 'upgrade-keys', '--json')
   expect([raised.code, jsonLines(raised)]).toEqual([0, [{ rules_version: 2, first_rules_until: 3 }]])

@@ -1,5 +1,6 @@
 /** Commands whose Kafka is not the source of the projection: any lag that they could show would be wrong. */
 import { expect, inject, test } from 'vitest'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { controlIndexOf, generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { createStore } from '../support/documents.ts'
@@ -12,7 +13,7 @@ test('the lag of a projection of another cluster is not shown', async t => {
   const status = () => runCommand(['projection', 'status', '--json'], commandSettings(topics, store.prefix))
   const { clusterId } = await topics.admin.describeCluster()
   const madeFrom = async (cluster_id: string): Promise<void> => {
-    const body = { generation: 'g1', topic: topics.events, cluster_id, partitions: 2, rules_version: 2 }
+    const body = { generation: 'g1', topic: topics.events, cluster_id, partitions: 2, rules_version: RULES_VERSION }
     store.put(controlIndexOf(store.prefix), generationId('g1'), JSON.stringify({ kind: 'generation', body }))
     await store.flush()
   }

@@ -1,6 +1,6 @@
 /**
- * The faults in which the alerts of deploy/monitoring/rules.yml fire. test/flow/alerts.long.test.ts makes each of them
- * with real processes, beside a real Prometheus, under rules whose windows and waits are shorter.
+ * The faults in which the alerts of deploy/monitoring/rules.yml fire. The tests test/flow/alerts-*.long.test.ts make
+ * them in real processes, beside a real Prometheus, under rules whose windows and waits are shorter.
  *
  * `fires`: the alerts that are for this fault. Every alert is here exactly once: test/monitoring/rules.test.ts.
  * `mayFollow`: alerts for a consequence of the fault, which fire if it lasts. No other alert may fire.
@@ -8,35 +8,40 @@
  * Real hours and days of a window are in promtool only: the cases of deploy/monitoring/rules.test.yml.
  */
 export type AlertFault = { readonly fires: readonly string[]; readonly mayFollow?: readonly string[] }
+type AlertFaults = Readonly<Record<string, AlertFault>>
 
 const lateReaders = ['CommissionFreshnessBurnsFast', 'CommissionFreshnessBurnsSlowly', 'CommissionStale']
 
-export const alertFaults = {
-  'the API is killed': { fires: ['CommissionApiAbsent'] },
-  'the projector is frozen': { fires: ['CommissionProjectorAbsent'], mayFollow: lateReaders },
-  'the projector is killed and started again, three times': {
-    fires: ['CommissionProcessRestarts'],
-    mayFollow: ['CommissionProjectorAbsent', 'CommissionPartitionWithoutOwner', ...lateReaders],
-  },
-  'Elasticsearch accepts no write of an index while records come': {
-    fires: ['CommissionElasticsearchRefuses', 'CommissionPartitionStuck', ...lateReaders],
-  },
+/** In test/flow/alerts-api.long.test.ts. */
+export const apiFaults = {
+  'a promise of the API is rejected and nobody listens': { fires: ['CommissionApiDefect'] },
+  'more clients connect than the API accepts': { fires: ['CommissionConnectionsTurnedAway'] },
+  'Redis is killed': { fires: ['CommissionRateCountedAlone'] },
   'the API does not reach Elasticsearch': {
     fires: ['CommissionServedTimeUnknown', 'CommissionAvailabilityBurnsFast', 'CommissionAvailabilityBurnsSlowly'],
+  },
+  'the API is killed': { fires: ['CommissionApiAbsent'] },
+} satisfies AlertFaults
+
+/** In test/flow/alerts-projector.long.test.ts. */
+export const projectorFaults = {
+  'a record breaks a rule': { fires: ['CommissionRecordsParked'] },
+  'an index of a spare generation is deleted': { fires: ['CommissionGenerationFailed'] },
+  'Elasticsearch accepts no write of an index while records come': {
+    fires: ['CommissionElasticsearchRefuses', 'CommissionPartitionStuck', ...lateReaders],
   },
   'records come faster than a slow Elasticsearch takes them': {
     fires: ['CommissionLagGrows'],
     mayFollow: ['CommissionPartitionStuck', ...lateReaders],
   },
-  'a projector joins the group beside a frozen one': {
+  'a projector of another installation is in the consumer group': {
     fires: ['CommissionPartitionWithoutOwner'],
     mayFollow: lateReaders,
   },
-  'a record breaks a rule': { fires: ['CommissionRecordsParked'] },
-  'an index of a spare generation is deleted': { fires: ['CommissionGenerationFailed'] },
   'the clock of the projector is a minute ahead': { fires: ['CommissionClockWrong'] },
-  'a promise of the API is rejected and nobody listens': { fires: ['CommissionApiDefect'] },
-  'more clients connect than the API accepts': { fires: ['CommissionConnectionsTurnedAway'] },
-  'Redis is killed': { fires: ['CommissionRateCountedAlone'] },
-} satisfies Readonly<Record<string, AlertFault>>
-export type AlertFaultName = keyof typeof alertFaults
+  'the projector is killed and started again, three times': {
+    fires: ['CommissionProcessRestarts'],
+    mayFollow: ['CommissionProjectorAbsent', 'CommissionPartitionWithoutOwner', ...lateReaders],
+  },
+  'the projector is frozen': { fires: ['CommissionProjectorAbsent'], mayFollow: lateReaders },
+} satisfies AlertFaults

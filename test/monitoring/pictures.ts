@@ -41,7 +41,7 @@ const evaluate = async (
   [start, end]: readonly [number, number],
 ): Promise<DrawnPanel[]> => {
   const drawn: DrawnPanel[] = []
-  for (const { title, unit, series: legend, expr } of panels) {
+  for (const { title, unit, series: legend, expr, isStacked = false } of panels) {
     // Grafana sets it to four scrapes or more.
     const query = expr.replaceAll('$__rate_interval', '15s')
     const range = new URLSearchParams({ query, start: `${start}`, end: `${end}`, step: `${STEP_SECONDS}` })
@@ -50,7 +50,7 @@ const evaluate = async (
       name: legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '').trim() || 'none',
       points: pointsOf(values, start, end),
     }))
-    drawn.push({ title, unit, series })
+    drawn.push({ title, unit, isStacked, series })
   }
   return drawn
 }

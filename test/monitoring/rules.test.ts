@@ -11,6 +11,7 @@ import { createProjectorMetrics } from '../../projector/stream/metrics.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { DASHBOARDS, dashboardFiles, dashboards } from '../contract/dashboards.ts'
 import { promtoolProgram } from '../support/programs.ts'
+import { type AlertFault, apiFaults, projectorFaults } from './alert-faults.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'deploy/monitoring')
@@ -68,6 +69,13 @@ test('the files of the dashboards are those of the panels; else run `npm run con
 test('each alert has a case in which it fires', () => {
   expect(alerts.length).toBeGreaterThan(15)
   expect(alerts.map(nameOf).filter(name => !cases.includes(`alertname="${name}"`))).toEqual([])
+})
+
+test('each alert is for exactly one of the faults that real processes are tried in', () => {
+  const faults: AlertFault[] = [...Object.values(apiFaults), ...Object.values(projectorFaults)]
+  expect(faults.flatMap(({ fires }) => fires).sort()).toEqual(alerts.map(nameOf).sort())
+  const followers = faults.flatMap(({ mayFollow = [] }) => mayFollow)
+  expect(followers.filter(name => !alerts.map(nameOf).includes(name))).toEqual([])
 })
 
 test('each alert has a severity, a summary and a paragraph in docs/runbooks.md', () => {

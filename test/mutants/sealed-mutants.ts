@@ -59,4 +59,34 @@ export const sealedMutants: readonly Mutant[] = [
     find: '  if (!(await exists(receiptFile))) {\n',
     replace: '  await rm(keyFile, { force: true })\n  if (!(await exists(receiptFile))) {\n',
   },
+  {
+    name: 'a key that Vault does not have counts as destroyed',
+    file: 'api/sealed/vault.ts',
+    find: "if (answer?.status === 404 && answer.errors.length === 0) return { state: 'unknown' }",
+    replace: "if (answer?.status === 404 && answer.errors.length === 0) return { state: 'destroyed' }",
+  },
+  {
+    name: 'a secrets engine that is not there looks like a key that is not there',
+    file: 'api/sealed/vault.ts',
+    find: 'answer?.status === 404 && answer.errors.length === 0',
+    replace: 'answer?.status === 404',
+  },
+  {
+    name: 'Vault is asked before the receipt is read',
+    file: 'api/sealed/key-sources.ts',
+    find: "if (inDirectory.state !== 'unknown' || vault === undefined) return inDirectory",
+    replace: "if (inDirectory.state === 'here' || vault === undefined) return inDirectory",
+  },
+  {
+    name: 'Vault opens texts while the directory of receipts is gone',
+    file: 'api/sealed/key-sources.ts',
+    find: "if (!(await canRead(directory))) return { state: 'unavailable' }",
+    replace: 'await canRead(directory)',
+  },
+  {
+    name: 'the receipt is written although the key in Vault may not be deleted',
+    file: 'commands/subjects/destroy-key.ts',
+    find: "  if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })\n",
+    replace: '',
+  },
 ]

@@ -86,6 +86,11 @@ describe('defaults', () => {
       RATE_LIMIT_REQUESTS: 600,
       RATE_LIMIT_WINDOW_SECONDS: 60,
       REDIS_URL: undefined,
+      SEAL_KEYS_DIR: undefined,
+      SEAL_KEYS_VAULT_URL: undefined,
+      SEAL_KEYS_VAULT_TOKEN: undefined,
+      SEAL_KEYS_VAULT_MOUNT: 'transit',
+      SEAL_KEYS_VAULT_CA_FILE: undefined,
     })
   })
 

@@ -172,4 +172,6 @@ const silent = {
   observeAge: () => undefined,
   setRecordsBehind: () => undefined,
   setUnowned: () => undefined,
+  forgetUnowned: () => undefined,
+  forgetRecordsBehind: () => undefined,
 }

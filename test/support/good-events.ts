@@ -81,7 +81,7 @@ export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
       email: seal('canary@example.com', { org, record: 'rep_2', field: 'email', keyId: 'k1' }),
     }),
   'the longest sealed text': org =>
-    withData(rep(org), { name: `sealed:v1:${'k'.repeat(64)}:${'A'.repeat(8_000 - 75)}` }),
+    withData(rep(org), { name: `sealed:v1:${'k'.repeat(63)}:${'A'.repeat(8_000 - 74)}` }),
   'a plain text that begins nearly like a sealed one': org => withData(rep(org), { name: 'sealed: in the safe' }),
   'a payment with a sealed label': org =>
     payrollRecorded({

@@ -11,6 +11,7 @@ import {
   isMoney,
   isNullOr,
   isOneOf,
+  isPersonalText,
   isSha256,
   isText,
   isTimezone,
@@ -192,8 +193,8 @@ const ofEvents: Readonly<Record<string, Fields>> = {
   'commission.rep.recorded.v1': {
     org_id: isId('org'),
     id: isId('rep'),
-    name: isText,
-    email: isNullOr(isText),
+    name: isPersonalText,
+    email: isNullOr(isPersonalText),
     status: isOneOf('active', 'departed'),
     started_on: isNullOr(isDate),
     departed_on: isNullOr(isDate),
@@ -221,7 +222,7 @@ const ofEvents: Readonly<Record<string, Fields>> = {
     payout_id: isNullOr(isId('payout')),
     amount: isMoney,
     currency: isCurrency,
-    destination: { object: { type: isOneOf('bank_account', 'payroll_provider', 'other'), label: isText } },
+    destination: { object: { type: isOneOf('bank_account', 'payroll_provider', 'other'), label: isPersonalText } },
     recorded_at: isInstant,
   },
   'commission.payroll.voided.v1': {

@@ -37,6 +37,12 @@ export const sumsTo = (amounts: readonly string[], total: string): boolean =>
 export const isCurrency: Check = json => typeof json === 'string' && /^[A-Z]{3}$/.test(json)
 export const isTimezone: Check = json => typeof json === 'string' && timezones.has(json)
 export const isText: Check = json => typeof json === 'string' && json.isWellFormed() && [...json].length <= 1_000
+/** Plain, or sealed: base64url of at least 28 bytes. A text that begins like a sealed one must be one. */
+export const isPersonalText: Check = json => {
+  if (typeof json !== 'string' || !/^sealed:v[0-9]+:/.test(json)) return isText(json)
+  const [, base64url = ''] = /^sealed:v1:[0-9a-z][0-9a-z_-]{0,63}:([0-9A-Za-z_-]*)$/.exec(json.slice(0, 8_001)) ?? []
+  return json.length <= 8_000 && !json.endsWith('\n') && base64url.length >= 38 && base64url.length % 4 !== 1
+}
 export const isSha256: Check = json => typeof json === 'string' && /^[0-9a-f]{64}$/.test(json)
 export const isLast4: Check = json => typeof json === 'string' && /^[0-9A-Za-z_-]{4}$/.test(json)
 

@@ -13,6 +13,8 @@ const project = join(import.meta.dirname, '..', '..')
 /** The blocks of code in the example, in order. */
 const page = readFileSync(join(project, 'docs/evolution.md'), 'utf8')
 const blocks = Array.from(page.matchAll(/^```ts\n(.*?)^```$/gms), ([, code = '']) => code)
+const rulesFile = readFileSync(join(project, 'projector/rules/rules.ts'), 'utf8')
+const [, version] = /^export const RULES_VERSION = (\d+\n.*)$/m.exec(rulesFile) ?? []
 const [schema = '', schemaEntry = '', rules = '', rulesEntry = ''] = blocks
 
 /** `before`: the text that the addition precedes. It occurs exactly once in the file. */
@@ -21,7 +23,7 @@ const additions: readonly { readonly file: string; readonly before: string; read
   { file: 'schemas/events.ts', before: "    'commission.payroll.voided.v1': PayrollVoided,", adds: schemaEntry },
   { file: 'projector/rules/rules.ts', before: 'export type RulesTable = ', adds: rules },
   { file: 'projector/rules/rules.ts', before: "  'commission.payroll.voided.v1': ", adds: rulesEntry },
-  { file: 'projector/rules/rules.ts', before: '2\n/** The same for API keys.', adds: '1 + ' },
+  { file: 'projector/rules/rules.ts', before: version ?? 'no version', adds: '1 + ' },
 ]
 
 registerHooks({

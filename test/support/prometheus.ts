@@ -41,15 +41,20 @@ export const startPrometheus = async (scope: Scope, options: PrometheusOptions):
   }
 }
 
-/** Seconds of a window in a test: at least four scrapes of two seconds, and less than the patience of a test. */
-const windowSeconds = (minutes: number): number => Math.min(60, Math.max(10, minutes * 2))
+/** Seconds of a window in a test: several scrapes of two seconds, and less than the patience of a test. */
+const windowSeconds = (minutes: number): number => Math.min(60, minutes * 4)
 const unitMinutes: Readonly<Record<string, number>> = { m: 1, h: 60, d: 1_440 }
+/** Three scrapes: until one of a new process, its absence is no alert. */
+const FOR_SECONDS = 6
+const STALE = { condition: 'commission:served_age:seconds > ', seconds: 60, sooner: 15 }
 
-/** Returns the rules with shorter windows, and with waits of two seconds. Thresholds stay, but for an age of 60 s. */
-export const soonerRules = (rules: string): string =>
-  rules
+/** Returns the rules with shorter windows and waits. Thresholds stay, but for the age of 60 s. */
+export const soonerRules = (rules: string): string => {
+  expect(rules).toContain(`${STALE.condition}${STALE.seconds}\n`)
+  return rules
     .replaceAll(/\[(\d+)([mhd])\]/g, (_, count: string, unit: string) => {
       return `[${windowSeconds(Number(count) * (unitMinutes[unit] ?? 1))}s]`
     })
-    .replaceAll(/^( +for: )\d+m$/gm, '$12s')
-    .replaceAll('commission:served_age:seconds > 60', 'commission:served_age:seconds > 15')
+    .replaceAll(/^( +for: )\d+m$/gm, `$1${FOR_SECONDS}s`)
+    .replace(`${STALE.condition}${STALE.seconds}\n`, `${STALE.condition}${STALE.sooner}\n`)
+}

@@ -30,6 +30,7 @@ export const createKeys = (scope: Scope, ids: readonly string[]) => {
   for (const id of ids) put(id)
   return {
     directory,
+    sources: { directory, vault: undefined },
     put,
     remove: (id: string): void => rmSync(join(directory, keyFileOf(id))),
     putReceipt: (id: string, content = JSON.stringify({ key_id: id, erased_at: '2026-01-01T00:00:00Z' })): void =>

@@ -1,8 +1,11 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { createVault } from '../../../api/sealed/vault.ts'
 import { destroyKey, type ErasureReceipt, keyStateOf } from '../../../commands/subjects/destroy-key.ts'
+import type { Scope } from '../../support/scope.ts'
 import { createKeys } from '../../support/seal.ts'
+import { startVault } from '../../support/vault.ts'
 
 const receipt = (key_id: string, rep = 'rep_1'): ErasureReceipt => ({
   version: 1,
@@ -15,35 +18,78 @@ const receipt = (key_id: string, rep = 'rep_1'): ErasureReceipt => ({
 })
 
 test('a destroyed key is gone, and its receipt is there', async t => {
-  const { directory } = createKeys(t, ['k1', 'k2'])
-  expect(await keyStateOf(directory, 'k1')).toBe('here')
-  await destroyKey(directory, receipt('k1'))
-  expect(await keyStateOf(directory, 'k1')).toBe('erased')
+  const { directory, sources } = createKeys(t, ['k1', 'k2'])
+  expect(await keyStateOf(sources, 'k1')).toBe('here')
+  await destroyKey(sources, receipt('k1'))
+  expect(await keyStateOf(sources, 'k1')).toBe('erased')
   expect(existsSync(join(directory, 'k1.key'))).toBe(false)
   expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
-  expect(await keyStateOf(directory, 'k2')).toBe('here')
+  expect(await keyStateOf(sources, 'k2')).toBe('here')
 })
 
 test('an erasure that was killed after its receipt is finished by the next one, with the first receipt', async t => {
-  const { directory, put } = createKeys(t, ['k1'])
-  await destroyKey(directory, receipt('k1'))
+  const { directory, sources, put } = createKeys(t, ['k1'])
+  await destroyKey(sources, receipt('k1'))
   put('k1')
-  expect(await keyStateOf(directory, 'k1')).toBe('erasing')
-  await destroyKey(directory, { ...receipt('k1'), erased_at: '2027-01-01T00:00:00.000Z' })
-  expect(await keyStateOf(directory, 'k1')).toBe('erased')
+  expect(await keyStateOf(sources, 'k1')).toBe('erasing')
+  await destroyKey(sources, { ...receipt('k1'), erased_at: '2027-01-01T00:00:00.000Z' })
+  expect(await keyStateOf(sources, 'k1')).toBe('erased')
   expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
 })
 
 test('a key stays while its receipt cannot be written', async t => {
-  const { directory } = createKeys(t, ['k1'])
+  const { directory, sources } = createKeys(t, ['k1'])
   // A directory stands where the new file is written.
   mkdirSync(join(directory, 'k1.erased.json.new'))
-  await expect(destroyKey(directory, receipt('k1'))).rejects.toThrow()
-  expect(await keyStateOf(directory, 'k1')).toBe('here')
+  await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow()
+  expect(await keyStateOf(sources, 'k1')).toBe('here')
 })
 
 test('a key without a file is missing, and a directory that is gone is an error', async t => {
-  const { directory } = createKeys(t, [])
-  expect(await keyStateOf(directory, 'k1')).toBe('missing')
-  await expect(keyStateOf(`${directory}-gone`, 'k1')).rejects.toThrow(/cannot be read/)
+  const { directory, sources } = createKeys(t, [])
+  expect(await keyStateOf(sources, 'k1')).toBe('missing')
+  await expect(keyStateOf({ ...sources, directory: `${directory}-gone` }, 'k1')).rejects.toThrow(/cannot be read/)
+})
+
+describe('with Vault', () => {
+  const withVault = async (t: Scope, token = 'eraser-token') => {
+    const { directory, putReceipt } = createKeys(t, [])
+    const vault = await startVault(t, { ids: ['k1', 'k2'] })
+    const client = createVault({ url: vault.url, mount: 'transit', token: () => token, ca: undefined })
+    return { directory, putReceipt, vault, sources: { directory, vault: client } }
+  }
+
+  test('a destroyed key is gone from Vault, after its receipt was written', async t => {
+    const { directory, vault, sources } = await withVault(t)
+    expect(await keyStateOf(sources, 'k1')).toBe('here')
+    await destroyKey(sources, receipt('k1'))
+    expect(await keyStateOf(sources, 'k1')).toBe('erased')
+    expect([...vault.keys.keys()]).toEqual(['k2'])
+    expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
+    expect(await keyStateOf(sources, 'k9')).toBe('missing')
+  })
+
+  test('an erasure that was killed after its receipt is finished by the next one', async t => {
+    const { vault, sources, putReceipt } = await withVault(t)
+    putReceipt('k1')
+    expect(await keyStateOf(sources, 'k1')).toBe('erasing')
+    await destroyKey(sources, receipt('k1'))
+    expect(await keyStateOf(sources, 'k1')).toBe('erased')
+    expect(vault.keys.has('k1')).toBe(false)
+  })
+
+  test('without the right to delete, there is no receipt and the key stays', async t => {
+    const { directory, vault, sources } = await withVault(t, 'api-token')
+    await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow(/403 permission denied/)
+    expect(vault.keys.has('k1')).toBe(true)
+    expect(existsSync(join(directory, 'k1.erased.json'))).toBe(false)
+  })
+
+  test('a Vault that does not answer is an error, and never a missing key', async t => {
+    const { vault, sources, putReceipt } = await withVault(t)
+    vault.trouble = 'sealed'
+    await expect(keyStateOf(sources, 'k1')).rejects.toThrow(/Vault does not answer/)
+    putReceipt('k1')
+    await expect(keyStateOf(sources, 'k1')).rejects.toThrow(/Vault does not answer/)
+  })
 })

@@ -47,6 +47,22 @@ test('counters tell the generations apart', async () => {
   expect(lines).toContain('commission_published_age_seconds_bucket{le="0.5",generation="g2"} 1')
 })
 
+test('a stream that ended and a partition that was lost leave no series that could be an alert', async () => {
+  const metrics = createProjectorMetrics(() => [])
+  const [g1, g2] = [metrics.of('events', 'g1'), metrics.of('events', 'g2')]
+  for (const one of [g1, g2]) {
+    one.setUnowned('commission.events', 2)
+    one.setRecordsBehind('commission.events', 3, 40_000)
+  }
+  g2.forgetUnowned('commission.events')
+  g2.forgetRecordsBehind('commission.events', 3)
+  const series = (await linesOf(metrics)).filter(line => /^commission_(?:partitions_without|clock_ahead)/.test(line))
+  expect(series).toEqual([
+    'commission_clock_ahead_seconds{clock="records",generation="g1",topic="commission.events",partition="3"} -40',
+    'commission_partitions_without_owner{generation="g1",topic="commission.events"} 2',
+  ])
+})
+
 test('the process, its CPU and its memory are there', async () => {
   const lines = await linesOf(createProjectorMetrics(() => []))
   expect(lines).toContainEqual(

@@ -1,0 +1,92 @@
+/** The API with keys in Vault, and a person who is forgotten there. Vault is a double: see `support/vault.ts`. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createClient } from '../support/client.ts'
+import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
+import { keyCreated, newKeyText, repRecorded } from '../support/events.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { eventually } from '../support/scope.ts'
+import { createKeys, seal } from '../support/seal.ts'
+import { createPrefix, everythingProjected } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
+import { startVault } from '../support/vault.ts'
+
+const org = 'org_a'
+
+test('the API opens texts with keys of Vault, refuses while Vault is away, and forgets a person whose key is deleted there', async t => {
+  const topics = await createTopics(t, { partitions: 1 })
+  const prefix = createPrefix(t)
+  const vault = await startVault(t, { ids: ['k1', 'k2'] })
+  const keys = createKeys(t, [])
+  const secrets = createKeys(t, [])
+  const tokenFile = join(secrets.directory, 'token')
+  writeFileSync(tokenFile, 'expired\n')
+  const settings = { SEAL_KEYS_DIR: keys.directory, SEAL_KEYS_VAULT_URL: vault.url }
+  const text = newKeyText()
+  const name = (rep: string, plain: string, keyId: string) =>
+    repRecorded({ org_id: org, id: rep, name: seal(plain, { org, record: rep, field: 'name', keyId }) })
+  const projector = await startProjector(t, { topics, prefix })
+  await topics.publish([
+    keyCreated({ org_id: org, text }),
+    name('rep_1', 'Canary One', 'k1'),
+    name('rep_2', 'Canary Two', 'k2'),
+    repRecorded({ org_id: org, id: 'rep_3', name: 'Canary Three' }),
+  ])
+  await untilCaughtUp(projector)
+  // Vault may be away at the start.
+  await vault.stop()
+  const api = await startApi(t, prefix, { settings: { ...settings, SEAL_KEYS_VAULT_TOKEN_FILE: tokenFile } })
+  const client = createClient([api], text)
+  const status = async (path: string) => (await client.ask(path)).status
+  expect([await status('/reps/rep_1'), await status('/reps/rep_3')]).toEqual([503, 200])
+  await vault.start()
+  // Another program renews the token in its file.
+  await eventually(async () => {
+    expect(await status('/reps/rep_1')).toBe(503)
+    expect(vault.requests.length).toBeGreaterThan(0)
+  })
+  writeFileSync(tokenFile, 'api-token\n')
+  const nameOf = async (rep: string) => JSON.parse((await client.ask(`/reps/${rep}`)).text).data?.name
+  await eventually(async () => expect(await nameOf('rep_1')).toBe('Canary One'))
+  expect(JSON.parse((await client.ask('/reps')).text).data.map((rep: { name: string }) => rep.name)).toEqual([
+    ...['Canary One', 'Canary Two', 'Canary Three'],
+  ])
+
+  // A key is asked for once in 2 s, whatever the number of requests.
+  const before = vault.requests.length
+  await Promise.all(Array.from({ length: 50 }, () => client.ask('/reps')))
+  expect(vault.requests.length - before).toBeLessThanOrEqual(4)
+
+  const stored = await everythingProjected(prefix)
+  const subjects = (token: string, ...args: string[]) =>
+    runCommand(['subjects', ...args], {
+      ...commandSettings(topics, prefix),
+      ...settings,
+      SEAL_KEYS_VAULT_TOKEN: token,
+    })
+  const erase = ['erase', org, 'rep_1', '--confirm', 'rep_1', '--json']
+  const refused = await subjects('api-token', ...erase)
+  expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('403 permission denied')])
+  expect(existsSync(join(keys.directory, 'k1.erased.json'))).toBe(false)
+  expect(await nameOf('rep_1')).toBe('Canary One')
+
+  const erased = await subjects('eraser-token', ...erase)
+  expect([erased.code, jsonLines(erased)], erased.said).toEqual([0, [expect.objectContaining({ key_id: 'k1' })]])
+  expect([...vault.keys.keys()]).toEqual(['k2'])
+  await eventually(async () =>
+    expect(JSON.parse((await client.ask('/reps/rep_1')).text).data).toMatchObject({ name: '', erased: true }),
+  )
+  expect(await nameOf('rep_2')).toBe('Canary Two')
+  expect(await everythingProjected(prefix)).toEqual(stored)
+  // A person who was forgotten stays so while Vault is away; the others are refused, never shown as forgotten.
+  await vault.stop()
+  await eventually(async () => expect(await status('/reps/rep_2')).toBe(503))
+  expect(await status('/reps/rep_1')).toBe(200)
+  await vault.start()
+  await eventually(async () => expect(await nameOf('rep_2')).toBe('Canary Two'))
+  const listed = await subjects('api-token', 'list', org, '--json')
+  expect(jsonLines(listed).map(({ keys }) => keys)).toEqual([{ k1: 'erased' }, { k2: 'here' }, {}])
+  const log = api.log()
+  for (const hidden of ['api-token', 'Canary', vault.url]) expect(log).not.toContain(hidden)
+})
