@@ -205,8 +205,8 @@ test('an export, totals and a forecast of a sandbox are those of the live genera
   const [payout] = asKafka.payouts ?? []
   const records = join(folder, 'records.ndjson')
   const events = [
-    repRecorded({ org_id: org, id: 'rep_of_tomorrow' }),
-    payoutCalculated({ org_id: org, id: 'payout_of_tomorrow', supersedes_id: 'payout_unknown' }),
+    repRecorded({ org_id: org, id: 'rep_tomorrow' }),
+    payoutCalculated({ org_id: org, id: 'payout_tomorrow', supersedes_id: 'payout_unknown' }),
     payoutCalculated({ org_id: String(payout?.source.org_id), id: String(payout?.id.split(':')[1]) }),
   ]
   await writeFile(records, events.map(event => `${JSON.stringify(lineOf(event))}\n`).join(''))
