@@ -12,8 +12,9 @@ export const HEADERS_COUNT_MAX = 64
 export const PARSER_BYTES_MAX = 16 * 1024
 
 /**
- * Seconds that a request may wait for the next change; milliseconds between two looks for all who wait, and after a
- * look that failed; the age of a look up to which it can answer; and requests that one look may wake at once.
+ * Waiting for the next change. In order: seconds that a request may wait; milliseconds between two searches for all
+ * waiting requests; milliseconds after a search that failed; maximum age of a search that may answer; requests that one
+ * search may wake.
  */
 export const WAIT_SECONDS_MAX = 60
 export const LOOK_INTERVAL = 34
@@ -35,15 +36,15 @@ export const TIMEOUT_CHECK_INTERVAL = 250
 /** Milliseconds that a connection may idle between two requests: longer than the usual client keeps one. */
 export const KEEP_ALIVE_TIME = 65_000
 
-/** Milliseconds without a byte in either direction, then the connection is closed: its client does not read. */
+/** Milliseconds without a byte in either direction. Then the API closes the connection: its client does not read. */
 export const SOCKET_SILENCE_MAX = 30_000
 
 /**
- * Connections at once, plain and encrypted. Near the limit those that are idle for longest are closed; if none is idle,
- * the new one is. Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an encrypted one
- * 104 KiB. The process takes 120 MiB, its answers 88 MiB, garbage as much again, and 106 MiB more were measured under
- * attack: 402 MiB. The 98 MiB left of 500 MiB hold 2,508 plain connections, or 964 encrypted ones. These limits leave a
- * third of that.
+ * Connections at once, plain and encrypted. Near the limit, the API closes those that are idle for longest. If none is
+ * idle, it closes the new one. Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an
+ * encrypted one 104 KiB. The process takes 120 MiB, its answers 88 MiB, garbage as much again, and 106 MiB more were
+ * measured under attack: 402 MiB. The 98 MiB left of 500 MiB hold 2,508 plain connections, or 964 encrypted ones. These
+ * limits leave a third of that.
  */
 export const CONNECTIONS_MAX = 1_500
 export const ENCRYPTED_CONNECTIONS_MAX = 600
@@ -65,8 +66,8 @@ export const READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5, queue: 
 
 /**
  * Requests in flight, of one key and of one organization: from authentication until the answer is delivered or the
- * connection is closed. Several times what keeps Elasticsearch busy, and what one client uses. A further one is refused
- * at once.
+ * connection is closed. One client uses far fewer, and fewer keep Elasticsearch busy. A further request is refused at
+ * once.
  */
 export const IN_FLIGHT_OF_KEY = { permits: 100, queue: 0, waitMax: 0 }
 export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
@@ -77,8 +78,8 @@ export const BATCHED_DOCUMENTS = 32
 
 /**
  * Bytes of an answer of Elasticsearch that are collected: a page of records, and the JSON around them. A longer answer
- * is dropped, and fewer records are requested. It fits in the budget of one key: an answer between the two would be
- * refused each time.
+ * is dropped, and fewer records are requested. The limit is below the budget of one key. An answer above that budget
+ * would be refused each time.
  */
 export const ANSWER_BYTES_MAX = 44 * 1024 * 1024
 
@@ -105,8 +106,9 @@ export const SMALL_ANSWERS_RESERVE = 16 * 1024 * 1024
 export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
 
 /**
- * Large answers of an organization that are read and made at once. Two could both hold their reads, and neither would
- * have room for its answer. Half of the requests that may read can queue; the other half continues with small answers.
+ * Large answers of an organization that are read and made at once. If two ran at once, both could hold their reads, and
+ * neither would have room for its answer. Half of the permitted reads may queue here; the other half serves small
+ * answers.
  */
 export const LARGE_ANSWERS_OF_ORGANIZATION = { permits: 1, queue: READS_OF_ORGANIZATION.permits / 2, waitMax: 2_000 }
 
@@ -130,7 +132,10 @@ export const RECORD_FRAME_BYTES = 1_024
 export const DELIVERY_TIME_MIN = 30_000
 export const DELIVERY_RATE_MIN = 128 * 1024
 
-/** Bytes of an answer that are encrypted at once: an encrypted copy of all of it would be memory that nobody counts. */
+/**
+ * Bytes of an answer that are encrypted at once. An encrypted copy of a whole answer would be memory that no budget
+ * counts.
+ */
 export const ENCRYPTED_AT_ONCE = 256 * 1024
 
 /** Requests that a connection may send ahead while one is answered. A connection that sends more is closed. */
@@ -189,9 +194,9 @@ export const LAST_CURSORS_REMEMBERED = 10_000
 export const AS_OF_REMEMBERED = 10_000
 
 /**
- * Milliseconds that an instant must lie before the projection's time to be over, if no later event proves it. The
- * broker sets a record's time before the record can be read: all replicas must have it first (30 s with Kafka's default
- * of `replica.lag.time.max.ms`), or its transaction must be committed. Clocks also differ.
+ * An instant is over if a later event proves it, or if the projection's time is this many milliseconds after it. The
+ * broker sets a record's time before consumers can read the record. All replicas must have it first (up to 30 s with
+ * Kafka's default of `replica.lag.time.max.ms`), or its transaction must be committed. Clocks also differ.
  */
 export const AS_OF_MARGIN = 30_000
 
@@ -205,9 +210,9 @@ export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
 export const SLICE = { items: 1_000, bytes: 1024 * 1024 }
 
 /**
- * Totals: combinations of period, currency and amount in one answer, which is parsed in one piece within 15 ms; records
- * that one query covers; summings at once, in all and of one organization (a fifth), beyond which a request waits;
- * milliseconds for one summing.
+ * Totals. In order: combinations of period, currency and amount in one answer (parsed without a pause, within 15 ms);
+ * records that one query covers; sums made at once, in all and of one organization (a fifth), beyond which a request
+ * waits; milliseconds for one sum.
  */
 export const TOTALS_AMOUNTS = 5_000
 export const TOTALS_RECORDS = 20_000
@@ -229,8 +234,8 @@ export const RETRY_AFTER_MIN = 1
 export const RETRY_AFTER_MAX = 3
 
 /**
- * Milliseconds of a stop, which has 10 s in all: until the last request is ended (drain included), for requests to the
- * admin port (which closes last), and until the process ends by force.
+ * A stop has 10 s in all. In order: milliseconds until the last request is ended, drain included; milliseconds for
+ * requests to the admin port, which closes last; milliseconds until the process ends by force.
  */
 export const STOP_TIME_MAX = 8_000
 export const ADMIN_STOP_TIME = 250
@@ -249,8 +254,8 @@ export const READY_TIME_MAX = 2_000
 export const READY_INTERVAL = 1_000
 
 /**
- * Bytes of log lines in one write, and milliseconds until a write at the latest: a write a line costs a tenth of a
- * page.
+ * Bytes of log lines in one write, and milliseconds until a write at the latest. One write for each line would take a
+ * tenth of the time of a page.
  */
 export const LOG_BUFFER_BYTES = 8 * 1024
 export const LOG_FLUSH_INTERVAL = 100
@@ -259,8 +264,8 @@ export const LOG_FLUSH_INTERVAL = 100
 export const TIMES_INTERVAL = 250
 
 /**
- * Milliseconds between two reads of the positions of a new live generation that is behind the previous one, and their
- * number: together less than a request may take.
+ * After a swap, the new live generation may be behind the previous one. In order: milliseconds between two reads of its
+ * position; maximum number of these reads. Together they take less than a request may.
  */
 export const SWAP_POLL_INTERVAL = 25
 export const SWAP_POLLS_MAX = 60

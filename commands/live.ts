@@ -140,7 +140,7 @@ export const waitUntilPublished = async (
   }
 }
 
-/** Records that positions lack to the wanted ones. */
+/** Returns the number of records between these positions and the wanted ones. */
 export const lagOf = (wanted: readonly number[], positions: readonly number[]): number =>
   wanted.reduce((sum, end, index) => sum + Math.max(0, end - (positions[index] ?? 0)), 0)
 

@@ -18,6 +18,7 @@ import { explain } from './analysis/explain.ts'
 import { type ReplaySteps, replay } from './analysis/replay.ts'
 import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
 import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
+import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
 import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
@@ -205,6 +206,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, signal),
     }
   }
+  const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...publishing() })
   const validating = (): ValidateSteps => ({
     open: file => (file === '-' ? process.stdin : createReadStream(file)),
     out,
@@ -262,7 +264,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       verify: async options => verify(options, reading()),
       swap: async options => swap(options, reading()),
       rollback: async options => rollback(options, reading()),
-      adopt: async options => adopt(options, publishing()),
+      adopt: async ({ archive: directory, json }) =>
+        directory === undefined
+          ? adopt({ json }, publishing())
+          : adoptSource({ archive: directory, json }, adopting(), groupId()),
       drop: async options => drop(options, publishing(), groupId()),
       replay: async options => {
         if (options.fromArchive === undefined) {

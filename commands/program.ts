@@ -47,7 +47,7 @@ type Actions = AnalysisActions &
     readonly verify: (options: VerifyOptions) => Promise<ExitCode>
     readonly swap: (options: SwapOptions) => Promise<ExitCode>
     readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
-    readonly adopt: (options: { readonly json: boolean }) => Promise<ExitCode>
+    readonly adopt: (options: { readonly archive: string | undefined; readonly json: boolean }) => Promise<ExitCode>
     readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
   }
 
@@ -222,8 +222,9 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
     .description(
       'takes over indices that were restored from a snapshot: all records are read again before the API serves them',
     )
+    .option('--archive <directory>', 'instead, takes another cluster as the source, after a proof with this archive')
     .option('--json', 'the adopted generations, as JSON')
-    .action(run(({ json = false }: { json?: boolean }) => actions.adopt({ json })))
+    .action(run(({ archive, json = false }: { archive?: string; json?: boolean }) => actions.adopt({ archive, json })))
 
   projection
     .command('drop')

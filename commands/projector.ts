@@ -56,6 +56,7 @@ export {
   type Ends,
   fetchEnds,
   type Identity,
+  recordHash,
 } from '../projector/kafka/source.ts'
 export { toRawRecord } from '../projector/kafka/stored-record.ts'
 export {
@@ -87,7 +88,7 @@ export {
   versionsBefore,
 } from '../projector/rules/state.ts'
 export { eventsOptions } from '../projector/start.ts'
-export type { ArchivedSource } from '../projector/stream/archived-log.ts'
+export type { VerifiedLog } from '../projector/stream/archived-log.ts'
 export type { KafkaAccess } from '../projector/stream/kafka-log.ts'
 export type { Bounds } from '../projector/stream/stop-at.ts'
 export { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'

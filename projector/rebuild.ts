@@ -9,7 +9,7 @@ import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import { type Ends, fetchEnds } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_POLL_MS } from './limits.ts'
-import { type ArchivedSource, archivedLog } from './stream/archived-log.ts'
+import { archivedLog, type VerifiedLog } from './stream/archived-log.ts'
 import { type KafkaAccess, kafkaLog } from './stream/kafka-log.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
@@ -17,7 +17,7 @@ import { type StreamOptions, startStream, type TestHooks } from './stream/stream
 
 export type RebuildContext = {
   /** The topic, or a verified archive of it. */
-  readonly from: KafkaAccess | ArchivedSource
+  readonly from: KafkaAccess | VerifiedLog
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number

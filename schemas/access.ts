@@ -180,6 +180,7 @@ export const identities = {
     kafka: [
       ...rights(events, readsTopic),
       ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`adopt`, `upgrade-keys`'),
+      ...rights(apiKeys, { ...readsTopic, Read: 'compares the records with an archive' }, '`adopt --archive`'),
       ...rights(groups, {
         Read: 'joins the consumer group of the generation or sandbox that it makes',
         Delete: 'deletes the consumer group of what it drops',

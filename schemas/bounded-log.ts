@@ -1,7 +1,7 @@
 /**
  * Writes a log to a pipe whose reader may stop or leave. In: pino's stream (sonic-boom). Out: its options and its end.
- * Promises: unread lines take a bounded amount of memory; lines beyond it are dropped, counted, and reported once when
- *   the reader is back; the end of the process waits for the reader only briefly.
+ * Promises: unread lines take a bounded amount of memory. Further lines are dropped, counted, and reported once when
+ *   the reader is back. The end of the process waits for the reader only briefly.
  */
 
 /** Bytes of log lines that wait for the reader. */

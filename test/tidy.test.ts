@@ -2,6 +2,7 @@
  * Rules of this project that neither the compiler nor the linter checks. The tests match text, not syntax: they are
  * fast, but they miss names that are built at run time and clients that are created under another name.
  */
+import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { files, find, type Source, sourceOf, sources, within } from './support/sources.ts'
@@ -150,6 +151,12 @@ describe('rooms', () => {
         target.startsWith(`${part}/`) && order.includes(roomOf(from)) && !mayImport(roomOf(from), roomOf(target)),
     )
     expect(wrong).toEqual([])
+  })
+
+  test('stand in docs/architecture.md', () => {
+    const page = readFileSync('docs/architecture.md', 'utf8')
+    const all = Object.values(rooms).flatMap(({ order }) => order)
+    expect(all.filter(room => !page.includes(`\`${room}/\``))).toEqual([])
   })
 
   test('have at most 16 files', () => {

@@ -187,8 +187,8 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
   })
 
 /**
- * Collects an answer from its chunks. A long answer grows in place: chunks that are kept and copied at the end take
- * twice the bytes, and the garbage collector frees them late. With 80 fast readers of large answers: 550 MiB resident
+ * Collects an answer from its chunks. A long answer grows in place. Chunks that are joined at the end would take twice
+ * the bytes, and the garbage collector would free them late. With 80 fast readers of large answers: 550 MiB resident
  * with chunks, 430 MiB in place.
  */
 const createCollector = () => {

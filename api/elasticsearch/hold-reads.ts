@@ -4,7 +4,7 @@
  *   that arrived are held. The expectation comes from the last read of the organization. A request that is about to
  *   hold much waits for its turn first.
  * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
- *   turn → the answer is dropped, and all of it is read again in the request's own turn.
+ *   turn → the API drops the answer, and reads it again in the request's own turn.
  */
 import { LRUCache } from 'lru-cache'
 import type { Reservation } from '../capacity/answer-budget.ts'

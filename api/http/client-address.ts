@@ -1,8 +1,7 @@
 /**
  * In: a request. Out: the address of its client.
- * Promises: trusts `X-Forwarded-For` only as far as the proxies that wrote it are trusted: the result is the right-most
- *   hop that is not a trusted proxy. Without trusted proxies, the result is the peer of the connection, whatever the
- *   header says.
+ * Promises: the result is the right-most hop of `X-Forwarded-For` that is not a trusted proxy. Hops to the left of it
+ *   may be invented. Without trusted proxies, the result is the peer of the connection, whatever the header says.
  * Can go wrong: a hop that is not an address ends the search; the result is then the last valid hop.
  */
 import type { IncomingMessage } from 'node:http'

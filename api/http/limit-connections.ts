@@ -1,7 +1,7 @@
 /**
  * Limits the connections at once. In: a server. Out: the same server, with a limit.
- * Promises: near the limit, a new connection closes the one that is idle for longest: kept open after its last answer,
- *   with no request in flight. So clients that keep connections block no new client.
+ * Promises: near the limit, a new connection closes the one that is idle for longest. A connection is idle after its
+ *   last answer, with no request in flight. So clients that keep connections block no new client.
  * Can go wrong: no connection is idle at the limit → Node closes the new one without an answer, and it is counted.
  */
 import type { Server, ServerResponse } from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * In: connections. Out: requests for the app, including those with an `Expect` header. Bytes that are not a request, a
- *   request that is not complete in time and CONNECT get the refusal as JSON, and the connection is closed.
+ * In: connections. Out: requests for the app, including those with an `Expect` header. The server answers bytes that
+ *   are not a request, incomplete requests and CONNECT with a refusal as JSON. Then it closes the connection.
  * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'

@@ -5,8 +5,8 @@
  *   except one that the projector took back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
- * Only this file defines what is visible: a record's `seq` is the offset of the event that made it, `until_seq` that of
- * the event that replaced it, and everything at an offset below `publishedTo` is searchable.
+ * Only this file defines which records are visible. `seq` of a record is the offset of the event that made it;
+ * `until_seq` is the offset of the event that replaced it. Everything at an offset below `publishedTo` is searchable.
  */
 
 import { partitionOf } from '../../schemas/partition.ts'
@@ -196,8 +196,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       // Another process may have shown a later position of the previous generation.
       if (isBelowMinimum) throw unavailable('position_went_back')
       const position = { generation, ...remember(generation, partition, seen, published) }
-      // A multi-get reads different shards in any order. If the position has moved since this process last read it, or
-      // is another generation's, a document may be older than the position: it is read again.
+      // A multi-get reads different shards in any order. A document may be older than the position if the position has
+      // moved since this process last read it, or belongs to another generation. Then the documents are read again.
       const hasMoved = published.publishedTo !== seen.publishedTo || seen.generation !== generation.name
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
       return { position, documents: mustReadAgain ? await read(names, signal) : found }

@@ -29,7 +29,10 @@ export type ReaderParts = {
   readonly positionAt: PositionAt
 }
 
-/** The place in a list after a cursor: the position of the organization now, and that of the moment asked for. */
+/**
+ * The point in a list after a cursor, with two positions of the organization: the present one, and that of the
+ * requested moment.
+ */
 type ListPlace = {
   readonly current: ReadPosition
   readonly position: ReadPosition
@@ -38,7 +41,7 @@ type ListPlace = {
 }
 type ListAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
 
-/** Finds the place after a cursor. @throws Refusal `invalid_cursor` */
+/** Finds the point after a cursor. @throws Refusal `invalid_cursor` */
 export const findPlace = async (
   { readAt, cursors, positionAt }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>,
   org: string,

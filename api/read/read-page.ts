@@ -5,9 +5,9 @@
  *   its records are large, never before the first one.
  * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
  *
- * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the records
- * last seen of the organization: few at first, all that are left once they are known to be small. If an answer is too
- * large, it is dropped and few records are requested again.
+ * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the last
+ * records of the organization: few at first, and all once its records are known to be small. If an answer is too large,
+ * it is dropped and few records are requested again.
  */
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'

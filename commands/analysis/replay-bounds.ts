@@ -54,7 +54,7 @@ export const assertOver = (
  * @param replayed the partitions that are replayed
  * @throws CommandError if one of them has no later record: Kafka may have more records of that time
  */
-export const assertArchived = (replayed: readonly number[], firstLater: ReadonlyMap<number, number>): void => {
+export const assertTimeArchived = (replayed: readonly number[], firstLater: ReadonlyMap<number, number>): void => {
   const open = replayed.find(partition => !firstLater.has(partition))
   if (open === undefined) return
   const what = `the archive has no record after that time in partition ${open}, and may lack some before it`

@@ -10,14 +10,14 @@ import { type ProgressSteps, reportProgress } from '../generations/progress.ts'
 import { groupIdOf } from '../generations/sandboxes.ts'
 import { connectAdmin } from '../kafka.ts'
 import {
-  type ArchivedSource,
   describeSource,
   type Ends,
   fetchEnds,
   type Identity,
   type KafkaAccess,
+  type VerifiedLog,
 } from '../projector.ts'
-import { assertArchived, assertOver } from './replay-bounds.ts'
+import { assertOver, assertTimeArchived } from './replay-bounds.ts'
 
 export type ReplaySource = {
   readonly identity: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
@@ -27,7 +27,7 @@ export type ReplaySource = {
   readonly firstLater: ReadonlyMap<number, number>
   /** @throws CommandError if the log can have more records of that time */
   readonly assertOver: () => void
-  readonly from: KafkaAccess | ArchivedSource
+  readonly from: KafkaAccess | VerifiedLog
   /** Of the consumer group in Kafka. */
   readonly groupId: string
 }
@@ -101,7 +101,7 @@ export const sourceInArchive =
       firstLater,
       assertOver: () =>
         time !== undefined &&
-        assertArchived(
+        assertTimeArchived(
           read.map(({ partition }) => partition),
           firstLater,
         ),

@@ -36,7 +36,7 @@ export type ReplayOptions = {
   readonly json: boolean
 }
 
-/** What a replay needs beside its log. */
+/** The inputs of a replay beside its log. */
 export type ReplaySteps = CommandContext &
   Pick<RebuildSteps, 'retryOptions' | 'signal' | 'elapsed' | 'shards' | 'replicas' | 'draw'>
 

@@ -115,25 +115,37 @@ const copyLogs = async (
     // Awaited before the next segments: the error is thrown there.
     writing.catch(() => undefined)
   }
-  while (!signal.aborted) {
-    let moved = false
-    for (const [log, topic] of copy) {
-      for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
-        const [position = 0] = topic.positions().slice(partition)
-        if (!follow && position >= (log.ends[partition] ?? 0)) continue
-        const { entries } = await log.reader.read(partition, topic.readFrom(partition)).catch(unlessStopped)
-        if (signal.aborted) break
-        topic.add(partition, entries, elapsed())
-        moved ||= (topic.positions()[partition] ?? 0) > position
-        await cut(follow ? elapsed() - ARCHIVE_FLUSH_MS : Number.NEGATIVE_INFINITY)
-        onProgress()
+  const copyAll = async (): Promise<void> => {
+    while (!signal.aborted) {
+      let moved = false
+      for (const [log, topic] of copy) {
+        for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
+          const [position = 0] = topic.positions().slice(partition)
+          if (!follow && position >= (log.ends[partition] ?? 0)) continue
+          const { entries } = await log.reader.read(partition, topic.readFrom(partition)).catch(unlessStopped)
+          if (signal.aborted) break
+          topic.add(partition, entries, elapsed())
+          moved ||= (topic.positions()[partition] ?? 0) > position
+          await cut(follow ? elapsed() - ARCHIVE_FLUSH_MS : Number.NEGATIVE_INFINITY)
+          onProgress()
+        }
       }
+      if (!follow && !moved) break
+      if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
     }
-    if (!follow && !moved) break
-    if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
   }
-  await cut(Number.POSITIVE_INFINITY)
-  await writing
+  const finish = async (): Promise<void> => {
+    await cut(Number.POSITIVE_INFINITY)
+    await writing
+  }
+  try {
+    await copyAll()
+  } catch (error) {
+    // The log may be lost: what was read of it must not be lost, too.
+    await finish().catch(() => undefined)
+    throw error
+  }
+  await finish()
 
   function unlessStopped(error: unknown): { readonly entries: readonly [] } {
     if (!signal.aborted) throw error

@@ -3,8 +3,8 @@
  *
  * In: an index; an organization, '' for documents without one, undefined for all. Out: its documents, in an order that
  * differs between indices.
- * Promises: an answer holds at most `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so each page is
- * requested twice: first the sizes of its documents, then the documents, as many at a time as fit.
+ * Promises: an answer holds at most `SCAN_BYTES` of documents, or one document. Sizes are not indexed, so a scan
+ * requests each page twice: first the sizes of its documents, then the documents, in parts that fit.
  * Can go wrong: Elasticsearch is away or too slow for a page (requests fewer documents and retries); a shard does not
  * answer (the command ends: missing documents must not look like an empty shard).
  */

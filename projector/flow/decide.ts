@@ -1,8 +1,8 @@
 /**
  * The first half of the flow: decides one batch.
- * In: a batch, the highest record time before it, and the cache. Out: the documents to write, the outcomes, and what
- * is left of the batch for later: the part that the followed generation has not decided, and the part not loaded.
- * Promises: each decision sees all earlier ones, as long as the caller decides one batch after the other and adds the
+ * In: a batch, the highest record time before it, and the cache. Out: the documents to write, the outcomes, and the
+ * rest of the batch for later: the part that the followed generation has not decided, and the part not loaded.
+ * Promises: each decision sees all earlier ones. For this, the caller decides one batch after the other, and adds its
  * documents to the cache before the next.
  * Can go wrong: as `load` and `follow`.
  */

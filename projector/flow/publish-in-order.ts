@@ -2,7 +2,7 @@
  * The second half of the flow: makes written batches searchable and publishes their position, in the order of the log.
  * In: batches under way to Elasticsearch. Out: the published position and time; the commit to Kafka.
  * Promises: a position is published only when all documents before it are written and searchable. Writes end in any
- * order; the batches that are written from the first on are refreshed and published together.
+ * order. All batches before the first unfinished one are refreshed and published together.
  * Can go wrong: as `refresh` and `published`.
  */
 import type { IndexKind } from '../rules/state.ts'

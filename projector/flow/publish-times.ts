@@ -1,7 +1,7 @@
 /**
- * Publishes the times of partitions whose position stands still: one document for all partitions of a generation, so
- * that a projection at rest writes once per look at the ends. In: the time of a partition, and the position that has
- * reached it. Out: nothing, once Elasticsearch has stored it.
+ * Publishes the times of partitions whose position stands still. One document has the times of all partitions of a
+ * generation. So a projection at rest writes once for each read of the ends. In: the time of a partition, and the
+ * position that has reached it. Out: nothing, once Elasticsearch has stored it.
  * Promises: a time never goes back, except one that was ahead of all clocks. Each write is conditional on the version
  * that was read, and merges what other processes wrote. Times that come during a write are written together.
  */

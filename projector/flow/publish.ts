@@ -90,14 +90,17 @@ const readStored = async (path: string, { request, generation, index }: Position
 }
 
 /**
- * Returns what was found, unless its position went back: the index was restored from an older snapshot. The snapshot
- * lacks the documents between the two positions, and moving on would lose them. The next projector continues from the
- * snapshot.
+ * Returns what was found, unless `adopt --archive` gave the partition another source meanwhile, or its position went
+ * back: the index was restored from an older snapshot. The snapshot lacks the documents between the two positions, and
+ * moving on would lose them. The next projector continues from the snapshot.
  */
 const assertMonotonic = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
-  if (found.position.position >= before.position.position) return found
-  const where = { was: before.position.position, is: found.position.position }
-  throw new StopError('position_went_back', `${generation} in ${index}`, where)
+  if (found.position.position < before.position.position) {
+    const where = { was: before.position.position, is: found.position.position }
+    throw new StopError('position_went_back', `${generation} in ${index}`, where)
+  }
+  if (found.position.source === before.position.source) return found
+  throw new StopError('source_changed', `${generation} was given another cluster as its source`, { generation })
 }
 
 /** How often a time was taken back because clocks had been ahead. Readers detect a stale read by it. */

@@ -112,8 +112,8 @@ const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send'
   const { total, successful, failed } = body?._shards ?? {}
   if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
   if (successful === total) return
-  // A missing replica does no harm. But a shard that is allocated nowhere does not count as failed either, for example
-  // while it moves to another node: its documents are not searchable. The health of each index tells the difference.
+  // A missing replica does no harm. But a shard that no node has does not count as failed either, for example while it
+  // moves. Its documents are not searchable. The health of each index tells the difference.
   if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
   const { body: health } = await send<Health | undefined>({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
   const { status: color, active_shards } = health ?? {}

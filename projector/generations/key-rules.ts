@@ -11,6 +11,6 @@ import { KEY_RULES_VERSION } from '../rules/rules.ts'
 export const knowsKeyRules = ({ rules_version }: Pick<Identity, 'rules_version'>): boolean =>
   rules_version === KEY_RULES_VERSION || rules_version === 1
 
-/** Returns the offset before which version 1 decides: infinite until `npm run keys -- upgrade` stored one. */
+/** Returns the offset before which version 1 decides: infinite until `projection upgrade-keys` stored one. */
 export const firstKeyRulesUntil = (identity: Pick<Identity, 'rules_version' | 'first_rules_until'>): number =>
   identity.rules_version === 1 ? Number.POSITIVE_INFINITY : (identity.first_rules_until ?? 0)

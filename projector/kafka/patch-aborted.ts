@@ -3,7 +3,7 @@
  * transactions overlap, and passes aborted records as committed:
  * - It reads the aborted transactions in the order of the response, which is by last offset, not by first offset.
  * - It starts at most one of them per record.
- * - It takes any record with a key of four zero bytes for the end of a transaction.
+ * - It treats any record with a key of four zero bytes as the end of a transaction.
  *
  * In: kafkajs's module of each version of the fetch response. Out: the same module; aborted records are marked as
  * control records. kafkajs leaves control records out of a batch and still counts their offsets.

@@ -4,8 +4,8 @@
  * kafkajs reconnects silently and continues to read. But the broker may hold another log by then: another cluster at
  * the same address, or a cluster restored from a copy. `createNotifyingSocketFactory` reports each new connection.
  *
- * When kafkajs reconnects, it keeps the bytes of a response that was cut off, and takes the first bytes of the new
- * connection for the rest. From then on it misreads where responses begin: requests are never answered, or a wrong
+ * When kafkajs reconnects, it keeps the bytes of a response that was cut off. It then reads the first bytes of the new
+ * connection as the rest. From then on it misreads where responses begin: requests are never answered, or a wrong
  * length ends the process. `clearBufferOnReconnect` drops these bytes. It uses fields of kafkajs that are not public:
  * the kafkajs version is pinned, and a test cuts responses off.
  */

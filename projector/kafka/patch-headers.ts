@@ -2,11 +2,11 @@
  * Makes kafkajs keep the headers of a record encoded until they are read. Without the patch, kafkajs has these defects:
  * - Quadratic time: for each header it copies all headers before it. 10,000 headers fit into 80 KB and block the
  *   process for half a minute; the largest possible number takes days. One such record would stop a partition.
- * - Wrong values: it looks up each name in an object that inherits `toString` and the like, and takes those for values.
- *   `EncodedHeaders` keeps a list in the order of the record.
+ * - Wrong values: it looks up each name in an object that inherits `toString` and other methods, and returns those as
+ *   values. `EncodedHeaders` keeps a list in the order of the record.
  * - Garbage: most records wait before they are processed. Decoded headers are some thirty objects per record, which the
  *   garbage collector moves while they wait. Measured alone, a payout takes the projector 57 µs instead of 65.
- * - Negative lengths: it takes a length below -1 for a step back in the record, and reads for hours. The broker stores
+ * - Negative lengths: it treats a length below -1 as a step back in the record, and reads for hours. The broker stores
  *   such records, and takes the length for null.
  *
  * Uses two methods of kafkajs that are not public: the kafkajs version is pinned, and a test reads records through it.

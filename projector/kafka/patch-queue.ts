@@ -1,7 +1,7 @@
 /**
- * kafkajs looks at the queue of each connection a thousand times a second, also when nothing waits there: the time of
- * its next look is negative, and a timer takes that for one millisecond. `checkOnlyPendingRequests` removes the looks
- * at an empty queue. A request that must wait still starts the looks itself.
+ * kafkajs checks the queue of each connection a thousand times a second, also an empty one. Cause: it computes a
+ * negative delay for the next check, and a timer treats that as one millisecond. `checkOnlyPendingRequests` removes the
+ * looks at an empty queue. A request that must wait still starts the looks itself.
  */
 import { loadKafkajs } from './load-kafkajs.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Makes kafkajs leave a broker that no longer answers, such as one on a lost machine. Its connections stay open, so
- * kafkajs takes it for connected: it asks it again for the metadata, the coordinator and the ends, and waits each time.
- * The other brokers have new leaders long before. Measured: a projector did not move again, and ended as stuck.
+ * kafkajs regards it as connected. kafkajs sends it the next requests too (metadata, coordinator, ends), and waits each
+ * time. The other brokers have new leaders long before. Measured: a projector did not move again, and ended as stuck.
  *
  * `closeAfterTimeout` closes both connections to a broker when a request there times out, and reports it as a lost
  * connection: then kafkajs removes the broker until it can connect again. A broker must answer the first request of a

@@ -2,9 +2,9 @@
  * Makes a log anew: appends records with the times they had, and offsets that hold no record.
  *
  * In: records, or a number of offsets. Out: the same at the end of the partition.
- * Promises: an answer that is lost does not append twice (idempotent producers). An offset without a record is a record
- *   of an aborted transaction, or its control record: a transaction of nothing leaves one control record, which takes
- *   one offset.
+ * Promises: an answer that is lost does not append twice (idempotent producers). An offset without a record gets a
+ *   record of an aborted transaction, or its control record. An empty aborted transaction leaves one control record,
+ *   which takes one offset.
  * Can go wrong: somebody else appends, which the returned offset tells; Kafka is away (retries, then its error).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -45,8 +45,8 @@ const TRANSACTION_TIMEOUT_MS = 60_000
 /** Records of one batch in a hole. */
 const HOLE_RECORDS = 10_000
 /**
- * A control record arrives after the end of its transaction was acknowledged. Milliseconds between two looks, and their
- * number.
+ * A control record arrives after the broker has acknowledged the end of its transaction. In order: milliseconds between
+ * two reads of the end; maximum number of reads.
  */
 const END_POLL_MS = 1
 const END_POLLS = 5_000
@@ -124,7 +124,7 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
           await abortAfter(partition, end - before, timestamp)
         } catch (error) {
           if (!(error instanceof kafkajs.KafkaJSError) || attempt === HOLE_ATTEMPTS) throw error
-          // Ends what may be open: its control record is part of the hole.
+          // Ends a transaction that may be open. Its control record is part of the hole.
           await begin(partition)
         }
         await settledEnd(partition, end)

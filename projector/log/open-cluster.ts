@@ -1,6 +1,6 @@
 /**
- * kafkajs's view of a cluster, for requests that its consumer and its producer do not make: reads of one partition
- * without a group, and records at offsets that are known before. Uses parts of kafkajs that are not public: the kafkajs
+ * Opens the connections of kafkajs to a cluster, for requests that its consumer and producer do not make: reads of one
+ * partition without a group, and appends at known offsets. Uses parts of kafkajs that are not public: the kafkajs
  * version is pinned, and tests use each of them.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,5 +1,5 @@
 /**
- * Encodes a record batch of Kafka (format 2) with the bytes that the records have: kafkajs's own encoder loses the
+ * Encodes a record batch of Kafka (format 2) with exactly the bytes of the records. kafkajs's own encoder loses the
  * order of headers, headers without a value, and names that are not UTF-8.
  * In: records, and the producer that appends them. Out: the bytes of a batch.
  */
@@ -54,20 +54,37 @@ export const encodeRecordBatch = (records: readonly BatchRecord[], producer: Bat
 }
 
 const encodeRecord = ({ key, value, headers }: BatchRecord, time: number, index: number): Buffer => {
-  const bytes = [key, value].map(part => [numberBytes(part === null ? -1 : part.length), part ?? EMPTY])
-  // The first byte has attributes that Kafka does not use.
-  const parts = [Buffer.of(0), numberBytes(time), numberBytes(index), ...bytes.flat(), headers.bytes]
-  const length = parts.reduce((sum, part) => sum + part.length, 0)
-  return Buffer.concat([numberBytes(length), ...parts])
+  const lengths = [key, value].map(part => (part === null ? -1 : part.length))
+  const bytes = lengths.reduce((sum, length) => sum + sizeOf(length) + Math.max(0, length), 0)
+  const length = 1 + sizeOf(time) + sizeOf(index) + bytes + headers.bytes.length
+  const record = Buffer.allocUnsafe(sizeOf(length) + length)
+  let at = writeNumber(record, length, 0)
+  // Attributes that Kafka does not use.
+  record[at++] = 0
+  at = writeNumber(record, time, at)
+  at = writeNumber(record, index, at)
+  for (const part of [key, value]) {
+    at = writeNumber(record, part === null ? -1 : part.length, at)
+    if (part !== null) at += part.copy(record, at)
+  }
+  headers.bytes.copy(record, at)
+  return record
 }
 
-const EMPTY = Buffer.alloc(0)
+/** Numbers have a variable length: zigzag, then seven bits a byte. Times need more than 32 bits. */
+const zigzag = (value: number): number => (value >= 0 ? value * 2 : -value * 2 - 1)
 
-/** A number of variable length: zigzag, then seven bits a byte. */
-const numberBytes = (value: number): Buffer => {
-  const digits: number[] = []
-  let rest = value >= 0 ? value * 2 : -value * 2 - 1
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) digits.push((rest % 0x80) | 0x80)
-  digits.push(rest)
-  return Buffer.from(digits)
+const sizeOf = (value: number): number => {
+  let size = 1
+  for (let rest = zigzag(value); rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
+  return size
+}
+
+/** Returns the place after the number. */
+const writeNumber = (to: Buffer, value: number, from: number): number => {
+  let at = from
+  let rest = zigzag(value)
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) to[at++] = (rest % 0x80) | 0x80
+  to[at++] = rest
+  return at
 }

@@ -38,8 +38,8 @@ export type AnyDocument =
 
 export type DocumentKey = `${IndexKind}/${string}`
 /**
- * Refers to a document. The references of an event are made once and passed on: a lookup by a new string costs several
- * times as much, and each reference is looked up some five times.
+ * Refers to a document. The references of an event are made once and passed on. Each reference is looked up some five
+ * times, and a lookup by a new string takes several times as long.
  */
 export type DocumentRef = { readonly kind: IndexKind; readonly id: string; readonly key: DocumentKey }
 export const refOf = (kind: IndexKind, id: string): DocumentRef => ({ kind, id, key: `${kind}/${id}` })

@@ -12,11 +12,11 @@ import type { LogEntry, LogReader } from '../log/read-log.ts'
 import type { StreamLog } from './stream-log.ts'
 
 /** An archive that was verified. */
-export type ArchivedSource = { readonly reader: LogReader; readonly archivedEnds: Ends }
+export type VerifiedLog = { readonly reader: LogReader; readonly archivedEnds: Ends }
 
 type Reading = { next: number; paused: boolean; running: boolean }
 
-export const archivedLog = ({ reader, archivedEnds }: ArchivedSource): StreamLog => {
+export const archivedLog = ({ reader, archivedEnds }: VerifiedLog): StreamLog => {
   const ends = async (): Promise<Ends> => archivedEnds
   return {
     identify: ends,
@@ -75,7 +75,7 @@ export const archivedLog = ({ reader, archivedEnds }: ArchivedSource): StreamLog
 
 const newReading = (): Reading => ({ next: 0, paused: true, running: false })
 
-/** How many entries, from the first, have at most so many bytes; at least one. */
+/** The number of entries, from the first, that have at most `bytesMax` bytes; at least one. */
 const countWithin = (entries: readonly LogEntry[], bytesMax: number): number => {
   let bytes = 0
   const over = entries.findIndex(entry => {

@@ -6,7 +6,8 @@
  * Hazards of kafkajs, and what prevents them:
  * - It never prefetches: the next fetch waits for the handler. The handler only takes the batch, and pauses after a
  *   small one.
- * - After an out-of-range fetch it jumps to the end silently: the fetch offset of that batch is one that nobody sought.
+ * - After an out-of-range fetch it jumps to the end silently: `assign.ts` notices that it has not sought the fetch
+ *   offset of that batch.
  * - It hands over no batch of only control or aborted records, and its filter lets aborted records through:
  *   `patch-aborted.ts`.
  * - It reads over the holes of a compacted log: each batch names the first missing offset.

@@ -51,6 +51,6 @@ export type SealedLocation = { readonly org: string; readonly record: string; re
 export const additionalData = ({ org, record, field }: SealedLocation): string =>
   `commission sealed v1\n${org}\n${record}\n${field}`
 
-/** The id of the record whose place a payroll record's label is sealed for. */
+/** The id of the record that the label of a payroll record is sealed for. */
 export const sealedRecordOf = ({ id, reverses_id }: { readonly id: string; readonly reverses_id: string | null }) =>
   reverses_id ?? id

@@ -170,9 +170,15 @@ export type LiveDocument = {
     /** The last comparison of two generations, by `pairOf`. `verified` comes from older versions, without positions. */
     compared?: Record<string, Comparison>
     verified?: Record<string, string>
-    /** Positions that readers may have seen of the previous generation; null until the swap has stored them. */
+    /**
+     * `minPositions`: positions that readers may have seen of the previous generation; null until the swap has stored
+     * them.
+     */
     floor?: readonly number[] | null
-    /** The floor of each generation at its first swap, by name. From there on its own rules decide alone. */
+    /**
+     * `independentFrom`: the `floor` of each generation at its first swap, by name. From there on its own rules decide
+     * alone.
+     */
     alone?: Record<string, readonly number[]>
     /** The highest number in a generation name so far: names are never reused, because readers cache by name. */
     highest?: number
@@ -215,6 +221,8 @@ export type PositionDocument = {
     taken_back?: number
     /** The API serves the partition from this position on. Above 0 for API keys and for restored indices. */
     serve_from: number
+    /** The id of the cluster that `adopt --archive` made the source; absent before. Owners of another one stop. */
+    source?: string
   }
 }
 

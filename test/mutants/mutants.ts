@@ -3,6 +3,7 @@
 
 import { answerMutants } from './answer-mutants.ts'
 import { apiMutants } from './api-mutants.ts'
+import { archiveMutants } from './archive-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
@@ -281,4 +282,5 @@ export const mutants: readonly Mutant[] = [
   ...limitMutants,
   ...pairMutants,
   ...commandMutants,
+  ...archiveMutants,
 ]

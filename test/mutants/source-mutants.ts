@@ -12,7 +12,7 @@ export const sourceMutants: readonly Mutant[] = [
   {
     name: 'a partition of an archive that was paused is not read on',
     file: 'projector/stream/archived-log.ts',
-    find: '            reading.running = false\n',
+    find: '          reading.running = false\n',
     replace: '',
   },
   {

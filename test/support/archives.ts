@@ -34,8 +34,8 @@ export const done = async (args: readonly string[], topics: Topics) => {
   return ran
 }
 
-/** Publishes events plain and in transactions that overlap, some of which are aborted. */
-export const publishMixed = async (t: Scope, topics: Topics, random: Random, groups: number): Promise<void> => {
+/** Publishes events plain and in transactions that overlap, some of which are aborted. Returns the organizations. */
+export const publishMixed = async (t: Scope, topics: Topics, random: Random, groups: number): Promise<string[]> => {
   const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
   const stream = createStream(random, organizations, PARTITIONS, { reps: 3, periods: 3 })
   const producers: Producer[] = []
@@ -60,6 +60,7 @@ export const publishMixed = async (t: Scope, topics: Topics, random: Random, gro
     for (const transaction of open) await (random.next() < 0.5 ? transaction.abort() : transaction.commit())
   }
   await topics.publish(stream.take(20))
+  return organizations
 }
 
 export const logOf = async (t: Scope, topics: Topics, topic: string, partition: number): Promise<LogEntry[]> => {

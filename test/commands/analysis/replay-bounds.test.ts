@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { AS_OF_MARGIN } from '../../../api/limits.ts'
 import {
-  assertArchived,
   assertHas,
   assertOver,
+  assertTimeArchived,
   boundsOf,
   requestedUntil,
 } from '../../../commands/analysis/replay-bounds.ts'
@@ -105,6 +105,6 @@ test('a log that ends before the bounds of a sandbox cannot continue it', () => 
 
 test('only a later record in each replayed partition proves that an archive has all of a time', () => {
   const later = new Map([[1, 5]])
-  expect(() => assertArchived([1], later)).not.toThrow()
-  expect(() => assertArchived([1, 2], later)).toThrow('no record after that time in partition 2')
+  expect(() => assertTimeArchived([1], later)).not.toThrow()
+  expect(() => assertTimeArchived([1, 2], later)).toThrow('no record after that time in partition 2')
 })

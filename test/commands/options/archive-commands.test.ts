@@ -13,5 +13,7 @@ test('an archive needs a directory; verify takes one, and options behind it', as
     { directory: 'a', json: true },
   ])
   expect((await said('restore', '--from', 'a')).called).toEqual(['restore', { from: 'a', json: false }])
+  expect((await said('projection', 'adopt', '--archive', 'a')).called).toEqual(['adopt', { archive: 'a', json: false }])
+  expect((await said('projection', 'adopt')).called).toEqual(['adopt', { archive: undefined, json: false }])
   expect(await said('restore')).toMatchObject({ called: [], code: exitCodes.usage })
 })

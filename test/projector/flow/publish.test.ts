@@ -190,6 +190,20 @@ describe('if another owner writes first', () => {
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
   })
 
+  test('and gave it another source, this owner stops: it reads the old one', async () => {
+    const { published, next, history } = await setUp({ ...start, ...at(100) } as PublishedState)
+    const adopted = { ...start, ...at(100), source: 'another cluster' } as PublishedState
+    next.push({ before: adopted })
+    await expect(published.advance(at(101))).rejects.toMatchObject({ code: 'source_changed' })
+    expect(history).toEqual([adopted])
+  })
+
+  test('its source stays with each later position', async () => {
+    const { published, document } = await setUp({ ...start, ...at(100), source: 'another cluster' } as PublishedState)
+    await published.advance(at(101))
+    expect(document()).toMatchObject({ ...at(101), source: 'another cluster' })
+  })
+
   test('and has written everything already, nothing more is written', async () => {
     const { published, next, requests } = await setUp()
     next.push({ before: { ...start, ...at(20), time: 500 } as PublishedState })

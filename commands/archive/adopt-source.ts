@@ -1,0 +1,275 @@
+/**
+ * `npm run projection -- adopt --archive DIR`: makes another cluster the source of a projection, after a restore or for
+ * a mirror with equal offsets.
+ *
+ * In: a projection, an archive of the log that it was made from, and topics on another cluster. Out: the projection
+ *   names the other cluster. Documents, positions and ids stay as they are.
+ * Promises: nothing is changed before all of this is so: the archive is whole, and is of the cluster, topics and
+ *   partitions that the projection names; it reaches each position, and has there the record that the projection read
+ *   last; the topics have every record of the archive at its offset with its time, and no more. A projector that still
+ *   runs on the old cluster stops at its next position: each position changes with the source.
+ * Can go wrong: the first difference is named with its partition and offset. An interrupted run can be repeated.
+ */
+import type { Admin } from 'kafkajs'
+import type { Stream } from '../../schemas/events.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/stored/documents.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { waitUntilNobodyWrites } from '../generations/drop.ts'
+import { namesOf, readAll } from '../generations/generations.ts'
+import { reportProgress } from '../generations/progress.ts'
+import { connectAdmin } from '../kafka.ts'
+import {
+  checkTopicConfiguration,
+  type DocumentAnswer,
+  describeSource,
+  documentPath,
+  fetchEnds,
+  type Identity,
+  ifVersion,
+  type LogReader,
+  readLog,
+  recordHash,
+} from '../projector.ts'
+import type { ArchiveSteps } from './archive.ts'
+import { archivedStreams } from './manifest.ts'
+import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
+import { compareWithArchive } from './restore-partition.ts'
+import { type ArchiveTarget, directoryTarget } from './target.ts'
+
+export type AdoptSourceOptions = { readonly archive: string; readonly json: boolean }
+export type AdoptSourceSteps = KafkaContext & Pick<ArchiveSteps, 'draw' | 'elapsed' | 'signal' | 'openCluster'>
+
+type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
+type Sources = Readonly<Record<Stream, Source>>
+type Stored<Document> = DocumentAnswer<Document>
+/** A generation that names the old source, with its positions in order. Each has the version that was read. */
+type Adopted = {
+  readonly stream: Stream
+  readonly generation: Stored<GenerationDocument>
+  readonly positions: readonly Stored<PositionDocument>[]
+}
+
+/** @throws ArchiveDamaged; CommandError that names the first difference */
+export const adoptSource = async (
+  { archive, json }: AdoptSourceOptions,
+  steps: AdoptSourceSteps,
+  groupId: string,
+): Promise<ExitCode> => {
+  const { say, out, topics, signal } = steps
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(steps.kafka, stack)
+  const sources: Sources = {
+    events: await describeSource(admin, topics.events),
+    'api-keys': await describeSource(admin, topics['api-keys']),
+  }
+  const target = directoryTarget(archive)
+  const generations = await readAll(steps)
+  const names = await findNames(
+    [API_KEYS_GENERATION, ...namesOf(generations)],
+    await readManifests(target),
+    sources,
+    steps,
+  )
+  const changed: string[] = []
+  if (names.length > 0) {
+    say(`verifying ${archive}`)
+    const manifests = await verifyArchive(target, reportProgress(steps), signal)
+    await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
+    const adopted = await readAllAdopted(names, generations.live, sources, target, manifests, steps)
+    await compareTopics(adopted, target, manifests, admin, steps, stack)
+    // The events last: commands look at the source of the live generation.
+    for (const one of adopted) changed.push(await changeSource(one, sources[one.stream], steps))
+  }
+  if (changed.length === 0) say('the projection has this source already: nothing is changed')
+  if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)
+  return exitCodes.done
+}
+
+const waitUntilProjectorsStopped = async (
+  names: readonly string[],
+  sources: Sources,
+  admin: Admin,
+  steps: AdoptSourceSteps,
+  groupId: string,
+): Promise<void> => {
+  const wait = (name: string): Promise<void> => {
+    const group = `${groupId}-${name}`
+    return waitUntilNobodyWrites(name, sources[streamOf(name)].partitions, group, admin, steps, 'adopt again')
+  }
+  await Promise.all(names.map(wait))
+}
+
+/** Reads what each generation has read. A bad spare generation blocks nothing: the operator can drop it. */
+const readAllAdopted = async (
+  names: readonly string[],
+  live: string,
+  sources: Sources,
+  target: ArchiveTarget,
+  manifests: Manifests,
+  steps: AdoptSourceSteps,
+): Promise<Adopted[]> => {
+  const adopted: Adopted[] = []
+  for (const name of names) {
+    const stream = streamOf(name)
+    try {
+      const found = await readAdopted(name, sources[stream].partitions, steps)
+      await assertArchived(found, readArchivedLog(target, manifests[stream]))
+      adopted.push(found)
+    } catch (error) {
+      if (name === API_KEYS_GENERATION || name === live || !(error instanceof CommandError)) throw error
+      steps.say(`${name} is skipped: ${error.message}`)
+    }
+  }
+  return adopted
+}
+
+/** Compares each topic that a generation is to be given with the archive. */
+const compareTopics = async (
+  adopted: readonly Adopted[],
+  target: ArchiveTarget,
+  manifests: Manifests,
+  admin: Admin,
+  steps: AdoptSourceSteps,
+  stack: AsyncDisposableStack,
+): Promise<void> => {
+  const { say, topics, openCluster, signal } = steps
+  if (adopted.length > 0) say('comparing every record')
+  const report = reportProgress(steps)
+  const total = offsetsIn(manifests)
+  let done = 0
+  const onDone = (offsets: number): void => {
+    done += offsets
+    report({ done, total })
+  }
+  for (const stream of archivedStreams.filter(name => adopted.some(one => one.stream === name))) {
+    const topic = topics[stream]
+    for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
+    const cluster = await openCluster(topic)
+    stack.defer(cluster.disconnect)
+    const archived = readArchivedLog(target, manifests[stream])
+    const log = readLog(cluster, topic)
+    const ends = await fetchEnds(admin, topic)
+    for (const { partition, end } of manifests[stream].partitions) {
+      const upTo = ends.find(found => found.partition === partition)?.end ?? 0
+      const reached = await compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)
+      if (reached === end) continue
+      const what = `partition ${partition} of ${topic} ends at offset ${reached}, the archive at ${end}`
+      throw new CommandError(`${what}. Nothing is changed`)
+    }
+  }
+}
+
+const streamOf = (generation: string): Stream => (generation === API_KEYS_GENERATION ? 'api-keys' : 'events')
+
+/** The generations that have another source. @throws CommandError unless the archive is of that source */
+const findNames = async (
+  names: readonly string[],
+  manifests: Manifests,
+  sources: Sources,
+  steps: AdoptSourceSteps,
+): Promise<string[]> => {
+  const found: string[] = []
+  for (const name of names) {
+    const { body } = (await readStored<GenerationDocument>(generationId(name), steps))._source
+    const [wanted, archived] = [sources[streamOf(name)], manifests[streamOf(name)]]
+    if (body.topic !== wanted.topic) {
+      const what = `${name} was made from topic ${body.topic}, not ${wanted.topic}`
+      throw new CommandError(`${what}: parked records have the name of their topic. Use a topic of the same name`)
+    }
+    assertEqual(`partitions of ${wanted.topic}`, body.partitions, wanted.partitions)
+    if (body.cluster_id === wanted.cluster_id) continue
+    assertEqual(`cluster of ${name} and of the archive`, body.cluster_id, archived.cluster_id)
+    assertEqual(`topic of ${name} and of the archive`, body.topic, archived.topic)
+    assertEqual(`partitions of ${name} and of the archive`, body.partitions, archived.partitions.length)
+    found.push(name)
+  }
+  return found
+}
+
+const assertEqual = (what: string, expected: string | number, got: string | number): void => {
+  if (expected !== got) throw new CommandError(`${what}: expected ${expected}, got ${got}. Nothing is changed`)
+}
+
+const readStored = async <Document>(id: string, { send, prefix }: AdoptSourceSteps): Promise<Stored<Document>> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status, body } = await send<Stored<Document>>({ method: 'GET', path })
+  if (status === 200) return body
+  throw new CommandError(`${id} is not under ${prefix}: Elasticsearch answers ${status}`)
+}
+
+const readAdopted = async (name: string, partitions: number, steps: AdoptSourceSteps): Promise<Adopted> => {
+  const generation = await readStored<GenerationDocument>(generationId(name), steps)
+  const positions: Stored<PositionDocument>[] = []
+  for (let partition = 0; partition < partitions; partition++)
+    positions.push(await readStored<PositionDocument>(positionId(name, partition), steps))
+  return { stream: streamOf(name), generation, positions }
+}
+
+type HasRead = {
+  readonly generation: { readonly _source: GenerationDocument }
+  readonly positions: readonly { readonly _source: PositionDocument }[]
+}
+
+/** @throws CommandError unless the archive has what the generation has read, up to its position */
+export const assertArchived = async ({ generation, positions }: HasRead, archived: LogReader): Promise<void> => {
+  const { generation: name, topic } = generation._source.body
+  for (const [partition, { _source }] of positions.entries()) {
+    const { position, last } = _source.body
+    const { end } = await archived.read(partition, 0)
+    if (position > end) {
+      const what = `${name} has read partition ${partition} of ${topic} to offset ${position}, the archive ends at ${end}`
+      throw new CommandError(`${what}. Nothing is changed`)
+    }
+    // After the last record come only holes.
+    for (let offset = last?.offset ?? 0; offset < position; ) {
+      const { entries } = await archived.read(partition, offset)
+      for (const entry of entries.slice(0, position - offset)) {
+        const expected = entry.offset === last?.offset ? last.sha256 : undefined
+        const got = entry.kind === 'record' ? recordHash(entry) : undefined
+        if (got === expected) continue
+        const what = `the archive has another record at offset ${entry.offset} of partition ${partition} of ${topic}`
+        throw new CommandError(`${what} than ${name} has read. Nothing is changed`)
+      }
+      offset += entries.length
+    }
+  }
+}
+
+/** The positions first: a projector of the old source stops at them. */
+const changeSource = async (
+  { generation, positions }: Adopted,
+  { cluster_id }: Source,
+  steps: AdoptSourceSteps,
+): Promise<string> => {
+  const identity = generation._source.body
+  for (const [partition, position] of positions.entries()) {
+    const body = { ...position._source.body, source: cluster_id }
+    const document: PositionDocument = { kind: 'position', body }
+    await replace(positionId(identity.generation, partition), position, document, steps)
+  }
+  const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id } }
+  await replace(generationId(identity.generation), generation, document, steps)
+  steps.say(`${identity.generation} has cluster ${cluster_id} as its source now; it had ${identity.cluster_id}`)
+  return identity.generation
+}
+
+const replace = async <Document extends object>(
+  id: string,
+  read: Stored<Document>,
+  document: Document,
+  { send, prefix }: AdoptSourceSteps,
+): Promise<void> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status } = await send({ method: 'PUT', path, query: ifVersion(read), body: document })
+  if (status === 200) return
+  if (status === 409) throw new CommandError(`${id} was changed meanwhile: stop all projectors, and run the same again`)
+  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
+}

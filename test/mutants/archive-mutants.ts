@@ -1,0 +1,125 @@
+/** Bugs in archives, restores and the adoption of another cluster: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const KILLED = 'test/flow/archive-killed.long.test.ts'
+const RESTORED = 'test/flow/archive.test.ts'
+const ADOPTED = 'test/flow/adopt-archive.long.test.ts'
+
+export const archiveMutants: readonly Mutant[] = [
+  {
+    name: 'an archive that was killed continues one offset too late',
+    file: 'commands/archive/topic-archive.ts',
+    find: 'readFrom: partition => Math.max(0, partOf(partition).position - 1)',
+    replace: 'readFrom: partition => partOf(partition).position',
+    flow: KILLED,
+  },
+  {
+    name: 'the manifest names a segment before it is durable',
+    file: 'commands/archive/topic-archive.ts',
+    find: '    await target.stage(path, bytes)\n',
+    replace: '    void target.stage(path, bytes).catch(() => undefined)\n',
+  },
+  {
+    name: 'a segment does not name the one before it',
+    file: 'commands/archive/topic-archive.ts',
+    find: 'from, end: position, previous }, entries)',
+    replace: 'from, end: position, previous: previous.replace(/./g, "0") }, entries)',
+  },
+  {
+    name: 'the chain of the segments is not compared',
+    file: 'commands/archive/read-archive.ts',
+    find: '    if (segment.header.previous !== previous) {\n',
+    replace: '    if (segment.header.previous.length !== previous.length) {\n',
+  },
+  {
+    name: 'a lost segment in the middle of an archive is passed over',
+    file: 'commands/archive/read-archive.ts',
+    find: '    if (from > next) throw',
+    replace: '    if (from < 0) throw',
+  },
+  {
+    name: 'an archive that lost its last segments is whole',
+    file: 'commands/archive/read-archive.ts',
+    find: '  if (next < end) {\n',
+    replace: '  if (next < 0) {\n',
+  },
+  {
+    name: 'the SHA-256 of a segment is not compared',
+    file: 'commands/archive/segment.ts',
+    find: '  if (!isTrailer || stated !== sha256) {\n',
+    replace: '  if (!isTrailer) {\n',
+  },
+  {
+    name: 'a log that was made anew is archived on',
+    file: 'commands/archive/topic-archive.ts',
+    find: '  if (last?.equals(encodeEntry(entry))) return\n',
+    replace: '  if (last !== undefined) return\n',
+  },
+  {
+    name: 'a restore leaves out the holes of the log',
+    file: 'projector/log/append-log.ts',
+    find: '        if (before >= end) return before\n',
+    replace: '        if (before >= 0) return end\n',
+    flow: RESTORED,
+  },
+  {
+    name: 'a restore gives records the time of now',
+    file: 'commands/archive/restore.ts',
+    find: "await setTimestampType(admin, topics[stream], 'CreateTime')",
+    replace: "await setTimestampType(admin, topics[stream], 'LogAppendTime')",
+    flow: RESTORED,
+  },
+  {
+    name: 'a restore appends to a log that is another one',
+    file: 'commands/archive/restore-partition.ts',
+    find: '      if (!isRestored(wanted[index++], got))\n',
+    replace: '      if (!isRestored(wanted[index++], got) && end < 0)\n',
+    flow: RESTORED,
+  },
+  {
+    name: 'the times of a restored log are not compared',
+    file: 'commands/archive/restore-partition.ts',
+    find: '    expected.timestamp === got.timestamp &&\n',
+    replace: '',
+  },
+  {
+    name: 'a restored log may be longer than the archive',
+    file: 'commands/archive/restore-partition.ts',
+    find: '      if (offset >= end) throw',
+    replace: '      if (offset >= end) return offset\n      if (offset < 0) throw',
+    flow: RESTORED,
+  },
+  {
+    name: 'adopt compares no record of the other cluster',
+    file: 'commands/archive/adopt-source.ts',
+    find: 'const reached = await compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)',
+    replace:
+      'const reached = await compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo && 0) || end',
+    flow: ADOPTED,
+  },
+  {
+    name: 'adopt takes a cluster whose log is shorter',
+    file: 'commands/archive/adopt-source.ts',
+    find: '      if (reached === end) continue\n',
+    replace: '      if (reached <= end) continue\n',
+    flow: ADOPTED,
+  },
+  {
+    name: 'adopt takes an archive that ends before a position',
+    file: 'commands/archive/adopt-source.ts',
+    find: '    if (position > end) {\n',
+    replace: '    if (position < 0) {\n',
+  },
+  {
+    name: 'adopt does not compare the record that was read last',
+    file: 'commands/archive/adopt-source.ts',
+    find: '        if (got === expected) continue\n',
+    replace: '        if (got === expected || entry.offset === last?.offset) continue\n',
+  },
+  {
+    name: 'a projector of the old cluster goes on after adopt',
+    file: 'projector/flow/publish.ts',
+    find: '  if (found.position.source === before.position.source) return found\n',
+    replace: '  if (found.position.position >= 0) return found\n',
+  },
+]
